@@ -1,0 +1,77 @@
+/**
+ * A clock that moves only when told. Between two timers it lets every promise that is ready run, so an hour of
+ * retries and time-outs takes milliseconds and always happens in the same order.
+ */
+import { type Clock, sleepOn, type Timer } from './clock.ts'
+
+export interface VirtualClock extends Clock {
+  /** Moves `ms` ahead, firing what falls due in order, each at its own moment. */
+  advance(ms: number): Promise<void>
+  /** Lets everything that is ready run, without moving time. */
+  settle(): Promise<void>
+  /** Moves ahead, timer by timer, until `done` says so. Fails when `limitMs` pass first. */
+  until(done: () => boolean, limitMs?: number): Promise<void>
+}
+
+interface Pending {
+  readonly at: number
+  readonly order: number
+  readonly fire: () => void
+}
+
+/** Turns of the event loop that let a chain of promises and in-process streams run dry. */
+const settleTurns = 8
+
+export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock {
+  let now = start
+  let order = 0
+  const timers = new Set<Pending>()
+
+  const after = (ms: number, fire: () => void): Timer => {
+    const timer = { at: now + Math.max(ms, 0), order: order++, fire }
+    timers.add(timer)
+    return { cancel: () => void timers.delete(timer) }
+  }
+
+  const next = (): Pending | undefined => {
+    let first: Pending | undefined
+    for (const timer of timers) {
+      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer
+    }
+    return first
+  }
+
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < settleTurns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+
+  const fireNext = async (limit: number): Promise<boolean> => {
+    const timer = next()
+    if (!timer || timer.at > limit) return false
+    timers.delete(timer)
+    now = timer.at
+    timer.fire()
+    await settle()
+    return true
+  }
+
+  return {
+    now: () => now,
+    after,
+    sleep: (ms, signal) => sleepOn(after, ms, signal),
+    settle,
+    async advance(ms) {
+      const end = now + ms
+      await settle()
+      while (await fireNext(end));
+      now = end
+    },
+    async until(done, limitMs = 3_600_000) {
+      const end = now + limitMs
+      await settle()
+      while (!done()) {
+        if (!(await fireNext(end))) throw new Error(`still waiting after ${limitMs} ms of virtual time`)
+      }
+    },
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * JSON as Kubernetes uses it. The one difference from JavaScript's own: int64 values beyond 2^53 survive.
+ * Such an integer is a `bigint` in a {@link Json} value; every other number is a plain `number`.
+ */
+
+export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject
+
+export interface JsonObject {
+  readonly [key: string]: Json | undefined
+}
+
+/** Text that may hold an integer too long for a double: sixteen digits in a row, outside of what looks like a string. */
+const longInteger = /[[:,\s]-?\d{16,}/
+
+function keepLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+  const source = context?.source
+  return source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value
+}
+
+function writeLongIntegers(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? rawJson(value.toString()) : value
+}
+
+const { rawJSON: rawJson } = JSON as unknown as { rawJSON: (this: void, text: string) => unknown }
+
+/** Parses JSON; the slow path that keeps long integers is taken only when the text may hold one. */
+export function parseJson(text: string): Json {
+  return (longInteger.test(text) ? JSON.parse(text, keepLongIntegers) : JSON.parse(text)) as Json
+}
+
+export function stringifyJson(value: unknown, indent?: number): string {
+  try {
+    return JSON.stringify(value, undefined, indent)
+  } catch (error) {
+    // JSON.stringify refuses a bigint; only then pay for a replacer.
+    if (!(error instanceof TypeError) || !error.message.includes('BigInt')) throw error
+    return JSON.stringify(value, writeLongIntegers, indent)
+  }
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Deep equality of JSON values: key order does not matter, `undefined` members count as absent. */
+export function equalJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
+    // 1n and 1 are the same JSON number.
+    return (typeof a === 'bigint' || typeof b === 'bigint') && isNumeric(a) && isNumeric(b) && a == b
+  }
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
+    return a.every((item: Json, index) => equalJson(item, b[index] as Json))
+  }
+  const left = a as JsonObject
+  const right = b as JsonObject
+  const leftKeys = Object.keys(left).filter((key) => left[key] !== undefined)
+  const rightCount = Object.keys(right).filter((key) => right[key] !== undefined).length
+  return (
+    leftKeys.length === rightCount &&
+    leftKeys.every((key) => Object.hasOwn(right, key) && equalJson(left[key], right[key]))
+  )
+}
+
+function isNumeric(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint'
+}

@@ -1,0 +1,47 @@
+/**
+ * The part of OpenAPI that Kubernetes gives a meaning to. Built-in kinds (from the generated table) and CRDs
+ * (from their own document) speak the same vocabulary, so patches, apply and validation have one input.
+ */
+import type { Json } from './json.ts'
+
+export interface Schema {
+  readonly $ref?: string
+  readonly allOf?: readonly Schema[]
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+  readonly format?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | boolean
+  readonly items?: Schema
+  readonly required?: readonly string[]
+  readonly nullable?: boolean
+  readonly default?: Json
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[]
+  readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
+  readonly 'x-kubernetes-patch-strategy'?: string
+  readonly 'x-kubernetes-patch-merge-key'?: string
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
+  readonly 'x-kubernetes-int-or-string'?: boolean
+  readonly 'x-kubernetes-embedded-resource'?: boolean
+  readonly 'x-kubernetes-unions'?: Json
+}
+
+/** Definitions by name, as `$ref`s point at them. */
+export type Definitions = Readonly<Record<string, Schema>>
+
+const emptySchema: Schema = {}
+
+/** Follows `$ref` (and the one-element `allOf` that OpenAPI v3 wraps it in) to the schema that says something. */
+export function resolveSchema(schema: Schema | undefined, definitions: Definitions): Schema {
+  let current = schema ?? emptySchema
+  for (;;) {
+    const target = current.$ref ?? (current.allOf?.length === 1 ? current.allOf[0]?.$ref : undefined)
+    if (target === undefined) return current
+    const name = target.slice(target.lastIndexOf('/') + 1)
+    // Marks beside the reference (an atomic use of a granular type) win over those of the definition.
+    const { $ref: _ref, allOf: _allOf, ...marks } = current
+    const definition = definitions[name]
+    if (!definition) return emptySchema
+    current = Object.keys(marks).length === 0 ? definition : { ...definition, ...marks }
+  }
+}
