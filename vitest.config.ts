@@ -1,11 +1,13 @@
 import { type ViteUserConfig, defineConfig } from 'vitest/config'
 
 /** Unit tests stand beside what they test; `test/real` needs a real API server and has its own command. */
+const real = Boolean(process.env['MUSTER_TEST_REAL'])
+
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: process.env['MUSTER_TEST_REAL']
-      ? ['test/real/**/*.test.ts']
-      : ['src/**/*.test.ts', 'test/offline/**/*.test.ts'],
+    include: real ? ['test/real/**/*.test.ts'] : ['src/**/*.test.ts', 'test/offline/**/*.test.ts'],
+    // One server for all real suites; starting another one takes seconds, hence the longer time-outs.
+    ...(real ? { globalSetup: ['test/real/setup.ts'], testTimeout: 60_000, hookTimeout: 120_000 } : {}),
     pool: 'threads',
     isolate: false,
     reporters: ['default'],

@@ -1,0 +1,53 @@
+/**
+ * Writes docs/errors.md from the table in src/kube/errors.ts: `node scripts/generate-errors-doc.ts`.
+ * A test holds the file to the table.
+ */
+import { writeFileSync } from 'node:fs'
+import { type ErrorEntry, errorTable, type RetryClass } from '../src/kube/errors.ts'
+
+export const errorsDocUrl: URL = new URL('../docs/errors.md', import.meta.url)
+
+const classes: Readonly<Record<RetryClass, string>> = {
+  terminal: 'the same request will fail again; something must change first',
+  conflict: 'somebody else was faster; read again, then retry',
+  throttled: 'the server asks for patience; wait at least as long as it says, then retry',
+  transient: 'may go away by itself; retry with back-off',
+}
+
+const ranges: readonly (readonly [prefix: string, subject: string])[] = [
+  ['MUS10', 'data'],
+  ['MUS11', 'configuration of a connection'],
+  ['MUS12', 'transport'],
+  ['MUS13', "the server's answers"],
+  ['MUS14', 'cache'],
+  ['MUS15', 'command line'],
+]
+
+export function errorsDoc(): string {
+  const entries: readonly (readonly [string, ErrorEntry])[] = Object.entries(errorTable)
+  const sections = entries
+    .toSorted(([, a], [, b]) => a.code.localeCompare(b.code))
+    .map(
+      ([name, { code, retry, meaning, cure }]) => `## ${code}\n\n**${name}** (${retry}). ${meaning}\n\nCure: ${cure}\n`,
+    )
+  return `# Errors
+
+Every error that Muster raises has a code that never changes, a name, and a class that says what a program may do
+about it. The message of an error says cause and place; below stand meaning and cure.
+
+The classes:
+
+${bullets(Object.entries(classes))}
+
+The codes:
+
+${bullets(ranges.map(([prefix, subject]) => [`${prefix}xx`, subject] as const))}
+
+${sections.join('\n')}`
+}
+
+function bullets(items: readonly (readonly [term: string, text: string])[]): string {
+  return items.map(([term, text]) => `- ${term}: ${text}`).join('\n')
+}
+
+if (import.meta.main) writeFileSync(errorsDocUrl, errorsDoc())

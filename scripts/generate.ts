@@ -1,0 +1,10 @@
+/** `npm run generate`: every file in the repository that is made from another source. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const scripts = ['generate-errors-doc.ts', 'generate-kube.ts']
+for (const script of scripts) {
+  const file = fileURLToPath(new URL(script, import.meta.url))
+  const { status } = spawnSync(process.execPath, [file, ...process.argv.slice(2)], { stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}

@@ -1,0 +1,196 @@
+/**
+ * The real kube-apiserver and etcd, which the suites of `npm run test:real` run against.
+ *
+ * Found in KUBEBUILDER_ASSETS, the convention of the field, or built once from their Go modules into a cache folder
+ * outside the repository. The tiny main packages under `test/real/servers` pin what is built.
+ */
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { access, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { MusterError } from '../src/kube/errors.ts'
+
+export interface RealBinaries {
+  /** Path of kube-apiserver. */
+  readonly apiserver: string
+  /** Path of etcd. */
+  readonly etcd: string
+  /** What kube-apiserver says it is: `v1.37.1`. */
+  readonly version: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const sources = fileURLToPath(new URL('../test/real/servers', import.meta.url))
+
+export async function realBinaries(env: Environment = process.env): Promise<RealBinaries> {
+  const assets = env['KUBEBUILDER_ASSETS']
+  if (assets) return await fromAssets(assets)
+  const go = await findProgram('go', env)
+  if (go) return await fromSource(go, env)
+  throw new MusterError(
+    'BinaryMissing',
+    'kube-apiserver and etcd are needed. Either fetch them with setup-envtest and point at them: ' +
+      'export KUBEBUILDER_ASSETS="$(go run sigs.k8s.io/controller-runtime/tools/setup-envtest@latest use -p path)"; ' +
+      'or set KUBEBUILDER_ASSETS to any folder that holds both; ' +
+      'or install Go (https://go.dev/dl), and they are built once by themselves.',
+  )
+}
+
+async function fromAssets(folder: string): Promise<RealBinaries> {
+  const [apiserver, etcd] = [join(folder, 'kube-apiserver'), join(folder, 'etcd')]
+  for (const file of [apiserver, etcd])
+    if (!(await isExecutable(file)))
+      throw new MusterError('BinaryMissing', `KUBEBUILDER_ASSETS is set, but ${file} is not an executable file.`)
+  const words = (await run(apiserver, ['--version'])).trim().split(' ')
+  return { apiserver, etcd, version: words.at(-1) ?? 'unknown' }
+}
+
+async function fromSource(go: string, env: Environment): Promise<RealBinaries> {
+  const versions = {
+    'kube-apiserver': await pinnedVersion('kube-apiserver', 'k8s.io/kubernetes'),
+    etcd: await pinnedVersion('etcd', 'go.etcd.io/etcd/server/v3'),
+  }
+  const folder = join(
+    env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'),
+    'muster',
+    'real',
+    `${versions['kube-apiserver']}-${versions.etcd}-${await sourceHash()}`,
+  )
+  const binaries = {
+    apiserver: join(folder, 'kube-apiserver'),
+    etcd: join(folder, 'etcd'),
+    version: versions['kube-apiserver'],
+  }
+  const built = async (): Promise<boolean> =>
+    (await isExecutable(binaries.apiserver)) && (await isExecutable(binaries.etcd))
+  if (await built()) return binaries
+
+  await mkdir(join(folder, '..'), { recursive: true })
+  await whileHolding(`${folder}.lock`, async () => {
+    if (await built()) return
+    const workshop = `${folder}.${process.pid}`
+    try {
+      for (const [name, version] of Object.entries(versions)) await build(go, env, name, version, workshop)
+      await rm(folder, { recursive: true, force: true })
+      await rename(workshop, folder)
+    } finally {
+      await rm(workshop, { recursive: true, force: true })
+    }
+  })
+  return binaries
+}
+
+async function build(go: string, env: Environment, name: string, version: string, target: string): Promise<void> {
+  const started = performance.now()
+  say(`building ${name} ${version} from its Go module; this happens once and takes some minutes`)
+  const [major, minor] = version.slice(1).split('.')
+  // Without these a binary built from modules calls itself v0.0.0-master, and clients read the server's version.
+  const stamp = 'k8s.io/component-base/version'
+  const identity =
+    name === 'kube-apiserver'
+      ? ` -X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`
+      : ''
+  await run(
+    go,
+    ['build', '-mod=readonly', '-trimpath', '-ldflags', `-s -w${identity}`, '-o', join(target, name), '.'],
+    { cwd: join(sources, name), env: { ...env, CGO_ENABLED: '0', GOWORK: 'off' } },
+  )
+  say(`built ${name} ${version} in ${Math.round((performance.now() - started) / 1000)} s`)
+}
+
+async function pinnedVersion(program: string, module: string): Promise<string> {
+  const text = await readFile(join(sources, program, 'go.mod'), 'utf8')
+  const version = new RegExp(`^\\s*(?:require )?${RegExp.escape(module)} (v\\S+)`, 'm').exec(text)?.[1]
+  if (!version) throw new MusterError('BinaryMissing', `go.mod of ${program} does not require ${module}.`)
+  return version
+}
+
+async function sourceHash(): Promise<string> {
+  const hash = createHash('sha256')
+  for (const program of ['kube-apiserver', 'etcd'])
+    for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(await readFile(join(sources, program, file)))
+  return hash.digest('hex').slice(0, 12)
+}
+
+/** Two test runs at once must not build twice: the second waits for the first, and takes over if the first died. */
+async function whileHolding(lock: string, work: () => Promise<void>): Promise<void> {
+  for (let waited = false; ; waited = true) {
+    try {
+      await writeFile(lock, String(process.pid), { flag: 'wx' })
+      break
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    if (await isAbandoned(lock)) {
+      await rm(lock, { force: true })
+      continue
+    }
+    if (!waited) say(`waiting for another process that builds the same (${lock})`)
+    await sleep(500)
+  }
+  try {
+    await work()
+  } finally {
+    await rm(lock, { force: true })
+  }
+}
+
+async function isAbandoned(lock: string): Promise<boolean> {
+  try {
+    const [holder, { mtimeMs }] = [Number(await readFile(lock, 'utf8')), await stat(lock)]
+    // A fresh lock may not have its holder's number in it yet.
+    return !(holder > 0 && isAlive(holder)) && Date.now() - mtimeMs > 5_000
+  } catch {
+    return false
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+async function findProgram(name: string, env: Environment): Promise<string | undefined> {
+  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
+    const file = join(folder, name)
+    if (folder && (await isExecutable(file))) return file
+  }
+  return undefined
+}
+
+async function isExecutable(file: string): Promise<boolean> {
+  return await access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
+
+function run(
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env?: Environment } = {},
+): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  let complaint = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  child.on('error', reject)
+  child.on('close', (code) => {
+    if (code === 0) resolve(output)
+    else reject(new MusterError('BinaryMissing', `${program} ${args[0]} ended with ${code}: ${complaint.trim()}`))
+  })
+  return promise
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

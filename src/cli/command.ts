@@ -1,0 +1,80 @@
+/**
+ * A command as data: what it is called, what it takes and what it does. Parsing, help and the error for a wrong flag
+ * all derive from this table, so a command's file holds nothing but the command.
+ */
+import { parseArgs } from 'node:util'
+import { MusterError } from '../kube/errors.ts'
+import { nearest } from './nearest.ts'
+
+export interface Flag {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  /** How the value is called in the help: `--context NAME`. */
+  readonly value?: string
+  readonly help: string
+}
+
+export type Flags = Readonly<Record<string, Flag>>
+
+export type FlagValues<F extends Flags> = {
+  readonly [Name in keyof F]?: F[Name]['type'] extends 'boolean' ? boolean : string
+}
+
+export interface Invocation<F extends Flags> {
+  readonly flags: FlagValues<F>
+  readonly positionals: readonly string[]
+  readonly out: (line: string) => void
+  readonly err: (line: string) => void
+  /** Aborted when the person presses Ctrl-C. */
+  readonly signal: AbortSignal
+}
+
+export interface Command<F extends Flags = Flags> {
+  /** The words after the command's name: `KIND [-n NAMESPACE]`. */
+  readonly usage?: string
+  readonly details?: string
+  readonly flags: F
+  /** Resolves to the exit code. */
+  run(invocation: Invocation<F>): Promise<number>
+}
+
+/** Keeps the flag names' types for `run`. */
+export function defineCommand<const F extends Flags>(command: Command<F>): Command {
+  return command as unknown as Command
+}
+
+export interface ParsedArguments {
+  readonly flags: Readonly<Record<string, string | boolean>>
+  readonly positionals: readonly string[]
+}
+
+export function parseArguments(flags: Flags, argv: readonly string[]): ParsedArguments {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, { type, short }]) => [name, short === undefined ? { type } : { type, short }]),
+  )
+  try {
+    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
+    return { flags: values as ParsedArguments['flags'], positionals }
+  } catch (error) {
+    throw explain(error as Error & { readonly code?: string }, flags)
+  }
+}
+
+function explain(error: Error & { readonly code?: string }, flags: Flags): MusterError {
+  if (error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION')
+    return new MusterError('InvalidFlag', `${error.message}.`, { cause: error })
+  const wrong = /'(-[^']*)'/.exec(error.message)?.[1] ?? 'flag'
+  const near = nearest(wrong.replace(/^-+/, ''), Object.keys(flags))
+  return new MusterError(
+    'UnknownFlag',
+    `unknown flag "${wrong}".${near === undefined ? '' : ` Did you mean "--${near}"?`}`,
+  )
+}
+
+export function formatFlags(flags: Flags): readonly string[] {
+  const left = ([name, { short, value, type }]: [string, Flag]): string =>
+    `${short === undefined ? '    ' : `-${short}, `}--${name}${type === 'string' ? ` ${value ?? 'VALUE'}` : ''}`
+  const entries = Object.entries(flags)
+  const width = Math.max(0, ...entries.map((entry) => left(entry).length))
+  return entries.map((entry) => `  ${left(entry).padEnd(width)}  ${entry[1].help}`)
+}

@@ -1,0 +1,71 @@
+/** The command line: finds the command in the table, parses its flags, prints what went wrong in one line. */
+import { describeError, MusterError } from '../kube/errors.ts'
+import { type Flags, type FlagValues, formatFlags, parseArguments } from './command.ts'
+import { type CommandEntry, commands } from './commands.ts'
+import { nearest } from './nearest.ts'
+
+const out = (line: string): void => void process.stdout.write(`${line}\n`)
+const err = (line: string): void => void process.stderr.write(`${line}\n`)
+
+function overview(): string {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  const rows = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
+  return ['usage: muster COMMAND [flags]', '', ...rows, '', 'muster help COMMAND tells more of one.'].join('\n')
+}
+
+async function help(entry: CommandEntry): Promise<string> {
+  const { command } = await entry.load()
+  const flags = formatFlags(command.flags)
+  return [
+    `usage: muster ${entry.name}${command.usage ? ` ${command.usage}` : ''}${flags.length > 0 ? ' [flags]' : ''}`,
+    '',
+    `  ${entry.summary}`,
+    ...(command.details ? ['', command.details] : []),
+    ...(flags.length > 0 ? ['', ...flags] : []),
+  ].join('\n')
+}
+
+function find(name: string): CommandEntry {
+  const entry = commands.find((candidate) => candidate.name === name)
+  if (entry) return entry
+  const near = nearest(
+    name,
+    commands.map((candidate) => candidate.name),
+  )
+  throw new MusterError(
+    'UnknownCommand',
+    `unknown command "${name}".${near === undefined ? '' : ` Did you mean "${near}"?`}`,
+  )
+}
+
+async function main([name, ...rest]: readonly string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h' || (name === 'help' && rest.length === 0)) {
+    out(overview())
+    return 0
+  }
+  if (name === 'help') {
+    out(await help(find(rest[0] ?? '')))
+    return 0
+  }
+  const entry = find(name === '--version' ? 'version' : name)
+  if (rest.includes('--help') || rest.includes('-h')) {
+    out(await help(entry))
+    return 0
+  }
+  const { command } = await entry.load()
+  const { flags, positionals } = parseArguments(command.flags, rest)
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  return await command.run({ flags: flags as FlagValues<Flags>, positionals, out, err, signal: stop.signal })
+}
+
+// A reader that went away (`muster … | head`) is no error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  err(describeError(error))
+  if (!(error instanceof MusterError) && error instanceof Error && process.env['MUSTER_DEBUG']) err(error.stack ?? '')
+  process.exitCode = error instanceof MusterError && error.code.startsWith('MUS15') ? 2 : 1
+}
