@@ -10,7 +10,7 @@ export interface JsonObject {
 }
 
 /** Text that may hold an integer too long for a double: sixteen digits in a row, outside of what looks like a string. */
-const longInteger = /[[:,\s]-?\d{16,}/
+const longInteger = /(?:^|[[:,\s])-?\d{16,}/
 
 function keepLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value

@@ -1,0 +1,159 @@
+/** What a change did: which fields came, which went, which have another value. */
+import { equalJson, type Json, type JsonObject } from '../json.ts'
+import { ownMember } from '../json-member.ts'
+import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields } from './field-set.ts'
+import { itemElement } from './list-item.ts'
+import { encodeElement, fieldElement, type PathElement } from './path-element.ts'
+import type { ListShape, MapShape, Shape } from './shape.ts'
+import { asList, asMap, isEmptyMap, type Kind, valueKind, namesOf, settle } from './value.ts'
+
+/** No field is in more than one of the sets, but for items whose key is no longer (or not yet) unique. */
+export interface Comparison {
+  readonly added: FieldSet
+  readonly modified: FieldSet
+  readonly removed: FieldSet
+}
+
+/** Compares two values that conform to the shape. */
+export function compareValues(before: Json, after: Json, shape: Shape): Comparison {
+  const changes = noChanges()
+  compareAt(before, after, shape, changes)
+  return {
+    added: fieldSetOfNodes(changes.added),
+    modified: fieldSetOfNodes(changes.modified),
+    removed: fieldSetOfNodes(changes.removed),
+  }
+}
+
+type Change = keyof Comparison
+
+const allChanges: readonly Change[] = ['added', 'modified', 'removed']
+
+/** The changes below one place, by what they are. */
+type Changes = Readonly<Record<Change, FieldNode[]>>
+
+function noChanges(): Changes {
+  return { added: [], modified: [], removed: [] }
+}
+
+/** Notes the changes below a place and says what happened to the place itself. */
+function compareAt(
+  before: Json | undefined,
+  after: Json | undefined,
+  shape: Shape,
+  changes: Changes,
+): Change | undefined {
+  const was = valueKind(shape, before)
+  const is = valueKind(shape, after)
+  if (after === undefined) return compareAs(settle(shape, was), before, after, shape, changes)
+  // Where the kind itself changed, what the value was as the old kind is gone.
+  const former = before !== undefined && was !== is && compareAs(settle(shape, was), before, after, shape, changes)
+  return compareAs(settle(shape, is), before, after, shape, changes) ?? (former || undefined)
+}
+
+function compareAs(
+  kind: Kind,
+  before: Json | undefined,
+  after: Json | undefined,
+  shape: Shape,
+  changes: Changes,
+): Change | undefined {
+  const presence = before === undefined ? 'added' : after === undefined ? 'removed' : undefined
+  const divided =
+    (kind === 'map' && compareMaps(asMap(before), asMap(after), shape.map as MapShape, changes)) ||
+    (kind === 'list' && compareLists(asList(before), asList(after), shape.list as ListShape, changes))
+  if (divided) return presence
+  return presence ?? (equalJson(before, after) ? undefined : 'modified')
+}
+
+/** Compares field by field; `false` when the maps are to be compared as a whole: atomic, or nothing in them. */
+function compareMaps(
+  before: JsonObject | undefined,
+  after: JsonObject | undefined,
+  shape: MapShape,
+  changes: Changes,
+): boolean {
+  if (shape.atomic || (shape.zeros.size === 0 && isEmptyMap(before) && isEmptyMap(after))) return false
+  const names = new Set(before && namesOf(before))
+  if (after) for (const name of namesOf(after)) names.add(name)
+  // Where only one side is there, its zeros are all that tells it from the other.
+  if (!before !== !after) for (const name of shape.zeros.keys()) names.add(name)
+  for (const name of names) {
+    const left = valueOf(before, name, shape)
+    const right = valueOf(after, name, shape)
+    if (left !== right) compareChild(fieldElement(name), left, right, shape.field(name) as Shape, changes)
+  }
+  return true
+}
+
+/** A member as the server sees it: a struct that nobody wrote is there all the same. */
+function valueOf(map: JsonObject | undefined, name: string, shape: MapShape): Json | undefined {
+  if (!map) return undefined
+  const own = ownMember(map, name)
+  const zero = shape.zeros.get(name)
+  return own ?? (zero === undefined ? own : zero)
+}
+
+/** Compares item by item; `false` when the lists are to be compared as a whole: atomic, or both empty. */
+function compareLists(
+  before: readonly Json[] = [],
+  after: readonly Json[] = [],
+  shape: ListShape,
+  changes: Changes,
+): boolean {
+  if (shape.atomic || (before.length === 0 && after.length === 0)) return false
+  const items = new Map<string, Items>()
+  for (const item of before) itemsOf(items, item, shape).before.push(item)
+  for (const item of after) itemsOf(items, item, shape).after.push(item)
+  for (const same of items.values()) compareItems(same, shape.item(), changes)
+  return true
+}
+
+/** The items of one key, before and after. There is one of each, unless the list has duplicates. */
+interface Items {
+  readonly element: PathElement
+  readonly before: Json[]
+  readonly after: Json[]
+}
+
+function itemsOf(items: Map<string, Items>, item: Json, shape: ListShape): Items {
+  const element = itemElement(shape, item)
+  const key = encodeElement(element)
+  const known = items.get(key)
+  if (known) return known
+  const found = { element, before: [], after: [] }
+  items.set(key, found)
+  return found
+}
+
+function compareItems({ element, before, after }: Items, shape: Shape, changes: Changes): void {
+  const wasMany = before.length > 1
+  const isMany = after.length > 1
+  const whole: FieldNode = { element, owned: true, below: noFields }
+  if (!wasMany && !isMany) return compareChild(element, before[0], after[0], shape, changes)
+  // Duplicates are owned as one thing without parts: turning into them, or out of them, replaces the item.
+  if (wasMany && isMany) {
+    if (!equalJson(before, after)) changes.modified.push(whole)
+  } else if (wasMany) {
+    if (after.length > 0) compareChild(element, undefined, after[0], shape, changes)
+    changes.removed.push(whole)
+  } else {
+    if (before.length > 0) compareChild(element, before[0], undefined, shape, changes)
+    changes.added.push(whole)
+  }
+}
+
+function compareChild(
+  element: PathElement,
+  before: Json | undefined,
+  after: Json | undefined,
+  shape: Shape,
+  changes: Changes,
+): void {
+  const inner = noChanges()
+  const own = compareAt(before, after, shape, inner)
+  for (const change of allChanges) {
+    if (own !== change && inner[change].length === 0) continue
+    changes[change].push({ element, owned: own === change, below: fieldSetOfNodes(inner[change]) })
+  }
+}

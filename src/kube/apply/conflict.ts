@@ -1,0 +1,49 @@
+/** An apply that would change what others own, refused. Text and fields are those of the server's 409 answer. */
+import { MusterError } from '../errors.ts'
+import { compareText } from './canonical.ts'
+import { type FieldSet, pathsOf } from './field-set.ts'
+import { managerId, type Ownership } from './managed-fields.ts'
+import { formatPath, type Path, quoteText } from './path-element.ts'
+
+/** One field that somebody else owns. */
+export interface Conflict {
+  readonly owner: Omit<Ownership, 'fields'>
+  readonly path: Path
+  /** The path in print: `.spec.replicas`. */
+  readonly field: string
+  /** `conflict with "kubectl" using apps/v1`. */
+  readonly message: string
+}
+
+export class ApplyConflict extends MusterError {
+  readonly conflicts: readonly Conflict[]
+
+  constructor(conflicts: readonly Conflict[]) {
+    super('ApplyConflict', describe(conflicts))
+    this.conflicts = conflicts
+  }
+}
+
+/** Conflicts over `fields` with the one who owns them. */
+export function conflictsOver(fields: FieldSet, owner: Ownership): readonly Conflict[] {
+  const message = `conflict with ${describeOwner(owner)}`
+  return Array.from(pathsOf(fields), (path) => ({ owner, path, field: formatPath(path), message }))
+}
+
+function describe(conflicts: readonly Conflict[]): string {
+  const [first] = conflicts
+  if (first && conflicts.length === 1) return `Apply failed with 1 conflict: ${first.message}: ${first.field}`
+  const byOwner = Map.groupBy(conflicts, ({ owner }) => managerId(owner))
+  const lines: string[] = []
+  for (const id of [...byOwner.keys()].toSorted(compareText)) {
+    const found = byOwner.get(id) as Conflict[]
+    lines.push(`conflicts with ${describeOwner((found[0] as Conflict).owner)}:`)
+    for (const { field } of found) lines.push(`- ${field}`)
+  }
+  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`
+}
+
+function describeOwner({ manager, operation, apiVersion, subresource }: Conflict['owner']): string {
+  const name = quoteText(manager) + (subresource === '' ? '' : ` with subresource ${quoteText(subresource)}`)
+  return operation === 'Update' ? `${name} using ${apiVersion}` : name
+}

@@ -1,0 +1,109 @@
+/**
+ * Whether a value fits its shape: the types are right, no field is undeclared, every list item can be told from the
+ * others. All that follows (field sets, merging) relies on it.
+ */
+import { MusterError } from '../errors.ts'
+import type { Json } from '../json.ts'
+import { identifyItem } from './list-item.ts'
+import { encodeElement, formatElement } from './path-element.ts'
+import type { ListShape, MapShape, ScalarShape, Shape } from './shape.ts'
+import { asList, asMap, kindIn, namesOf } from './value.ts'
+
+export interface ConformanceOptions {
+  /**
+   * Lets a list hold several items of one key. What is stored may (validation is not as strict as apply); what is
+   * applied may not.
+   * @default false
+   */
+  readonly allowDuplicates?: boolean
+}
+
+/** Raises `SchemaMismatch` with every problem and its path. */
+export function checkConforms(value: Json, shape: Shape, options: ConformanceOptions = {}): void {
+  const problems = problemsOf(value, shape, options)
+  if (problems.length === 0) return
+  const lines = problems.map(({ path, why }) => (path === '' ? why : `${path}: ${why}`))
+  throw new MusterError('SchemaMismatch', lines.length === 1 ? `${lines[0]}` : ['errors:', ...lines].join('\n  '))
+}
+
+interface Problem {
+  readonly path: string
+  readonly why: string
+}
+
+const none: readonly Problem[] = []
+
+function problem(why: string): readonly Problem[] {
+  return [{ path: '', why }]
+}
+
+/** Paths are put together on the way out: a value that fits costs nothing. */
+function below(step: string, problems: readonly Problem[]): readonly Problem[] {
+  return problems.map(({ path, why }) => ({ path: step + path, why }))
+}
+
+function problemsOf(value: Json, shape: Shape, options: ConformanceOptions): readonly Problem[] {
+  const kind = kindIn(shape, value)
+  if (kind === 'map') return mapProblems(value, shape.map as MapShape, options)
+  if (kind === 'list') return listProblems(value, shape.list as ListShape, options)
+  return scalarProblems(value, shape.scalar as ScalarShape)
+}
+
+function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions): readonly Problem[] {
+  const map = asMap(value)
+  if (!map) return value === null ? none : problem(`expected map, got ${describe(value)}`)
+  const problems: Problem[] = []
+  for (const name of namesOf(map)) {
+    const member = shape.field(name)
+    const found = member ? problemsOf(map[name] as Json, member, options) : problem('field not declared in schema')
+    if (found.length > 0) problems.push(...below(`.${name}`, found))
+  }
+  return problems
+}
+
+function listProblems(value: Json, shape: ListShape, options: ConformanceOptions): readonly Problem[] {
+  const list = asList(value)
+  if (!list) return value === null ? none : problem(`expected list, got ${describe(value)}`)
+  const problems: Problem[] = []
+  const seen = new Set<string>()
+  for (const [index, item] of list.entries()) {
+    const element = shape.atomic ? ({ kind: 'index', index } as const) : identifyItem(shape, item)
+    // Without a key there is no path to say more.
+    if (typeof element === 'string') return [...problems, ...problem(`element ${index}: ${element}`)]
+    const key = encodeElement(element)
+    if (seen.has(key) && !options.allowDuplicates) {
+      problems.push(...problem(`duplicate entries for key ${formatElement(element)}`))
+    }
+    seen.add(key)
+    const found = problemsOf(item, shape.item(), options)
+    if (found.length > 0) problems.push(...below(formatElement(element), found))
+  }
+  return problems
+}
+
+function scalarProblems(value: Json, shape: ScalarShape): readonly Problem[] {
+  return isScalar(value, shape) ? none : problem(`expected ${wanted[shape]}, got ${describe(value)}`)
+}
+
+const wanted = { number: 'numeric (int or float)', string: 'string', boolean: 'boolean', any: 'any scalar' } as const
+
+/** `null` passes for any scalar. */
+function isScalar(value: Json, shape: ScalarShape): boolean {
+  switch (typeof value) {
+    case 'number':
+    case 'bigint':
+      return shape === 'number' || shape === 'any'
+    case 'string':
+      return shape === 'string' || shape === 'any'
+    case 'boolean':
+      return shape === 'boolean' || shape === 'any'
+    default:
+      return value === null
+  }
+}
+
+/** The type of a value, never the value: it may be a secret. */
+function describe(value: Json): string {
+  if (Array.isArray(value)) return 'list'
+  return typeof value === 'object' ? 'map' : typeof value
+}

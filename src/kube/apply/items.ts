@@ -1,0 +1,72 @@
+/** Cutting fields out of a value, and the opposite: keeping nothing else. */
+import type { Json, JsonObject } from '../json.ts'
+import { type FieldSet, nodeAt } from './field-set.ts'
+import { itemElement } from './list-item.ts'
+import { fieldElement } from './path-element.ts'
+import type { ListShape, MapShape, Shape } from './shape.ts'
+import { asList, asMap, isEmptyMap, kindIn, namesOf, setMember } from './value.ts'
+
+/** The value without the fields of the set. A map or list that loses its last item becomes `null`, as on the server. */
+export function removeItems(value: Json, fields: FieldSet, shape: Shape): Json {
+  if (fields.length === 0) return value
+  const kind = kindIn(shape, value)
+  if (kind === 'map') return removeFromMap(asMap(value), fields, shape.map as MapShape)
+  if (kind === 'list') return removeFromList(asList(value), fields, shape.list as ListShape)
+  return value
+}
+
+function removeFromMap(map: JsonObject | undefined, fields: FieldSet, shape: MapShape): Json {
+  // Something in a set is below this map, yet the map cannot be divided: it goes as a whole.
+  if (!map || shape.atomic) return null
+  const out: Record<string, Json> = {}
+  for (const name of namesOf(map)) {
+    const node = nodeAt(fields, fieldElement(name))
+    if (node?.owned) continue
+    const member = map[name] as Json
+    setMember(out, name, node ? removeItems(member, node.below, shape.field(name) as Shape) : member)
+  }
+  return isEmptyMap(out) ? null : out
+}
+
+function removeFromList(list: readonly Json[] | undefined, fields: FieldSet, shape: ListShape): Json {
+  if (!list || shape.atomic) return null
+  const out: Json[] = []
+  for (const item of list) {
+    const node = nodeAt(fields, itemElement(shape, item))
+    if (!node?.owned) out.push(node ? removeItems(item, node.below, shape.item()) : item)
+  }
+  return out.length > 0 ? out : null
+}
+
+/**
+ * Nothing but the fields of the set: with the leaves of what a manager owns, the configuration that it applied. A map
+ * that is itself in the set, but none of its fields, comes out empty.
+ */
+export function extractItems(value: Json, fields: FieldSet, shape: Shape): Json {
+  const kind = kindIn(shape, value)
+  if (kind === 'map') return extractFromMap(value, fields, shape.map as MapShape)
+  if (kind === 'list') return extractFromList(value, fields, shape.list as ListShape)
+  return value
+}
+
+function extractFromMap(value: Json, fields: FieldSet, shape: MapShape): Json {
+  const map = asMap(value)
+  if (!map || shape.atomic) return value
+  const out: Record<string, Json> = {}
+  for (const name of namesOf(map)) {
+    const node = nodeAt(fields, fieldElement(name))
+    if (node) setMember(out, name, extractItems(map[name] as Json, node.below, shape.field(name) as Shape))
+  }
+  return out
+}
+
+function extractFromList(value: Json, fields: FieldSet, shape: ListShape): Json {
+  const list = asList(value)
+  if (!list || list.length === 0 || shape.atomic) return value
+  const out: Json[] = []
+  for (const item of list) {
+    const node = nodeAt(fields, itemElement(shape, item))
+    if (node) out.push(node.below.length > 0 ? extractItems(item, node.below, shape.item()) : item)
+  }
+  return out.length > 0 ? out : null
+}

@@ -1,0 +1,39 @@
+/** Which item of a list is which: a map list tells items apart by their key fields, a set by the items themselves. */
+import { MusterError } from '../errors.ts'
+import { isJsonObject, type Json } from '../json.ts'
+import { ownMember } from '../json-member.ts'
+import { type KeyField, keyElement, type PathElement } from './path-element.ts'
+import type { ListShape } from './shape.ts'
+
+/** The element that stands for `item`, or a text that says why there is none. Not for atomic lists. */
+export function identifyItem(list: ListShape, item: Json): PathElement | string {
+  return list.keys.length > 0 ? identifyByKey(list, item) : identifyByValue(item)
+}
+
+/** The same where the list was checked before. */
+export function itemElement(list: ListShape, item: Json): PathElement {
+  const element = identifyItem(list, item)
+  if (typeof element === 'string') throw new MusterError('SchemaMismatch', `${element}.`)
+  return element
+}
+
+function identifyByKey(list: ListShape, item: Json): PathElement | string {
+  if (item === null) return 'associative list with keys may not have a null element'
+  if (!isJsonObject(item)) return 'associative list with keys may not have non-map elements'
+  const fields: KeyField[] = []
+  for (const name of list.keys) {
+    // A key field that is left out, and has no default, is no part of the key: that is an identity of its own.
+    const value = ownMember(item, name) === undefined ? list.keyDefault(name) : ownMember(item, name)
+    if (value !== undefined) fields.push({ name, value })
+  }
+  if (fields.length > 0) return keyElement(fields)
+  const names = list.keys.map((name) => JSON.stringify(name)).join(' ')
+  return `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`
+}
+
+function identifyByValue(item: Json): PathElement | string {
+  if (item === null) return "associative list without keys has an element that's an explicit null"
+  if (Array.isArray(item)) return 'not supported: associative list with lists as elements'
+  if (typeof item === 'object') return "associative list without keys has an element that's a map type"
+  return { kind: 'value', value: item }
+}

@@ -1,0 +1,193 @@
+/**
+ * `metadata.managedFields`: who owns which fields of an object.
+ *
+ * There is one entry for each manager, operation and subresource, and for `Update` also for each API version: an
+ * applier that moves to another version is still the same applier, while updates are kept apart. `time` is when the
+ * entry last took a field.
+ */
+import { isMusterError, MusterError } from '../errors.ts'
+import { equalJson, type Json } from '../json.ts'
+import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
+import { compareText } from './canonical.ts'
+import { difference, type FieldSet, fieldSet, union } from './field-set.ts'
+import { decodeFields, encodeFields } from './fields-v1.ts'
+
+/** One entry, decoded. */
+export interface Ownership {
+  readonly manager: string
+  readonly operation: 'Apply' | 'Update'
+  readonly apiVersion: string
+  readonly subresource: string
+  readonly time: string | undefined
+  readonly fields: FieldSet
+}
+
+/** Entries by {@link managerId}. */
+export type Managers = ReadonlyMap<string, Ownership>
+
+/** What tells one entry from another; also the order in which the server goes through managers. */
+export function managerId({ manager, operation, apiVersion, subresource }: Omit<Ownership, 'fields' | 'time'>): string {
+  return JSON.stringify({
+    manager: manager || undefined,
+    operation,
+    apiVersion: operation === 'Update' ? apiVersion : undefined,
+    subresource: subresource || undefined,
+  })
+}
+
+/** Fields that belong to nobody, because every write carries them or only the server sets them. */
+const unownable: FieldSet = fieldSet(
+  ['apiVersion'],
+  ['kind'],
+  ['metadata'],
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'clusterName',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ].map((name) => ['metadata', name]),
+)
+
+export function withoutUnownable(fields: FieldSet): FieldSet {
+  return difference(fields, unownable)
+}
+
+/** Raises `InvalidFieldSet` when an entry makes no sense. */
+export function decodeManagers(entries: readonly (ManagedFieldsEntry | null)[] | null = null): Managers {
+  const managers = new Map<string, Ownership>()
+  for (const [index, entry] of (entries ?? []).entries()) {
+    const ownership = decodeEntry(entry, index)
+    managers.set(managerId(ownership), ownership)
+  }
+  return managers
+}
+
+function decodeEntry(entry: ManagedFieldsEntry | null, index: number): Ownership {
+  const { manager = '', operation, apiVersion = '', subresource = '', time, fieldsType = '', fieldsV1 } = entry ?? {}
+  const where = `managedFields[${index}] of ${JSON.stringify(manager)}`
+  if (operation !== 'Apply' && operation !== 'Update') {
+    throw new MusterError('InvalidFieldSet', `${where}: operation must be \`Apply\` or \`Update\`.`)
+  }
+  if (apiVersion === '') throw new MusterError('InvalidFieldSet', `${where}: apiVersion must not be empty.`)
+  if (fieldsType !== 'FieldsV1') {
+    throw new MusterError('InvalidFieldSet', `${where}: fieldsType is ${JSON.stringify(fieldsType)}, not "FieldsV1".`)
+  }
+  try {
+    return { manager, operation, apiVersion, subresource, time, fields: decodeFields(fieldsV1) }
+  } catch (cause) {
+    if (!isMusterError(cause)) throw cause
+    throw new MusterError('InvalidFieldSet', `${where}: ${cause.message}`, { cause })
+  }
+}
+
+/** Entries as the server writes them: appliers first, then by time (to the second), manager, version, subresource. */
+export function encodeManagers(managers: Managers): readonly ManagedFieldsEntry[] {
+  return [...managers.values()]
+    .toSorted(
+      (a, b) =>
+        compareText(a.operation, b.operation) ||
+        secondsOf(a.time) - secondsOf(b.time) ||
+        compareText(a.manager, b.manager) ||
+        compareText(a.apiVersion, b.apiVersion) ||
+        compareText(a.subresource, b.subresource),
+    )
+    .map(encodeEntry)
+}
+
+function encodeEntry({ manager, operation, apiVersion, subresource, time, fields }: Ownership): ManagedFieldsEntry {
+  return {
+    ...(manager !== '' && { manager }),
+    operation,
+    apiVersion,
+    ...(time !== undefined && { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: encodeFields(fields),
+    ...(subresource !== '' && { subresource }),
+  }
+}
+
+/** The object with this record; the object itself when it has it already. */
+export function withManagers<T extends KubeObject>(object: T, managers: Managers): T {
+  const { managedFields, ...metadata } = object.metadata
+  if (managers.size === 0) return managedFields === undefined ? object : { ...object, metadata }
+  const entries = encodeManagers(managers)
+  if (sameJson(managedFields, entries)) return object
+  return { ...object, metadata: { ...metadata, managedFields: entries } }
+}
+
+/**
+ * `updated`, with its times taken back to those of `live` when nothing else differs: a write that turns out to change
+ * nothing must not cost a new resourceVersion. For the very last step, after defaults and resets.
+ */
+export function withSettledTimes<T extends KubeObject>(live: T, updated: T): T {
+  const was = live.metadata.managedFields
+  const is = updated.metadata.managedFields
+  if (!was || !is || was.length !== is.length || is.length === 0) return updated
+  const timeless = (object: T): KubeObject => {
+    const managedFields = object.metadata.managedFields?.map(({ time: _time, ...entry }) => entry)
+    return { ...object, metadata: { ...object.metadata, managedFields: managedFields ?? [] } }
+  }
+  return sameJson(timeless(live), timeless(updated)) ? live : updated
+}
+
+function sameJson(a: unknown, b: unknown): boolean {
+  return equalJson(a as Json | undefined, b as Json | undefined)
+}
+
+function secondsOf(time: string | undefined): number {
+  return time === undefined ? 0 : Math.floor(Date.parse(time) / 1000)
+}
+
+/** A moment as managedFields write it. */
+export function formatTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+/** Whether a client asks to forget all ownership: an empty list, or one entry that says nothing. */
+export function asksForReset(entries: readonly (ManagedFieldsEntry | null)[] | null = null): boolean {
+  if (!entries || entries.length > 1) return false
+  return entries.every((entry) => Object.values(entry ?? {}).every(isBlank))
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || value === ''
+}
+
+/** The most entries that updates may have. Each client version or pod name may be another manager. */
+const mostUpdaters = 10
+const bucketName = 'ancient-changes'
+
+/** Puts the oldest updates into one entry for each API version, until there are no more than ten. */
+export function capUpdaters(managers: Managers): Managers {
+  const updaters = [...managers.entries()].filter(([, { operation }]) => operation === 'Update')
+  if (updaters.length <= mostUpdaters) return managers
+  updaters.sort(([idA, a], [idB, b]) => secondsOf(a.time) - secondsOf(b.time) || compareText(idA, idB))
+  const out = new Map(managers)
+  const firstOfVersion = new Map<string, string>()
+  let count = updaters.length
+  for (const [id, { apiVersion, fields, time }] of updaters) {
+    if (count <= mostUpdaters) break
+    const first = firstOfVersion.get(apiVersion)
+    if (first === undefined) {
+      firstOfVersion.set(apiVersion, id)
+      continue
+    }
+    const bucket = { manager: bucketName, operation: 'Update', apiVersion, subresource: '' } as const
+    const bucketId = managerId(bucket)
+    let collected = out.get(bucketId)?.fields
+    if (!collected) {
+      collected = out.get(first)?.fields ?? []
+      out.delete(first)
+    }
+    out.set(bucketId, { ...bucket, fields: union(fields, collected), time })
+    // When the bucket itself comes second in line it goes with what it holds: so does the server's.
+    out.delete(id)
+    count--
+  }
+  return out
+}

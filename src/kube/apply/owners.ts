@@ -1,0 +1,114 @@
+/**
+ * How ownership moves. Whoever changes a field takes it: an ordinary write always, an apply only by force or when
+ * the value stays the same (then both own it). Whoever removes a field takes it from everybody.
+ */
+import { type Comparison, compareValues } from './comparison.ts'
+import { ApplyConflict, type Conflict, conflictsOver } from './conflict.ts'
+import { compareText } from './canonical.ts'
+import { difference, type FieldSet, intersection, noFields, union } from './field-set.ts'
+import { managerId, type Managers, type Ownership, withoutUnownable } from './managed-fields.ts'
+import { mergeValues } from './merge.ts'
+import { prune } from './prune.ts'
+import { fieldSetOf, reshapeFields } from './value-fields.ts'
+import type { Convert, Versioned } from './version.ts'
+
+export interface OwnerRules {
+  readonly convert: Convert
+  /** Leaves out the fields that this write cannot change, whatever it says. */
+  readonly ownable: (fields: FieldSet, apiVersion: string) => FieldSet
+}
+
+/** An ordinary write: what it changed is `taken` from everybody else. */
+export function ownersAfterUpdate(
+  live: Versioned,
+  updated: Versioned,
+  managers: Managers,
+  rules: OwnerRules,
+): { readonly managers: Managers; readonly taken: FieldSet } {
+  const { changed, ...move } = moveOwners(live, updated, reshape(live, managers, rules), undefined, rules)
+  return { managers: move.managers, taken: withoutUnownable(union(changed.modified, changed.added)) }
+}
+
+export interface Applier extends Pick<Ownership, 'manager' | 'subresource'> {
+  readonly force: boolean
+}
+
+/** An apply: the merged and pruned object, and who owns what in it. Raises {@link ApplyConflict}. */
+export function ownersAfterApply(
+  live: Versioned,
+  applied: Versioned,
+  managers: Managers,
+  applier: Applier,
+  rules: OwnerRules,
+): { readonly object: Versioned; readonly managers: Managers } {
+  const { apiVersion } = applied
+  const claim = { manager: applier.manager, operation: 'Apply', apiVersion, subresource: applier.subresource } as const
+  const id = managerId(claim)
+  const current = new Map(reshape(live, managers, rules))
+  const last = current.get(id)
+  const fields = rules.ownable(fieldSetOf(applied.value, applied.shape), apiVersion)
+  current.set(id, { ...claim, time: last?.time, fields })
+
+  const merged = { ...live, value: mergeValues(live.value, applied.value, live.shape) }
+  const object = last ? prune(merged, last, current, rules.convert) : merged
+  const move = moveOwners(live, object, current, id, rules)
+  if (move.conflicts.length > 0 && !applier.force) throw new ApplyConflict(move.conflicts)
+
+  const owned = withoutUnownable(fields)
+  const out = new Map(move.managers)
+  if (owned.length > 0) out.set(id, { ...claim, time: last?.time, fields: owned })
+  else out.delete(id)
+  return { object, managers: out }
+}
+
+/** Field sets written under an older schema, as of today's; entries of versions that are no longer served go. */
+function reshape(live: Versioned, managers: Managers, { convert }: OwnerRules): Managers {
+  const out = new Map<string, Ownership>()
+  for (const [id, ownership] of managers) {
+    const shape = ownership.apiVersion === live.apiVersion ? live.shape : convert(live, ownership.apiVersion)?.shape
+    if (!shape) continue
+    const fields = reshapeFields(ownership.fields, shape)
+    out.set(id, fields === ownership.fields ? ownership : { ...ownership, fields })
+  }
+  return out
+}
+
+/** Takes what changed between two objects from all managers but one. */
+function moveOwners(
+  live: Versioned,
+  next: Versioned,
+  managers: Managers,
+  self: string | undefined,
+  { convert, ownable }: OwnerRules,
+): { readonly managers: Managers; readonly changed: Comparison; readonly conflicts: readonly Conflict[] } {
+  const compareAt = (apiVersion: string): Comparison | undefined => {
+    const before = convert(live, apiVersion)
+    const after = convert(next, apiVersion)
+    if (!before || !after) return undefined
+    const { added, modified, removed } = compareValues(before.value, after.value, before.shape)
+    return {
+      added: ownable(added, apiVersion),
+      modified: ownable(modified, apiVersion),
+      removed: ownable(removed, apiVersion),
+    }
+  }
+  const changed = compareAt(next.apiVersion) ?? { added: noFields, modified: noFields, removed: noFields }
+  const changes = new Map<string, Comparison | undefined>([[next.apiVersion, changed]])
+  const out = new Map<string, Ownership>()
+  const conflicts: [id: string, Conflict[]][] = []
+  for (const [id, ownership] of managers) {
+    const { apiVersion, fields } = ownership
+    if (!changes.has(apiVersion)) changes.set(apiVersion, compareAt(apiVersion))
+    const change = changes.get(apiVersion)
+    if (!change) continue
+    let left = fields
+    if (id !== self) {
+      const contested = intersection(fields, union(change.modified, change.added))
+      if (contested.length > 0) conflicts.push([id, [...conflictsOver(contested, ownership)]])
+      left = difference(difference(fields, contested), change.removed)
+    }
+    if (left.length > 0) out.set(id, left === fields ? ownership : { ...ownership, fields: left })
+  }
+  conflicts.sort(([a], [b]) => compareText(a, b))
+  return { managers: out, changed, conflicts: conflicts.flatMap(([, found]) => found) }
+}

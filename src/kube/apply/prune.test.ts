@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../json.ts'
+import type { Schema } from '../schema.ts'
+import { decodeFields } from './fields-v1.ts'
+import { managerId, type Ownership } from './managed-fields.ts'
+import { prune } from './prune.ts'
+import { shapeOf } from './shape.ts'
+
+const text: Schema = { type: 'string' }
+const map: Schema = { type: 'object', additionalProperties: text }
+const shape = shapeOf({
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object',
+      properties: {
+        a: text,
+        sub: { type: 'object', properties: { x: text, y: text } },
+        labels: map,
+        items: {
+          type: 'array',
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['name'],
+          items: { type: 'object', properties: { name: text, v: text, labels: map } },
+        },
+      },
+    },
+  },
+})
+
+const owner = (manager: string, fields: Json): Ownership => ({
+  manager,
+  operation: 'Apply',
+  apiVersion: 'v1',
+  subresource: '',
+  time: undefined,
+  fields: decodeFields({ 'f:spec': fields }),
+})
+
+/** What is left of `spec` (which is applied as such, so that it stays) when the applier `m` owned `last`, owns `now`, and others own what they own. */
+function pruned(spec: Json, last: Json, now: Json, ...others: readonly Json[]): Json {
+  const owners = [owner('m', now), ...others.map((fields, index) => owner(`other${index}`, fields))]
+  const managers = new Map(owners.map((one) => [managerId(one), one]))
+  const merged = { apiVersion: 'v1', value: { spec }, shape }
+  const out = prune(merged, owner('m', last), managers, (object) => object)
+  return (out.value as { readonly spec?: Json }).spec ?? null
+}
+
+const item = (name: string, fields: Json): Json => ({ 'f:items': { [`k:{"name":"${name}"}`]: fields } })
+
+describe('pruning', () => {
+  it('takes what the applier gave up and nobody else owns', () => {
+    const spec = { a: '1', labels: { p: '1', q: '1', r: '1' } }
+    const last = { 'f:a': {}, 'f:labels': { 'f:p': {}, 'f:q': {} } }
+    expect(pruned(spec, last, {}, { 'f:labels': { 'f:q': {}, 'f:r': {} } })).toEqual({ labels: { q: '1', r: '1' } })
+  })
+
+  it('leaves what nobody owns beside what somebody does', () => {
+    const spec = { labels: { p: '1', unowned: '1', q: '1' } }
+    expect(pruned(spec, { 'f:labels': { 'f:p': {} } }, {}, { 'f:labels': { 'f:q': {} } })).toEqual({
+      labels: { unowned: '1', q: '1' },
+    })
+  })
+
+  it('takes a struct in which nobody owns anything any more', () => {
+    const spec = { a: '1', sub: { x: '1', y: 'unowned' }, labels: { p: '1', q: 'unowned' } }
+    expect(pruned(spec, { 'f:sub': { 'f:x': {} }, 'f:labels': { 'f:p': {} } }, {}, { 'f:a': {} })).toEqual({ a: '1' })
+  })
+
+  it('takes an item that nobody claims', () => {
+    const spec = { items: [{ name: 'm', v: '1' }, { name: 'n' }] }
+    const last = item('m', { '.': {}, 'f:name': {}, 'f:v': {} })
+    expect(pruned(spec, last, {}, item('n', { '.': {}, 'f:name': {} }))).toEqual({ items: [{ name: 'n' }] })
+  })
+
+  it('leaves an item that somebody else has a claim to, without the fields that were the applier’s', () => {
+    const spec = { items: [{ name: 'm', v: '1', labels: { p: '1' } }] }
+    const theirs = item('m', { '.': {}, 'f:name': {}, 'f:labels': { 'f:p': {} } })
+    expect(pruned(spec, item('m', { '.': {}, 'f:name': {}, 'f:v': {} }), {}, theirs)).toEqual({
+      items: [{ name: 'm', labels: { p: '1' } }],
+    })
+  })
+
+  it('takes an item with what others put into it, when nobody has a claim to the item itself', () => {
+    const spec = { a: '1', items: [{ name: 'm', labels: { p: '1' } }] }
+    const theirs = item('m', { 'f:labels': { 'f:p': {} } })
+    expect(pruned(spec, item('m', { '.': {}, 'f:name': {} }), {}, theirs)).toEqual({ a: '1', items: null })
+  })
+
+  it('has nothing to do when all is applied again', () => {
+    const merged = { apiVersion: 'v1', value: { spec: { a: '1' } }, shape }
+    const last = owner('m', { 'f:a': {} })
+    expect(prune(merged, last, new Map([[managerId(last), last]]), (object) => object)).toBe(merged)
+  })
+})

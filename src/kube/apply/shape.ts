@@ -1,0 +1,280 @@
+/**
+ * How values merge, read off a schema: what is one indivisible thing and what has parts that different managers may
+ * own. OpenAPI says it in many ways (references, list and map marks, unknown fields, no type at all); a shape says it
+ * in one, and is worked out only as deep as values go.
+ *
+ *     struct, map          granular: each field on its own; or atomic: all or nothing
+ *     list                 by key (`map`), by value (`set`), or atomic
+ *     scalar               indivisible
+ *
+ * A place whose schema gives no type accepts any of them, each with its own rules. Where there is no schema, maps
+ * are granular and lists atomic: the deduced shape.
+ */
+import type { Json } from '../json.ts'
+import { type Definitions, resolveSchema, type Schema } from '../schema.ts'
+import { nameOf, zerosOf } from './zeros.ts'
+
+/** What a value may be. At least one member is set; more than one where the schema leaves the type open. */
+export interface Shape {
+  readonly scalar?: ScalarShape
+  readonly list?: ListShape
+  readonly map?: MapShape
+}
+
+export type ScalarShape = 'number' | 'string' | 'boolean' | 'any'
+
+export interface ListShape {
+  readonly atomic: boolean
+  /** The fields that tell items apart; none for a set, whose items are their own key. */
+  readonly keys: readonly string[]
+  readonly item: () => Shape
+  /** What a key field is taken to be in an item that leaves it out. */
+  readonly keyDefault: (name: string) => Json | undefined
+}
+
+export interface MapShape {
+  readonly atomic: boolean
+  /** Without declared fields and with values of any kind: nothing is known about it. */
+  readonly untyped: boolean
+  /** Whether the schema names this field, as opposed to allowing it. */
+  readonly declares: (name: string) => boolean
+  /** The shape of a field; `undefined` when the schema has no place for it. */
+  readonly field: (name: string) => Shape | undefined
+  /** The shape of fields that are not declared. */
+  readonly element: () => Shape | undefined
+  /** Fields that are always there, and what they are until somebody sets them. */
+  readonly zeros: ReadonlyMap<string, Json>
+}
+
+/** Any value; lists and maps in it are atomic. */
+const opaque: Shape = {
+  scalar: 'any',
+  list: { atomic: true, keys: [], item: () => opaque, keyDefault: () => undefined },
+  map: anyMap(true, () => opaque),
+}
+
+/** The shape of values without a schema. */
+export const deduced: Shape = {
+  scalar: 'any',
+  list: opaque.list as ListShape,
+  map: anyMap(false, () => deduced),
+}
+
+function anyMap(atomic: boolean, element: () => Shape): MapShape {
+  return { atomic, untyped: !atomic, declares: () => false, field: element, element, zeros: new Map() }
+}
+
+/** Definitions that the server treats as something else than their schema says. */
+const wellKnown: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+  ['io.k8s.apimachinery.pkg.api.resource.Quantity', { scalar: 'any' }],
+  ['io.k8s.apimachinery.pkg.runtime.RawExtension', opaque],
+])
+
+const text: Schema = { type: 'string' }
+const time: Schema = { type: 'string', format: 'date-time' }
+const integer: Schema = { type: 'integer' }
+const texts: Schema = { type: 'object', additionalProperties: text }
+
+/** The metadata of custom and embedded objects: their own schema says `type: object` and no more. */
+const objectMeta: Schema = {
+  type: 'object',
+  properties: {
+    name: text,
+    generateName: text,
+    namespace: text,
+    selfLink: text,
+    uid: text,
+    resourceVersion: text,
+    generation: integer,
+    creationTimestamp: time,
+    deletionTimestamp: time,
+    deletionGracePeriodSeconds: integer,
+    labels: texts,
+    annotations: texts,
+    ownerReferences: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['uid'],
+      items: {
+        type: 'object',
+        'x-kubernetes-map-type': 'atomic',
+        properties: {
+          apiVersion: text,
+          kind: text,
+          name: text,
+          uid: { type: 'string', default: '' },
+          controller: { type: 'boolean' },
+          blockOwnerDeletion: { type: 'boolean' },
+        },
+      },
+    },
+    finalizers: { type: 'array', 'x-kubernetes-list-type': 'set', items: text },
+    managedFields: { type: 'array', 'x-kubernetes-list-type': 'atomic', items: {} },
+  },
+}
+
+const objectFields: Readonly<Record<string, Schema>> = { apiVersion: text, kind: text, metadata: objectMeta }
+
+const noDefinitions: Definitions = {}
+
+/** Shapes are kept as long as the schema they come from. */
+const known = new WeakMap<Definitions, { readonly roots: WeakMap<Schema, Shape>; readonly named: Map<string, Shape> }>()
+
+/** The shape of a kind; without a schema, the deduced one. */
+export function shapeOf(schema: Schema | undefined, definitions: Definitions = noDefinitions): Shape {
+  if (!schema) return deduced
+  const { roots } = shapesOf(definitions)
+  const shape = roots.get(schema) ?? rootShape(schema, definitions)
+  roots.set(schema, shape)
+  return shape
+}
+
+function shapesOf(definitions: Definitions): { roots: WeakMap<Schema, Shape>; named: Map<string, Shape> } {
+  const shapes = known.get(definitions) ?? { roots: new WeakMap(), named: new Map() }
+  known.set(definitions, shapes)
+  return shapes
+}
+
+interface Context {
+  readonly definitions: Definitions
+  /** An ancestor keeps fields that no schema declares. */
+  readonly keepsUnknown: boolean
+  /** The kind is one of the server's own: its structs have zeros. */
+  readonly builtin: boolean
+}
+
+function rootShape(schema: Schema, definitions: Definitions): Shape {
+  const root = resolveSchema(schema, definitions)
+  const builtin = refName(root.properties?.['metadata']) !== undefined
+  const context = { definitions, keepsUnknown: false, builtin }
+  if (builtin) return inlineShape(root, context, nameOf(root, definitions))
+  return inlineShape({ ...root, properties: { ...root.properties, ...objectFields } }, context)
+}
+
+function refName(schema: Schema | undefined): string | undefined {
+  const target = schema?.$ref ?? (schema?.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined)
+  return target?.slice(target.lastIndexOf('/') + 1)
+}
+
+/** The shape of a place in a schema: a reference, or a schema of its own. */
+function placeShape(schema: Schema, context: Context): Shape {
+  // What an ancestor keeps does not reach into a type of its own.
+  const inner = { ...context, keepsUnknown: false }
+  const name = refName(schema)
+  if (name === undefined) return inlineShape(schema, schema === objectMeta ? inner : context)
+  if (wellKnown.has(name)) return wellKnown.get(name) as Shape
+  if (schema['x-kubernetes-map-type'] !== undefined) {
+    return inlineShape(resolveSchema(schema, context.definitions), inner, name)
+  }
+  const { named } = shapesOf(context.definitions)
+  const shape = named.get(name) ?? inlineShape(resolveSchema({ $ref: name }, context.definitions), inner, name)
+  named.set(name, shape)
+  return shape
+}
+
+function inlineShape(schema: Schema, outer: Context, name?: string): Shape {
+  const keepsUnknown = outer.keepsUnknown || schema['x-kubernetes-preserve-unknown-fields'] === true
+  const context = { ...outer, keepsUnknown }
+  switch (schema.type) {
+    case undefined:
+      return { scalar: 'any', list: listShape(schema, context), map: mapShape(schema, context, name) }
+    case 'object':
+      return { map: mapShape(schema, context, name) }
+    case 'array':
+      return { list: listShape(schema, context) }
+    default:
+      return { scalar: scalarShape(schema) as ScalarShape }
+  }
+}
+
+function scalarShape({ type, format = '' }: Schema): ScalarShape | undefined {
+  switch (type) {
+    case 'integer':
+    case 'number':
+      return 'number'
+    case 'boolean':
+      return 'boolean'
+    case 'string':
+      // A format may stand for more than text: int-or-string, for one.
+      return format === '' || format === 'byte' ? 'string' : 'any'
+    case undefined:
+      return 'any'
+    default:
+      return undefined
+  }
+}
+
+function listShape(schema: Schema, context: Context): ListShape {
+  const item = once(() => (schema.items ? placeShape(schema.items, context) : opaque))
+  const keys = listKeys(schema)
+  const keyDefault = (name: string): Json | undefined => {
+    const properties = schema.items && resolveSchema(schema.items, context.definitions).properties
+    return ownProperty(properties, name)?.default ?? undefined
+  }
+  return { atomic: keys === undefined, keys: keys ?? [], item, keyDefault }
+}
+
+/** The keys of a list's items: none for a set, `undefined` for an atomic list. */
+function listKeys(schema: Schema): readonly string[] | undefined {
+  const type = schema['x-kubernetes-list-type']
+  if (type === 'map') return schema['x-kubernetes-list-map-keys'] ?? []
+  if (type !== undefined) return type === 'set' ? [] : undefined
+  // Older built-in lists say it in the words of strategic merge patch.
+  if (!schema['x-kubernetes-patch-strategy']?.split(',').includes('merge')) return undefined
+  const key = schema['x-kubernetes-patch-merge-key']
+  return key === undefined ? [] : [key]
+}
+
+function mapShape(schema: Schema, context: Context, definition: string | undefined): MapShape {
+  const embedded = schema['x-kubernetes-embedded-resource'] === true
+  const properties: Readonly<Record<string, Schema>> | undefined = embedded
+    ? { ...schema.properties, ...objectFields }
+    : schema.properties
+  const shapes = new Map<string, Shape>()
+  const element = once(() => elementShape(schema, properties, context))
+  return {
+    atomic: schema['x-kubernetes-map-type'] === 'atomic',
+    untyped: isUntyped(schema, properties),
+    declares: (name) => ownProperty(properties, name) !== undefined,
+    field: (name) => {
+      const made = shapes.get(name)
+      if (made) return made
+      const place = ownProperty(properties, name)
+      if (!place) return element()
+      const shape = placeShape(place, context)
+      shapes.set(name, shape)
+      return shape
+    },
+    element,
+    zeros: context.builtin ? zerosOf(schema, definition) : new Map(),
+  }
+}
+
+function elementShape(
+  { additionalProperties: additional }: Schema,
+  properties: Schema['properties'],
+  context: Context,
+): Shape | undefined {
+  if (typeof additional === 'object') return placeShape(additional, context)
+  const open = additional ?? (context.keepsUnknown || isEmpty(properties))
+  return open ? deduced : undefined
+}
+
+function isUntyped({ additionalProperties: additional }: Schema, properties: Schema['properties']): boolean {
+  if (!isEmpty(properties) || additional === false) return false
+  return typeof additional !== 'object' || (refName(additional) === undefined && scalarShape(additional) === 'any')
+}
+
+function isEmpty(properties: Schema['properties']): boolean {
+  return properties === undefined || Object.keys(properties).length === 0
+}
+
+/** A declared property: names such as `constructor` are not found in every object. */
+function ownProperty(properties: Schema['properties'], name: string): Schema | undefined {
+  return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}

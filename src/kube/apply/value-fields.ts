@@ -1,0 +1,95 @@
+/**
+ * The field set of a value: what somebody who writes exactly this value lays claim to. Leaves count; so do items of
+ * lists and maps as such, and anything that is there but empty. A declared struct counts only through its fields.
+ */
+import type { Json } from '../json.ts'
+import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields, transform, withContent } from './field-set.ts'
+import { itemElement } from './list-item.ts'
+import { encodeElement, fieldElement, type PathElement } from './path-element.ts'
+import type { ListShape, MapShape, Shape } from './shape.ts'
+import { asList, asMap, isEmptyMap, kindIn, namesOf, settle } from './value.ts'
+
+/** The fields of a value that conforms to its shape. */
+export function fieldSetOf(value: Json, shape: Shape): FieldSet {
+  return contentOf(value, shape).below
+}
+
+type Content = Omit<FieldNode, 'element'>
+
+const leaf: Content = { owned: true, below: noFields }
+
+function contentOf(value: Json, shape: Shape): Content {
+  const kind = kindIn(shape, value)
+  if (kind === 'scalar' || shape[kind]?.atomic) return leaf
+  const below = kind === 'map' ? fieldsOfMap(value, shape.map as MapShape) : itemsOfList(value, shape.list as ListShape)
+  return { owned: false, below }
+}
+
+function fieldsOfMap(value: Json, shape: MapShape): FieldSet {
+  const map = asMap(value)
+  if (!map) return noFields
+  const nodes: FieldNode[] = []
+  for (const name of namesOf(map)) {
+    const member = map[name] as Json
+    const { owned, below } = contentOf(member, shape.field(name) as Shape)
+    const counts = owned || !shape.declares(name) || isHollow(member)
+    if (counts || below.length > 0) nodes.push({ element: fieldElement(name), owned: counts, below })
+  }
+  return fieldSetOfNodes(nodes)
+}
+
+/** There, but with nothing in it that could be owned instead. An empty list is not: its items are what counts. */
+function isHollow(value: Json): boolean {
+  return value === null || (typeof value === 'object' && !Array.isArray(value) && isEmptyMap(asMap(value)))
+}
+
+function itemsOfList(value: Json, shape: ListShape): FieldSet {
+  const nodes = new Map<string, FieldNode>()
+  for (const item of asList(value) ?? []) {
+    const element = itemElement(shape, item)
+    const key = encodeElement(element)
+    // Items that share a key cannot be told apart: they are owned as one.
+    const below = nodes.has(key) ? noFields : contentOf(item, shape.item()).below
+    nodes.set(key, { element, owned: true, below })
+  }
+  return fieldSetOfNodes([...nodes.values()])
+}
+
+/**
+ * The set with every declared field that has something of the set below it. Pruning needs it: when all fields of a
+ * struct go, so does the struct.
+ */
+export function withDeclaredFields(set: FieldSet, shape: Shape | undefined): FieldSet {
+  return set.map(({ element, owned, below }) => {
+    const { map, list } = shape ?? {}
+    const declared = element.kind === 'field' && below.length > 0 && map?.declares(element.name) === true
+    let inner: Shape | undefined
+    if (element.kind === 'field') inner = map?.field(element.name)
+    else if (element.kind === 'key') inner = list?.item()
+    return { element, owned: owned || declared, below: withDeclaredFields(below, inner) }
+  })
+}
+
+/**
+ * The set as it would have been written under today's schema: where a list or map became atomic since, owning any
+ * part of it now means owning the whole. (The other direction is left as it is.)
+ */
+export function reshapeFields(set: FieldSet, shape: Shape): FieldSet {
+  const kind = settle(shape, 'open')
+  if (kind === 'scalar' || (kind === 'map' && shape.map?.untyped)) return set
+  return transform(set, (node) => {
+    const inner = kind === 'list' ? shape.list?.item() : fieldShape(shape.map as MapShape, node.element)
+    return inner ? reshapeNode(node, inner) : node
+  })
+}
+
+function fieldShape(map: MapShape, element: PathElement): Shape | undefined {
+  return element.kind === 'field' ? map.field(element.name) : map.element()
+}
+
+function reshapeNode(node: FieldNode, shape: Shape): FieldNode | undefined {
+  const kind = settle(shape, 'open')
+  if (kind === 'scalar' || (kind === 'map' && shape.map?.untyped)) return node
+  if (shape[kind]?.atomic && node.below.length > 0) return { element: node.element, owned: true, below: noFields }
+  return withContent(node, node.owned, reshapeFields(node.below, shape))
+}

@@ -1,0 +1,60 @@
+/**
+ * Reading JSON values by their shape. Absent is `undefined` and differs from `null`, which is a value that is there
+ * but holds nothing, be it map, list or scalar.
+ */
+import type { Json, JsonObject } from '../json.ts'
+import type { Shape } from './shape.ts'
+
+export type Kind = 'map' | 'scalar' | 'list'
+
+/**
+ * What `value` is taken to be. `open` where the shape allows several kinds and the value does not decide, as `null`
+ * and the absent never do.
+ */
+export function valueKind(shape: Shape, value: Json | undefined): Kind | 'open' {
+  if (value !== undefined && value !== null) {
+    const kind = typeof value !== 'object' ? 'scalar' : Array.isArray(value) ? 'list' : 'map'
+    if (shape[kind]) return kind
+  }
+  const { map, scalar, list } = shape
+  if (Number(map !== undefined) + Number(scalar !== undefined) + Number(list !== undefined) > 1) return 'open'
+  return settle(shape, 'open')
+}
+
+/** What to take `value` for, undecided or not. */
+export function kindIn(shape: Shape, value: Json | undefined): Kind {
+  return settle(shape, valueKind(shape, value))
+}
+
+/** An undecided value is a map if it may be one, else a scalar. */
+export function settle(shape: Shape, kind: Kind | 'open'): Kind {
+  if (kind !== 'open') return kind
+  return shape.map ? 'map' : shape.scalar ? 'scalar' : 'list'
+}
+
+export function asMap(value: Json | undefined): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+}
+
+export function asList(value: Json | undefined): readonly Json[] | undefined {
+  return Array.isArray(value) ? (value as readonly Json[]) : undefined
+}
+
+/** The names of the members that are there. */
+export function namesOf(map: JsonObject): readonly string[] {
+  const names = Object.keys(map)
+  return names.some((name) => map[name] === undefined) ? names.filter((name) => map[name] !== undefined) : names
+}
+
+export function isEmptyMap(map: JsonObject | undefined): boolean {
+  return map === undefined || namesOf(map).length === 0
+}
+
+/** Sets a member of a map under construction, whatever it is called. */
+export function setMember(map: Record<string, Json>, name: string, value: Json): void {
+  if (name === '__proto__') {
+    Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true })
+  } else {
+    map[name] = value
+  }
+}

@@ -1,0 +1,196 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type JsonPatchOperation, applyJsonPatch, createJsonPatch, parseJsonPatch } from './json-patch.ts'
+import { type Json, equalJson } from './json.ts'
+
+const keys = fc.constantFrom('a', 'b', 'c', 'x/y', 'm~n', '0', '1', '__proto__', 'constructor')
+const values: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom<Json>(null, true, 0, 1, 9007199254740993n, 'p', 'q'),
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.dictionary(keys, tie('value'), { maxKeys: 4 }),
+  ),
+})).value
+const documents = fc.oneof(fc.dictionary(keys, values, { maxKeys: 5 }), fc.array(values, { maxLength: 6 }))
+
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+const invalid: unknown = expect.objectContaining({ name: 'InvalidPatch' })
+const testFailed: unknown = expect.objectContaining({ name: 'PatchTestFailed' })
+
+describe('a JSON patch', () => {
+  const pod: Json = frozen({ metadata: { name: 'a', labels: { app: 'web' } }, args: ['x', 'y', 'z'], node: null })
+
+  it.each<[string, JsonPatchOperation, Json]>([
+    ['adds a member', { op: 'add', path: '/ok', value: true }, { ...pod, ok: true }],
+    ['adds in the place of a member', { op: 'add', path: '/args', value: 1 }, { ...pod, args: 1 }],
+    ['inserts into an array', { op: 'add', path: '/args/1', value: 'n' }, { ...pod, args: ['x', 'n', 'y', 'z'] }],
+    [
+      'appends with the index after the last',
+      { op: 'add', path: '/args/3', value: 'n' },
+      { ...pod, args: ['x', 'y', 'z', 'n'] },
+    ],
+    ['appends with a dash', { op: 'add', path: '/args/-', value: 'n' }, { ...pod, args: ['x', 'y', 'z', 'n'] }],
+    ['appends with -1', { op: 'add', path: '/args/-1', value: 'n' }, { ...pod, args: ['x', 'y', 'z', 'n'] }],
+    ['counts from the end', { op: 'add', path: '/args/-4', value: 'n' }, { ...pod, args: ['n', 'x', 'y', 'z'] }],
+    ['removes from an array', { op: 'remove', path: '/args/-1' }, { ...pod, args: ['x', 'y'] }],
+    ['replaces in an array', { op: 'replace', path: '/args/0', value: 1 }, { ...pod, args: [1, 'y', 'z'] }],
+    ['replaces a member that is not there', { op: 'replace', path: '/ok', value: 1 }, { ...pod, ok: 1 }],
+    ['replaces the document', { op: 'replace', path: '', value: [1] }, [1]],
+    ['copies', { op: 'copy', from: '/args/0', path: '/args/-' }, { ...pod, args: ['x', 'y', 'z', 'x'] }],
+    ['copies null for a member that is not there', { op: 'copy', from: '/gone', path: '/ok' }, { ...pod, ok: null }],
+    ['moves within an array', { op: 'move', from: '/args/0', path: '/args/1' }, { ...pod, args: ['y', 'x', 'z'] }],
+    ['moves onto itself', { op: 'move', from: '/args', path: '/args' }, pod],
+    ['tests a value', { op: 'test', path: '/metadata/labels', value: { app: 'web' } }, pod],
+    ['tests the document', { op: 'test', path: '', value: pod }, pod],
+    ['tests null', { op: 'test', path: '/node', value: null }, pod],
+    ['takes a member that is not there for null', { op: 'test', path: '/gone', value: null }, pod],
+  ])('%s', (_law, operation, result) => {
+    expect(applyJsonPatch(pod, [operation])).toEqual(result)
+  })
+
+  it.each<[string, JsonPatchOperation]>([
+    ['removes what is not there', { op: 'remove', path: '/gone' }],
+    ['removes behind the end', { op: 'remove', path: '/args/3' }],
+    ['removes the dash', { op: 'remove', path: '/args/-' }],
+    ['removes the document', { op: 'remove', path: '' }],
+    ['adds below what is not there', { op: 'add', path: '/gone/deep', value: 1 }],
+    ['adds below null', { op: 'add', path: '/node/deep', value: 1 }],
+    ['adds below a text', { op: 'add', path: '/metadata/name/deep', value: 1 }],
+    ['adds behind the end', { op: 'add', path: '/args/4', value: 1 }],
+    ['adds before the start', { op: 'add', path: '/args/-5', value: 1 }],
+    ['adds at no index', { op: 'add', path: '/args/first', value: 1 }],
+    ['adds the document', { op: 'add', path: '', value: {} }],
+    ['replaces behind the end', { op: 'replace', path: '/args/3', value: 1 }],
+    ['replaces the document with a text', { op: 'replace', path: '', value: 'text' }],
+    ['moves what is not there', { op: 'move', from: '/gone', path: '/ok' }],
+    ['moves into itself', { op: 'move', from: '/metadata', path: '/metadata/inner' }],
+    ['copies from behind the end', { op: 'copy', from: '/args/3', path: '/ok' }],
+    ['names no place', { op: 'add', path: 'args/0', value: 1 }],
+  ])('that %s is refused', (_mistake, operation) => {
+    expect(() => applyJsonPatch(pod, [operation])).toThrow(invalid)
+  })
+
+  it.each<[string, string, Json]>([
+    ['another value', '/args', ['x', 'y']],
+    ['a value for null', '/node', 1],
+    ['null for a value', '/args', null],
+    ['a value that is not there', '/gone', 1],
+    ['something below what is not there', '/gone/deep', null],
+    ['something behind the end', '/args/3', null],
+  ])('whose test expects %s has failed', (_what, path, value) => {
+    expect(() => applyJsonPatch(pod, [{ op: 'test', path, value }])).toThrow(testFailed)
+  })
+
+  it('says which operation failed, where, and never with which value', () => {
+    const secret = frozen({ data: { password: 'aHVudGVyMg==' } })
+    const error = (operations: readonly JsonPatchOperation[]): string => {
+      try {
+        applyJsonPatch(secret, operations)
+      } catch (thrown) {
+        return (thrown as Error).message
+      }
+      return ''
+    }
+    const message = error([
+      { op: 'test', path: '/data/password', value: 'aHVudGVyMg==' },
+      { op: 'test', path: '/data/password', value: 'b3RoZXI=' },
+    ])
+    expect(message).toContain('operation 1')
+    expect(message).toContain('test "/data/password"')
+    expect(message).not.toContain('aHVudGVyMg==')
+    expect(message).not.toContain('b3RoZXI=')
+    expect(error([{ op: 'remove', path: '/data/user' }])).toContain('operation 0')
+  })
+
+  it('may copy three mebibytes, and no more', () => {
+    const mebibyte = { text: 'x'.repeat(1024 * 1024 - 2) }
+    const copy: JsonPatchOperation = { op: 'copy', from: '/text', path: '/copy' }
+    expect(applyJsonPatch(mebibyte, [copy, copy, copy])).toHaveProperty('copy')
+    expect(() => applyJsonPatch(mebibyte, [copy, copy, copy, copy])).toThrow(invalid)
+  })
+
+  it('treats names of the language as plain keys', () => {
+    const patched = applyJsonPatch({}, [
+      { op: 'add', path: '/__proto__', value: { polluted: true } },
+      { op: 'add', path: '/constructor', value: 1 },
+    ])
+    expect(Object.entries(patched as object)).toEqual([
+      ['__proto__', { polluted: true }],
+      ['constructor', 1],
+    ])
+    expect(Object.getPrototypeOf(patched)).toBe(Object.prototype)
+    expect(() => applyJsonPatch({}, [{ op: 'remove', path: '/toString' }])).toThrow(invalid)
+  })
+
+  it('shares what it does not touch', () => {
+    const patched = applyJsonPatch(pod, [{ op: 'add', path: '/args/-', value: 'n' }])
+    expect((patched as typeof pod & object & { metadata: unknown }).metadata).toBe(
+      (pod as { metadata: unknown }).metadata,
+    )
+  })
+})
+
+describe('a JSON patch from the wire', () => {
+  it('is a list of operations', () => {
+    expect(parseJsonPatch([{ op: 'remove', path: '/a', extra: 1 }])).toEqual([{ op: 'remove', path: '/a' }])
+    expect(() => parseJsonPatch({ op: 'remove', path: '/a' })).toThrow(invalid)
+  })
+
+  it('has null for a value that is missing', () => {
+    expect(parseJsonPatch([{ op: 'add', path: '/a' }])).toEqual([{ op: 'add', path: '/a', value: null }])
+  })
+
+  it.each<[string, Json]>([
+    ['no operation', 1],
+    ['an operation without a path', { op: 'add', value: 1 }],
+    ['an operation whose path is no text', { op: 'add', path: 1 }],
+    ['an operation of an unknown kind', { op: 'merge', path: '/a' }],
+    ['a move without its origin', { op: 'move', path: '/a' }],
+  ])('with %s is refused by its number', (_mistake, operation) => {
+    expect(() => parseJsonPatch([{ op: 'remove', path: '/a' }, operation])).toThrow(/operation 1/)
+  })
+})
+
+describe('the JSON patch between two documents', () => {
+  it('leads from one to the other', () => {
+    fc.assert(
+      fc.property(documents, documents, (from, to) => {
+        expect(equalJson(applyJsonPatch(frozen(from), createJsonPatch(from, frozen(to))), to)).toBe(true)
+      }),
+    )
+  })
+
+  it('is empty exactly if they are equal', () => {
+    fc.assert(
+      fc.property(documents, documents, (from, to) => {
+        expect(createJsonPatch(from, from)).toEqual([])
+        expect(createJsonPatch(from, to).length === 0).toBe(equalJson(from, to))
+      }),
+    )
+  })
+
+  it('reads as it would be sent', () => {
+    fc.assert(
+      fc.property(documents, documents, (from, to) => {
+        const patch = createJsonPatch(from, to)
+        expect(parseJsonPatch(patch)).toEqual(patch)
+      }),
+    )
+  })
+
+  it('is small: it names the one place that changed', () => {
+    expect(createJsonPatch({ a: { b: [1, 2, { c: 3 }] }, d: 4 }, { a: { b: [1, 2, { c: 5 }] }, d: 4 })).toEqual([
+      { op: 'replace', path: '/a/b/2/c', value: 5 },
+    ])
+    expect(createJsonPatch(['a', 'b', 'c', 'd'], ['a', 'c', 'd'])).toEqual([{ op: 'remove', path: '/1' }])
+    expect(createJsonPatch(['a', 'd'], ['a', 'b', 'c', 'd'])).toEqual([
+      { op: 'add', path: '/1', value: 'b' },
+      { op: 'add', path: '/2', value: 'c' },
+    ])
+  })
+})

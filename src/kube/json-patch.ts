@@ -1,0 +1,215 @@
+/**
+ * JSON patch (RFC 6902) as API servers implement it. A patch is a list of operations that all apply or none does; the
+ * document is never changed, and the result shares with it whatever no operation touched.
+ *
+ * Where the server departs from the RFC, so does this:
+ * - `replace` of an object member that is not there adds it, and `copy` of one gives null
+ * - `test` takes an object member that is not there for null
+ * - an array index may be negative and then counts from the end (`add` at -1 appends)
+ * - the document as a whole can be replaced and tested, nothing else
+ */
+import { MusterError } from './errors.ts'
+import { type Json, type JsonObject, equalJson, isJsonObject, stringifyJson } from './json.ts'
+import { isJsonArray, ownMember } from './json-member.ts'
+import { formatPointer, parsePointer } from './json-pointer.ts'
+
+export type JsonPatchOperation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: Json }
+  | { readonly op: 'remove'; readonly path: string }
+  | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string }
+
+/** Servers stop a patch whose copies would blow a document up: 3 MiB, all copies of a patch taken together. */
+const maxCopiedBytes = 3 * 1024 * 1024
+
+/** Reads a patch as it came over the wire. A `value` that is missing is null, as for the server. */
+export function parseJsonPatch(patch: Json): readonly JsonPatchOperation[] {
+  if (!Array.isArray(patch)) throw new MusterError('InvalidPatch', 'a JSON patch is a list of operations.')
+  return patch.map(parseOperation)
+}
+
+function parseOperation(operation: Json, index: number): JsonPatchOperation {
+  const { op, path, from, value = null } = isJsonObject(operation) ? operation : {}
+  const refuse = (reason: string): MusterError =>
+    new MusterError('InvalidPatch', `operation ${index} of the JSON patch ${reason}.`)
+  if (typeof path !== 'string') throw refuse('has no path')
+  switch (op) {
+    case 'add':
+    case 'replace':
+    case 'test':
+      return { op, path, value }
+    case 'remove':
+      return { op, path }
+    case 'move':
+    case 'copy':
+      if (typeof from !== 'string') throw refuse(`(${op} "${path}") has no from`)
+      return { op, from, path }
+    default:
+      throw refuse(`(at "${path}") is none of add, remove, replace, move, copy and test`)
+  }
+}
+
+/** The document after all operations. @throws InvalidPatch, PatchTestFailed; both name the operation and its path */
+export function applyJsonPatch(document: Json, operations: readonly JsonPatchOperation[]): Json {
+  let copiedBytes = 0
+  let result = document
+  for (const [index, operation] of operations.entries()) {
+    try {
+      if (operation.op === 'copy') {
+        copiedBytes += Buffer.byteLength(stringifyJson(read(result, operation.from) ?? null))
+        if (copiedBytes > maxCopiedBytes) throw refusal(`the copies of this patch exceed ${maxCopiedBytes} bytes`)
+      }
+      result = applyOperation(result, operation)
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error
+      const place = `operation ${index} of the JSON patch (${operation.op} "${operation.path}")`
+      throw new MusterError(error.name, `${place}: ${error.message}`, { cause: error })
+    }
+  }
+  return result
+}
+
+function applyOperation(document: Json, operation: JsonPatchOperation): Json {
+  switch (operation.op) {
+    case 'add':
+      return edit(document, operation.path, (parent, key) => insert(parent, key, operation.value))
+    case 'remove':
+      return edit(document, operation.path, remove)
+    case 'replace':
+      if (operation.path === '') return asDocument(operation.value)
+      return edit(document, operation.path, (parent, key) => put(parent, key, operation.value))
+    case 'copy': {
+      const value = read(document, operation.from) ?? null
+      return edit(document, operation.path, (parent, key) => insert(parent, key, value))
+    }
+    case 'test':
+      return tested(document, operation.path, operation.value)
+    default: {
+      const value = read(document, operation.from) ?? null
+      const without = edit(document, operation.from, remove)
+      return edit(without, operation.path, (parent, key) => insert(parent, key, value))
+    }
+  }
+}
+
+function tested(document: Json, path: string, expected: Json): Json {
+  let value: Json | undefined = document
+  try {
+    if (path !== '') value = read(document, path)
+  } catch (cause) {
+    // What cannot be reached is not what was expected.
+    throw new MusterError('PatchTestFailed', 'the path does not exist.', { cause })
+  }
+  if (!equalJson(value ?? null, expected)) throw new MusterError('PatchTestFailed', 'the value is another one.')
+  return document
+}
+
+type Container = JsonObject | readonly Json[]
+
+/** The value at a place; undefined for an object member that is not there. */
+function read(document: Json, path: string): Json | undefined {
+  const tokens = parsePointer(path)
+  if (tokens.length === 0) throw refusal('the whole document can only be replaced or tested')
+  return tokens.reduce((value: Json | undefined, key) => childOf(containerFor(key, value), key), document)
+}
+
+/** The document with the container of one place edited; only the containers on the way to it are copied. */
+function edit(document: Json, path: string, change: (container: Container, key: string) => Container): Json {
+  const descend = (value: Json | undefined, [key, ...rest]: readonly string[]): Container => {
+    if (key === undefined) throw refusal('the whole document can only be replaced or tested')
+    const container = containerFor(key, value)
+    return rest.length === 0 ? change(container, key) : put(container, key, descend(childOf(container, key), rest))
+  }
+  return descend(document, parsePointer(path))
+}
+
+function asDocument(value: Json): Json {
+  if (typeof value === 'object' && value !== null) return value
+  throw refusal('a document is an object or an array')
+}
+
+function containerFor(key: string, value: Json | undefined): Container {
+  if (typeof value === 'object' && value !== null) return value
+  throw refusal(`there is no object or array that could hold "${key}"`)
+}
+
+function childOf(container: Container, key: string): Json | undefined {
+  if (isJsonArray(container)) return container[indexOf(key, container.length)]
+  return ownMember(container, key)
+}
+
+function put(container: Container, key: string, value: Json): Container {
+  if (isJsonArray(container)) return container.with(indexOf(key, container.length), value)
+  return { ...container, [key]: value }
+}
+
+function insert(container: Container, key: string, value: Json): Container {
+  if (!isJsonArray(container)) return { ...container, [key]: value }
+  return container.toSpliced(key === '-' ? container.length : indexOf(key, container.length + 1), 0, value)
+}
+
+function remove(container: Container, key: string): Container {
+  if (isJsonArray(container)) return container.toSpliced(indexOf(key, container.length), 1)
+  if (!Object.hasOwn(container, key)) throw refusal('there is nothing to remove')
+  const { [key]: _removed, ...rest } = container
+  return rest
+}
+
+function indexOf(key: string, length: number): number {
+  const number = /^[+-]?\d+$/.test(key) ? Number(key) : Number.NaN
+  const index = number < 0 ? number + length : number
+  if (index >= 0 && index < length) return index
+  throw refusal(`"${key}" is no index of an array that takes ${length}`)
+}
+
+function refusal(reason: string): MusterError {
+  return new MusterError('InvalidPatch', `${reason}.`)
+}
+
+/** A small patch that turns one document into another: it descends into what both have in common. */
+export function createJsonPatch(from: Json, to: Json): readonly JsonPatchOperation[] {
+  return [...differences(from, to, [])]
+}
+
+function* differences(from: Json, to: Json, place: readonly string[]): Generator<JsonPatchOperation> {
+  if (equalJson(from, to)) return
+  if (isJsonArray(from) && isJsonArray(to)) yield* arrayDifferences(from, to, place)
+  else if (isJsonObject(from) && isJsonObject(to)) yield* objectDifferences(from, to, place)
+  else yield { op: 'replace', path: formatPointer(place), value: to }
+}
+
+function* objectDifferences(from: JsonObject, to: JsonObject, place: readonly string[]): Generator<JsonPatchOperation> {
+  for (const [key, value] of Object.entries(from)) {
+    if (value !== undefined && ownMember(to, key) === undefined) {
+      yield { op: 'remove', path: formatPointer([...place, key]) }
+    }
+  }
+  for (const [key, value] of Object.entries(to)) {
+    if (value === undefined) continue
+    const before = ownMember(from, key)
+    if (before === undefined) yield { op: 'add', path: formatPointer([...place, key]), value }
+    else yield* differences(before, value, [...place, key])
+  }
+}
+
+/** Whatever is equal at both ends stays; what is between is changed in place, then made shorter or longer. */
+function* arrayDifferences(
+  from: readonly Json[],
+  to: readonly Json[],
+  place: readonly string[],
+): Generator<JsonPatchOperation> {
+  const shorter = Math.min(from.length, to.length)
+  let head = 0
+  while (head < shorter && equalJson(from[head], to[head])) head++
+  let tail = 0
+  while (tail < shorter - head && equalJson(from.at(-1 - tail), to.at(-1 - tail))) tail++
+
+  const pathOf = (index: number): string => formatPointer([...place, String(index)])
+  const common = shorter - tail
+  for (let index = head; index < common; index++) {
+    yield* differences(from[index]!, to[index]!, [...place, String(index)])
+  }
+  // From the back, so that an index is still right when its turn comes.
+  for (let index = from.length - tail - 1; index >= common; index--) yield { op: 'remove', path: pathOf(index) }
+  for (let index = common; index < to.length - tail; index++)
+    yield { op: 'add', path: pathOf(index), value: to[index]! }
+}

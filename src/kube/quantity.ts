@@ -1,0 +1,252 @@
+/**
+ * Amounts of resources: `100m` of a CPU, `1.5Gi` of memory.
+ *
+ * A quantity is an exact decimal number, never a floating-point one, together with the family of suffixes it was
+ * written in. The family survives arithmetic and decides how the result is written: `1Gi` plus `512Mi` is `1536Mi`.
+ * The finest unit is the nano; whatever is finer is rounded up (away from zero), so that who asks for something
+ * never gets nothing.
+ */
+import { MusterError } from './errors.ts'
+
+/** `12Mi`, `12M`, or `12e6`. */
+export type QuantityFormat = 'BinarySI' | 'DecimalSI' | 'DecimalExponent'
+
+/** The number `mantissa` × 10^`exponent`. The mantissa does not end in a zero, so equal numbers look equal. */
+export interface Quantity {
+  readonly mantissa: bigint
+  readonly exponent: number
+  readonly format: QuantityFormat
+}
+
+const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+/** By exponent / 3, from nano on. */
+const decimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
+const finest = -9
+
+/** What the server stores at most where a binary suffix is used; the other families have no limit. */
+const binaryLimit = 2n ** 63n - 1n
+
+/** The number `mantissa` × 10^`exponent`: `makeQuantity(1500, { exponent: -3 })` is `1500m`. */
+export function makeQuantity(
+  mantissa: bigint | number,
+  options: { readonly exponent?: number; readonly format?: QuantityFormat } = {},
+): Quantity {
+  return roundUp(normal(BigInt(mantissa), options.exponent ?? 0, options.format ?? 'DecimalSI'), finest)
+}
+
+/**
+ * Reads whatever an API server reads: text with a suffix or an exponent, and JSON numbers.
+ * @throws InvalidQuantity
+ */
+export function parseQuantity(source: string | number | bigint): Quantity {
+  return read(String(source)).quantity
+}
+
+/**
+ * What the server writes back for a quantity that it was given. Usually the canonical form; but short texts that need
+ * no conversion are kept as they are: `1.500`, `+1`, `1E3`.
+ */
+export function storedQuantity(source: string | number | bigint): string {
+  const { text, quantity, isKept } = read(String(source))
+  return isKept ? text : formatQuantity(quantity)
+}
+
+/** Around it, only the white space that JSON allows unescaped in a string. */
+const quantityPattern =
+  /^[\p{Z}\u{85}]*(?<text>(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<suffix>[a-zA-Z][-+\w]*)?)[\p{Z}\u{85}]*$/u
+
+function read(source: string): { readonly text: string; readonly quantity: Quantity; readonly isKept: boolean } {
+  const { text = '', sign = '', whole = '', fraction = '', suffix = '' } = quantityPattern.exec(source)?.groups ?? {}
+  const scale = text === '' ? undefined : readSuffix(suffix)
+  const digits = (whole.replace(/^0+/, '') || '0') + fraction
+  // A text without digits is zero where the server takes its short way ("k", "."), and refused where not ("Pi").
+  if (!scale || (whole + fraction === '' && !isShort(digits, fraction, scale))) {
+    throw new MusterError('InvalidQuantity', `"${source}" is not a quantity.`)
+  }
+  const exact = normal(BigInt(digits) << BigInt(scale.power2), scale.power10 - fraction.length, scale.format)
+  const magnitude = scale.format === 'BinarySI' ? fitBinary(exact) : roundUp(exact, finest)
+  return {
+    text,
+    quantity: sign === '-' ? negateQuantity(magnitude) : magnitude,
+    isKept: isKeptAsWritten(digits, fraction, scale),
+  }
+}
+
+function fitBinary(magnitude: Quantity): Quantity {
+  if (isBeyond(magnitude, binaryLimit)) return makeQuantity(binaryLimit, { format: 'BinarySI' })
+  const rounded = roundUp(magnitude, finest)
+  // A part of a byte: only decimal suffixes can say that.
+  const isPart = rounded.exponent < 0 && !isBeyond(rounded, 1n)
+  return isPart ? { ...rounded, format: 'DecimalSI' } : rounded
+}
+
+interface Scale {
+  readonly power2: number
+  readonly power10: number
+  readonly format: QuantityFormat
+}
+
+function readSuffix(suffix: string): Scale | undefined {
+  const decimal = decimalSuffixes.indexOf(suffix)
+  if (decimal >= 0) return { power2: 0, power10: decimal * 3 + finest, format: 'DecimalSI' }
+  const binary = binarySuffixes.indexOf(suffix)
+  if (binary > 0) return { power2: binary * 10, power10: 0, format: 'BinarySI' }
+  if (!/^[eE][+-]?\d+$/.test(suffix)) return undefined
+  const exponent = BigInt(suffix.slice(1).replace('+', ''))
+  if (BigInt.asIntN(64, exponent) !== exponent) return undefined
+  // The server cuts it to 32 bits.
+  return { power2: 0, power10: Number(BigInt.asIntN(32, exponent)), format: 'DecimalExponent' }
+}
+
+/** The numbers for which the server needs no more than a 64-bit integer. */
+function isShort(digits: string, fraction: string, { power2, power10, format }: Scale): boolean {
+  if (format === 'BinarySI') return fraction === '' && digits.length + Math.trunc((power2 * 3) / 10) <= 14
+  return digits.length <= 18 && power10 - fraction.length >= finest
+}
+
+/** The rule by which the server takes a short text for canonical without looking closer. */
+function isKeptAsWritten(digits: string, fraction: string, scale: Scale): boolean {
+  if (!isShort(digits, fraction, scale)) return false
+  if (scale.format === 'BinarySI') return Number(digits) % 8 !== 0
+  return (scale.power10 - fraction.length) % 3 === 0 && !digits.startsWith('0') && !digits.endsWith('000')
+}
+
+/** The canonical text: no fraction, the largest suffix that loses nothing, the family kept where it can be. */
+export function formatQuantity(quantity: Quantity): string {
+  const { mantissa, exponent, format } = quantity
+  // Below 1Ki, or with a fraction, a binary suffix says nothing or lies.
+  if (format === 'BinarySI' && exponent >= 0 && isBeyond(quantity, 1023n)) {
+    return formatBinary(mantissa * 10n ** BigInt(exponent))
+  }
+  // Exponents come in threes, and suffixes end at E: 10^21 is 1000E.
+  const third = Math.floor(exponent / 3)
+  const step = format === 'DecimalExponent' ? third : Math.min(third, 6)
+  const digits = `${mantissa}${'0'.repeat(steps(exponent - step * 3))}`
+  if (format !== 'DecimalExponent') return digits + decimalSuffixes[step + 3]
+  return step === 0 ? digits : `${digits}e${step * 3}`
+}
+
+function formatBinary(integer: bigint): string {
+  let rest = integer
+  let step = 0
+  while (rest % 1024n === 0n && step < binarySuffixes.length - 1) {
+    rest /= 1024n
+    step++
+  }
+  return `${rest}${binarySuffixes[step]}`
+}
+
+/** −1, 0 or 1. The family does not matter: `1Ki` equals `1024`. */
+export function compareQuantities(a: Quantity, b: Quantity): -1 | 0 | 1 {
+  const sign = signOfQuantity(a)
+  if (sign !== signOfQuantity(b)) return sign < signOfQuantity(b) ? -1 : 1
+  // Numbers of different length need no arithmetic: 1e1000000 is compared in no time.
+  const order = Math.sign(lengthOf(a) - lengthOf(b)) * sign
+  if (order !== 0) return order < 0 ? -1 : 1
+  const [left, right] = align(a, b)
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+export function equalQuantities(a: Quantity, b: Quantity): boolean {
+  return a.mantissa === b.mantissa && a.exponent === b.exponent
+}
+
+/** The family is that of `a`, unless `a` is zero. */
+export function addQuantities(a: Quantity, b: Quantity): Quantity {
+  if (b.mantissa === 0n && a.mantissa !== 0n) return a
+  if (a.mantissa === 0n) return b
+  const [left, right] = align(a, b)
+  return normal(left + right, Math.min(a.exponent, b.exponent), a.format)
+}
+
+/** The family is that of `a`, unless `a` is zero. */
+export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
+  return addQuantities(a, negateQuantity(b))
+}
+
+export function negateQuantity(quantity: Quantity): Quantity {
+  return { ...quantity, mantissa: -quantity.mantissa }
+}
+
+export function multiplyQuantity(quantity: Quantity, factor: bigint | number): Quantity {
+  return normal(quantity.mantissa * BigInt(factor), quantity.exponent, quantity.format)
+}
+
+export function isZeroQuantity(quantity: Quantity): boolean {
+  return quantity.mantissa === 0n
+}
+
+export function signOfQuantity({ mantissa }: Quantity): -1 | 0 | 1 {
+  return mantissa < 0n ? -1 : mantissa > 0n ? 1 : 0
+}
+
+/** The nearest floating-point number: lossy, for ratios and charts, never for decisions. */
+export function quantityToNumber({ mantissa, exponent }: Quantity): number {
+  return Number(`${mantissa}e${exponent}`)
+}
+
+/** Whole units, rounded up (away from zero). */
+export function quantityToInteger(quantity: Quantity): bigint {
+  return quantityToScale(quantity, 0)
+}
+
+/** Thousandths, rounded up (away from zero): `1.5` of a CPU is 1500. */
+export function quantityToMilli(quantity: Quantity): bigint {
+  return quantityToScale(quantity, -3)
+}
+
+function quantityToScale(quantity: Quantity, scale: number): bigint {
+  const { mantissa, exponent } = roundUp(quantity, scale)
+  return mantissa * 10n ** BigInt(steps(exponent - scale))
+}
+
+/** Away from zero to a multiple of 10^`scale`. */
+function roundUp(quantity: Quantity, scale: number): Quantity {
+  const { mantissa, exponent, format } = quantity
+  if (exponent >= scale) return quantity
+  // More digits are cut off than there are: one step remains, however small the number was.
+  if (lengthOf(quantity) <= scale) return normal(mantissa < 0n ? -1n : 1n, scale, format)
+  const divisor = 10n ** BigInt(scale - exponent)
+  // The mantissa does not end in a zero, so something is always cut off.
+  const step = mantissa < 0n ? -1n : 1n
+  return normal(mantissa / divisor + step, scale, format)
+}
+
+/** Greater than `limit`, whatever the sign. */
+function isBeyond(quantity: Quantity, limit: bigint): boolean {
+  const magnitude = quantity.mantissa < 0n ? negateQuantity(quantity) : quantity
+  return compareQuantities(magnitude, makeQuantity(limit)) > 0
+}
+
+/** Digits before the decimal point; zero or less when the first digit comes after it. */
+function lengthOf({ mantissa, exponent }: Quantity): number {
+  const digits = (mantissa < 0n ? -mantissa : mantissa).toString()
+  return digits.length + exponent
+}
+
+/** Both mantissas at the smaller of the two exponents. */
+function align(a: Quantity, b: Quantity): readonly [bigint, bigint] {
+  const exponent = Math.min(a.exponent, b.exponent)
+  return [
+    a.mantissa * 10n ** BigInt(steps(a.exponent - exponent)),
+    b.mantissa * 10n ** BigInt(steps(b.exponent - exponent)),
+  ]
+}
+
+/** A handful of characters, `1e999999999`, must not cost gigabytes. */
+const mostDigits = 100_000
+
+function steps(count: number): number {
+  if (count > mostDigits)
+    throw new MusterError('InvalidQuantity', `A quantity of ${count} digits is too large to compute with.`)
+  return count
+}
+
+function normal(mantissa: bigint, exponent: number, format: QuantityFormat): Quantity {
+  if (mantissa === 0n) return { mantissa, exponent: 0, format }
+  const digits = mantissa.toString()
+  let zeros = 0
+  while (digits.at(-1 - zeros) === '0') zeros++
+  if (zeros === 0) return { mantissa, exponent, format }
+  return { mantissa: BigInt(digits.slice(0, digits.length - zeros)), exponent: exponent + zeros, format }
+}

@@ -1,0 +1,82 @@
+/**
+ * What a schema says about patching a field strategically: its patch strategy and merge key, and where to look next.
+ *
+ * A place without a schema is merged as plain JSON: objects member by member, lists as a whole. That also holds for
+ * free-form objects. (An API server refuses strategic merge patches for custom resources; that is its business.)
+ */
+import { MusterError } from './errors.ts'
+import { type Json, stringifyJson } from './json.ts'
+import { type Definitions, type Schema, resolveSchema } from './schema.ts'
+
+/** A value in a document: what is known about it, and its path for messages. */
+export interface Place {
+  readonly schema: Schema | undefined
+  readonly definitions: Definitions
+  readonly path: string
+}
+
+export interface FieldRule {
+  /** The field itself. */
+  readonly place: Place
+  /** An element of it, where it is a list. */
+  readonly element: Place
+  readonly strategy: 'merge' | 'replace' | undefined
+  /** Members that a patch does not list in `$retainKeys` go: for unions, of which only one member may be set. */
+  readonly retainKeys: boolean
+  readonly mergeKey: string | undefined
+}
+
+export function rootPlace(schema: Schema | undefined, definitions: Definitions): Place {
+  return { schema: schema && resolveSchema(schema, definitions), definitions, path: '' }
+}
+
+/** The rule for one field of an object. @throws InvalidPatch for a field that the schema does not know */
+export function ruleOf({ schema, definitions, path }: Place, field: string): FieldRule {
+  const fieldPath = path === '' ? field : `${path}.${field}`
+  const place = { schema: fieldSchema(schema, field, definitions, fieldPath), definitions, path: fieldPath }
+  const items = place.schema?.items
+  const strategies = place.schema?.['x-kubernetes-patch-strategy']?.split(',') ?? []
+  return {
+    place,
+    element: { schema: items && resolveSchema(items, definitions), definitions, path: `${fieldPath}[]` },
+    strategy: strategies.includes('merge') ? 'merge' : strategies.includes('replace') ? 'replace' : undefined,
+    retainKeys: strategies.includes('retainKeys'),
+    mergeKey: place.schema?.['x-kubernetes-patch-merge-key'],
+  }
+}
+
+function fieldSchema(
+  schema: Schema | undefined,
+  field: string,
+  definitions: Definitions,
+  path: string,
+): Schema | undefined {
+  const { properties, additionalProperties } = schema ?? {}
+  if (properties && Object.hasOwn(properties, field)) return resolveSchema(properties[field], definitions)
+  if (typeof additionalProperties === 'object') return resolveSchema(additionalProperties, definitions)
+  if (properties && !schema?.['x-kubernetes-preserve-unknown-fields']) {
+    throw new MusterError('InvalidPatch', `the schema has no field ${path}, so it cannot be merged.`)
+  }
+  return undefined
+}
+
+/** The one type of all elements: objects are merged by key, scalars as a set; nothing else can be merged. */
+export function elementKind(path: string, ...lists: readonly (readonly Json[])[]): 'object' | 'scalar' | undefined {
+  let type: string | undefined
+  for (const element of lists.flat()) {
+    const own = typeof element === 'bigint' ? 'number' : typeof element
+    if (element === null || Array.isArray(element) || own !== (type ?? own)) {
+      throw new MusterError(
+        'InvalidPatch',
+        `the list ${path} has elements of several types, or of one that cannot be merged.`,
+      )
+    }
+    type = own
+  }
+  return type === undefined || type === 'object' ? type : 'scalar'
+}
+
+/** One text for each merge key value, of whatever type; also for a scalar that is its own key. */
+export function keyText(value: Json | undefined): string {
+  return stringifyJson(value ?? null)
+}

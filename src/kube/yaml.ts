@@ -1,0 +1,459 @@
+/**
+ * YAML as kubectl reads and writes it: YAML 1.1 scalars (`yes` is a boolean, `0777` is octal), in mapping keys too,
+ * but no base-60 numbers and no dates. A document is a JSON value in another dress: every key becomes a string, and
+ * what JSON cannot say is an error.
+ *
+ * This file loads a parser. Nothing else in `src/kube` imports it, and who needs it should do so lazily.
+ */
+import {
+  boolYaml11Tag,
+  defineMappingTag,
+  defineScalarTag,
+  defineSequenceTag,
+  dump,
+  DUMP_SCHEMA,
+  loadAll,
+  type MappingTagDefinition,
+  type Node,
+  NOT_RESOLVED,
+  nullYaml11Tag,
+  SCALAR_STYLE,
+  type ScalarLayout,
+  type ScalarTagDefinition,
+  Schema,
+  type SequenceTagDefinition,
+  strTag,
+  visit,
+  YAMLException,
+} from 'js-yaml'
+import { MusterError } from './errors.ts'
+import { isJsonObject, type Json, parseJson } from './json.ts'
+
+export interface YamlOptions {
+  /** Where the text comes from, for messages: `deploy/web.yaml`. */
+  readonly source?: string | undefined
+  /**
+   * Refuse a key that stands twice in a mapping. Manifests are read without: kubectl and Helm silently take the last
+   * one, and there are charts that live on it. For own configuration files it should be on. @default false
+   */
+  readonly strict?: boolean | undefined
+}
+
+/**
+ * One document; null when there is none.
+ * @throws InvalidYaml, when there are several too
+ */
+export function readYaml(text: string, options: YamlOptions = {}): Json {
+  const documents = readYamlDocuments(text, options)
+  if (documents.length > 1) throw invalid('there is more than one document', options)
+  return documents[0] ?? null
+}
+
+/**
+ * All documents of a stream, separated by `---`; empty ones are skipped. JSON values in a row are documents too.
+ * @throws InvalidYaml
+ */
+export function readYamlDocuments(text: string, options: YamlOptions = {}): readonly Json[] {
+  const json = options.strict ? undefined : readJsonStream(text)
+  const documents = json ?? (load(text, options) as readonly Json[])
+  return documents.filter((document) => document !== null)
+}
+
+/** Deeper than any manifest, and not too deep for the stack. */
+const deepest = 1000
+
+function load(text: string, options: YamlOptions): readonly unknown[] {
+  let moved: readonly string[] | undefined
+  for (let budget = mostReread; ; budget -= text.length) {
+    try {
+      return construct(moved ? moved.join('\n') : text, options)
+    } catch (error) {
+      if (!(error instanceof YAMLException)) throw invalid(String(error), options, undefined, error)
+      const { reason, mark } = error
+      const lines = text.split('\n')
+      const isShallow = reason === 'deficient indentation' && mark && budget > 0 && !/\r(?!\n)/.test(text)
+      const again = isShallow ? moveIn(moved ?? lines, mark.line) : undefined
+      if (!again) {
+        const shift = mark && moved ? moved[mark.line]!.length - lines[mark.line]!.length : 0
+        // The parser's own error quotes the text, which may be that of a Secret: it goes no further.
+        throw invalid(reason, options, mark && { line: mark.line, column: mark.column - shift })
+      }
+      moved = again
+    }
+  }
+}
+
+/** What may be read again for lines to be moved in: a hostile text shall end in an error, not in a long wait. */
+const mostReread = 20_000_000
+
+const padding = ' '.repeat(40)
+
+/**
+ * YAML 1.2 wants every line of `[ ]`, `{ }` and quoted text deeper than the key in front; kubectl does not care, and
+ * many a manifest closes a bracket right below its key. Spaces mean nothing there, so such a line is moved in, and
+ * with it those behind it that go on with the same text for certain. Undefined when it is the end of the document:
+ * what is open there was never closed.
+ */
+function moveIn(lines: readonly string[], first: number): readonly string[] | undefined {
+  if (/^(?:---|\.\.\.)(?=\s|$)/.test(lines[first] ?? '')) return undefined
+  let last = first
+  while (/^[^#]*[,[{]\s*$/.test(lines[last] ?? '')) last++
+  return lines.map((line, at) => (at >= first && at <= last ? padding + line : line))
+}
+
+function construct(text: string, { strict }: YamlOptions): readonly unknown[] {
+  const documents = loadAll(text, { schema: readSchema, json: !strict, maxDepth: deepest })
+  return documents.map((document) => {
+    const value = plain(document)
+    const problem = jsonProblem(value)
+    if (problem) throw new YAMLException(problem)
+    if (text.includes('*')) refuseExcess(value)
+    return value ?? null
+  })
+}
+
+function invalid(
+  problem: string,
+  { source }: YamlOptions,
+  mark?: { readonly line: number; readonly column: number },
+  cause?: unknown,
+): MusterError {
+  const place = mark && [mark.line + 1, mark.column + 1]
+  const where = place ? (source ? `${source}:${place.join(':')}` : `line ${place.join(', column ')}`) : source
+  return new MusterError('InvalidYaml', `${where ? `${where}: ` : ''}${problem}.`, { cause })
+}
+
+/** The values of a text that is JSON, or JSON values in a row as `jq` writes them; undefined when it is neither. */
+function readJsonStream(text: string): readonly Json[] | undefined {
+  if (!/^\s*\{/.test(text)) return undefined
+  const whole = tryJson(text)
+  if (whole !== undefined) return [whole]
+  const values: Json[] = []
+  let depth = 0
+  let start = 0
+  for (const { 0: token, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth++
+    if (token === '}' || token === ']') depth--
+    if (depth > 0) continue
+    const end = index + token.length
+    const value = tryJson(text.slice(start, end))
+    if (value === undefined) return undefined
+    values.push(value)
+    start = end
+  }
+  return text.slice(start).trim() === '' ? values : undefined
+}
+
+function tryJson(text: string): Json | undefined {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Stands for a plain `<<`, which merges as a key and is text as a value. */
+const mergeKey = Symbol('<<')
+
+/** Marks a whole number that was written as a float: as a key it looks different. */
+const wholeFloat = Symbol('whole float')
+
+interface WholeFloat {
+  readonly [wholeFloat]: number
+}
+
+function isWholeFloat(value: unknown): value is WholeFloat {
+  return typeof value === 'object' && value !== null && wholeFloat in value
+}
+
+/** What stands for a value while a document is built, as the value itself. */
+function plain(value: unknown): unknown {
+  if (isWholeFloat(value)) return value[wholeFloat]
+  return value === mergeKey ? '<<' : value
+}
+
+function jsonProblem(value: unknown): string {
+  return typeof value === 'number' && !Number.isFinite(value) ? 'infinity and NaN are no JSON values' : ''
+}
+
+const tagOf = (name: string): string => `tag:yaml.org,2002:${name}`
+
+const intTag: ScalarTagDefinition<number | bigint> = defineScalarTag(tagOf('int'), {
+  implicit: true,
+  implicitFirstChars: Array.from('+-0123456789'),
+  resolve: (source) => readInteger(source) ?? NOT_RESOLVED,
+  identify: () => false,
+})
+
+const floatTag: ScalarTagDefinition<number | WholeFloat> = defineScalarTag(tagOf('float'), {
+  implicit: true,
+  implicitFirstChars: Array.from('+-.0123456789'),
+  resolve: (source) => {
+    const value = readFloat(source)
+    if (value === undefined) return NOT_RESOLVED
+    return Number.isInteger(value) ? { [wholeFloat]: value } : value
+  },
+  identify: () => false,
+})
+
+const integerPattern = /^[+-]?(?:0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|0|[1-9]\d*)$/
+
+/** Go's integer literals; whatever 64 bits cannot hold is no integer but a float. */
+function readInteger(source: string): number | bigint | undefined {
+  const text = source.replaceAll('_', '')
+  if (source.startsWith('_') || !integerPattern.test(text)) return undefined
+  const digits = text.replace(/^[+-]/, '')
+  const magnitude = BigInt(/^0\d/.test(digits) ? `0o${digits}` : digits.toLowerCase())
+  const value = text.startsWith('-') ? -magnitude : magnitude
+  if (BigInt.asUintN(64, value) !== value && BigInt.asIntN(64, value) !== value) return undefined
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value
+}
+
+const floatPattern = /^[+-]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?$/
+
+function readFloat(source: string): number | undefined {
+  const special = /^([+-]?)\.(?:inf|Inf|INF)$/.exec(source)
+  if (special) return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
+  if (/^\.(?:nan|NaN|NAN)$/.test(source)) return Number.NaN
+  // Go takes any "_" out of a number, but after a leading point only those between digits.
+  if (source.startsWith('.') && /(?<!\d)_|_(?!\d)/.test(source)) return undefined
+  const text = source.replaceAll('_', '')
+  const value = floatPattern.test(text) ? Number(text) : Number.NaN
+  // Too large for a float means: text.
+  return Number.isFinite(value) ? value : undefined
+}
+
+/** Not under its own name, by which the parser would merge in its own way. */
+const mergeTag: ScalarTagDefinition<symbol> = defineScalarTag('muster:merge', {
+  implicit: true,
+  implicitFirstChars: ['<'],
+  resolve: (source) => (source === '<<' ? mergeKey : NOT_RESOLVED),
+  identify: () => false,
+})
+
+const binaryTag: ScalarTagDefinition<string> = defineScalarTag(tagOf('binary'), {
+  resolve: (source) => {
+    const base64 = source.replaceAll(/[\r\n]/g, '')
+    const isWhole = base64.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(base64)
+    return isWhole ? Buffer.from(base64, 'base64').toString() : NOT_RESOLVED
+  },
+  identify: () => false,
+})
+
+type Mapping = Record<string, unknown>
+
+/** Keys that came by a merge: a mapping may state them once more. */
+const mergedKeys = new WeakMap<Mapping, Set<string>>()
+
+const mapping = (name: string, matchByTagPrefix = false): MappingTagDefinition<Mapping> =>
+  defineMappingTag<Mapping>(name, {
+    matchByTagPrefix,
+    create: () => ({}),
+    addPair(target, key, value) {
+      if (key === mergeKey) return merge(target, plain(value))
+      const text = keyText(key)
+      if (text === undefined) return 'a key must be a string, a number or a boolean'
+      mergedKeys.get(target)?.delete(text)
+      put(target, text, plain(value))
+      return jsonProblem(value)
+    },
+    has(target, key) {
+      const text = keyText(key)
+      return text !== undefined && Object.hasOwn(target, text) && !mergedKeys.get(target)?.has(text)
+    },
+    keys: (target) => Object.keys(target),
+    get: (target, key) => target[String(key)],
+    identify: () => false,
+  })
+
+function put(target: Mapping, key: string, value: unknown): void {
+  if (key !== '__proto__') target[key] = value
+  else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+/** As go-yaml does it: what is merged replaces what the mapping said before, and yields to what it says after. */
+function merge(target: Mapping, source: unknown): string {
+  const sources: readonly unknown[] = Array.isArray(source) ? source.toReversed() : [source]
+  const merged = mergedKeys.get(target) ?? new Set()
+  mergedKeys.set(target, merged)
+  for (const one of sources) {
+    if (!isJsonObject(one)) return '"<<" needs a mapping, or a list of mappings'
+    for (const [key, value] of Object.entries(one)) {
+      put(target, key, value)
+      merged.add(key)
+    }
+  }
+  return ''
+}
+
+function keyText(key: unknown): string | undefined {
+  if (typeof key === 'string') return key
+  if (isWholeFloat(key)) return formatFloatKey(key[wholeFloat])
+  if (typeof key === 'number' && !Number.isInteger(key)) return formatFloatKey(key)
+  return ['number', 'bigint', 'boolean'].includes(typeof key) ? String(key) : undefined
+}
+
+/** A float as a key is written with 32-bit precision: the key of `1.30: x` is "1.3", that of `1e6: x` is "1e+06". */
+function formatFloatKey(key: number): string {
+  const single = Math.fround(key)
+  if (Number.isNaN(single)) return '.nan'
+  if (!Number.isFinite(single)) return single > 0 ? '.inf' : '-.inf'
+  const lengths = [0, 1, 2, 3, 4, 5, 6, 7, 8]
+  const fits = (digits: number): boolean => Math.fround(Number(single.toExponential(digits))) === single
+  const shortest = single.toExponential(lengths.find(fits) ?? 8)
+  const [digits, exponent = ''] = shortest.split('e')
+  const power = Number(exponent)
+  if (power >= -4 && power < 6) return Object.is(single, -0) ? '-0' : String(Number(shortest))
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
+
+const sequence = (name: string, matchByTagPrefix = false): SequenceTagDefinition<unknown[]> =>
+  defineSequenceTag<unknown[]>(name, {
+    matchByTagPrefix,
+    create: () => [],
+    addItem(list, item) {
+      list.push(plain(item))
+      return jsonProblem(item)
+    },
+    identify: () => false,
+  })
+
+/** Tags that nobody knows say nothing: `!Ref x` is "x". */
+const anyTag = ''
+
+const readSchema: Schema = new Schema([
+  strTag,
+  sequence(tagOf('seq')),
+  mapping(tagOf('map')),
+  nullYaml11Tag,
+  boolYaml11Tag,
+  intTag,
+  floatTag,
+  mergeTag,
+  binaryTag,
+  defineScalarTag<string | symbol>(anyTag, {
+    matchByTagPrefix: true,
+    resolve: (source, _isExplicit, tag) => (tag === tagOf('merge') && source === '<<' ? mergeKey : source),
+    identify: () => false,
+  }),
+  sequence(anyTag, true),
+  mapping(anyTag, true),
+])
+
+/** More values than this, counted through aliases, are an attack and not a manifest. */
+const mostValues = 1_000_000
+
+/** Aliases share what they point at: a few lines can stand for more than fits into memory once it is written out. */
+function refuseExcess(document: unknown): void {
+  const sizes = new Map<unknown, number>()
+  const sizeOf = (value: unknown): number => {
+    if (typeof value !== 'object' || value === null) return 1
+    const known = sizes.get(value)
+    if (known === 0) throw new YAMLException('an anchor contains itself')
+    if (known !== undefined) return known
+    sizes.set(value, 0)
+    const size = Object.values(value).reduce<number>((sum, part) => sum + sizeOf(part), 1)
+    sizes.set(value, size)
+    return size
+  }
+  if (sizeOf(document) > mostValues) throw new YAMLException('its aliases stand for too many values')
+}
+
+/** A string that either this reader or any other of YAML 1.1 or 1.2 takes for something else must be quoted. */
+const writeSchema: Schema = DUMP_SCHEMA.withTags(
+  DUMP_SCHEMA.tags.flatMap((tag) => {
+    if (tag.nodeKind !== 'scalar') return []
+    if (tag.tagName === intTag.tagName)
+      return [alsoReading(tag, intTag, isInteger, (value) => BigInt(value).toString())]
+    if (tag.tagName === floatTag.tagName) return [alsoReading(tag, floatTag, tag.identify, tag.represent)]
+    return []
+  }),
+)
+
+function alsoReading(
+  tag: ScalarTagDefinition,
+  own: ScalarTagDefinition,
+  identify: (value: unknown) => boolean,
+  represent: (value: number | bigint) => string,
+): ScalarTagDefinition {
+  return {
+    ...tag,
+    implicitFirstChars: own.implicitFirstChars,
+    resolve: (source, isExplicit, tagName) => {
+      const read = own.resolve(source, isExplicit, tagName)
+      return read === NOT_RESOLVED ? tag.resolve(source, isExplicit, tagName) : read
+    },
+    identify,
+    represent,
+  }
+}
+
+/** From 10^21 on, and for −0, a number is written as a float. */
+function isInteger(value: unknown): value is number | bigint {
+  return (
+    typeof value === 'bigint' || (Number.isInteger(value) && Math.abs(value as number) < 1e21 && !Object.is(value, -0))
+  )
+}
+
+/** One document, keys sorted, lists not indented, lines not folded. */
+export function writeYaml(value: Json): string {
+  return dump(value, {
+    schema: writeSchema,
+    noRefs: true,
+    seqNoIndent: true,
+    lineWidth: -1,
+    scalarStyleRules: [chooseStyle],
+    transform: (documents) => visit(documents, sortKeys),
+  })
+}
+
+function sortKeys(node: Node): void {
+  if (node.kind === 'mapping') node.items.sort((a, b) => compareKeys(nodeText(a.key), nodeText(b.key)))
+}
+
+function nodeText(node: Node): string {
+  return node.kind === 'scalar' ? node.value : ''
+}
+
+/** Lines as a literal block; double quotes where plain text would mean something else, single ones around signs. */
+function chooseStyle(layout: ScalarLayout): void {
+  const { node, isKey, presenterOptions } = layout
+  const isAllowed = (style: number): boolean => (layout.allowedStylesMask & (1 << style)) !== 0
+  // A block at the root that begins with spaces is read differently by YAML 1.1 and 1.2.
+  const isBlock = !isKey && node.value.includes('\n') && (layout.level > 0 || !/^\n* /.test(node.value))
+  const isHidden = /[\u{7f}-\u{a0}\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}]/u.test(node.value)
+  if (!isHidden && isBlock && isAllowed(SCALAR_STYLE.LITERAL_BLOCK)) {
+    layout.style = SCALAR_STYLE.LITERAL_BLOCK
+  } else if (isHidden || /[\n\t]/.test(node.value)) {
+    layout.style = SCALAR_STYLE.DOUBLE_QUOTED
+  } else if (!isAllowed(SCALAR_STYLE.PLAIN) || /^(?:---|\.\.\.)/.test(node.value)) {
+    const isText = presenterOptions.schema.resolveImplicitScalarTag(node.value).tag.tagName === strTag.tagName
+    layout.style =
+      isText && isAllowed(SCALAR_STYLE.SINGLE_QUOTED) ? SCALAR_STYLE.SINGLE_QUOTED : SCALAR_STYLE.DOUBLE_QUOTED
+  }
+}
+
+/** The order of kubectl: letters come last, and digits count as the number they make: a2 before a10. */
+function compareKeys(a: string, b: string): number {
+  let at = 0
+  while (at < a.length && a[at] === b[at]) at++
+  const [x, y] = [a[at], b[at]]
+  if (x === undefined || y === undefined) return a.length - b.length
+  const letters = Number(isLetter(x)) - Number(isLetter(y))
+  if (letters !== 0) return letters
+  if (isLetter(x)) return x < y ? -1 : 1
+  const [digits, otherDigits] = [digitsFrom(a, at), digitsFrom(b, at)]
+  // Within a number a zero is a digit like any other; in front of one it counts nothing.
+  const lead = (x === '0' || y === '0') && /[1-9]\d*$/.test(a.slice(0, at)) ? '1' : ''
+  const difference = BigInt(lead + digits) - BigInt(lead + otherDigits)
+  if (difference !== 0n) return difference < 0n ? -1 : 1
+  return digits.length - otherDigits.length || (x < y ? -1 : 1)
+}
+
+function isLetter(character: string): boolean {
+  return /\p{L}/u.test(character)
+}
+
+function digitsFrom(text: string, start: number): string {
+  return /^\d*/.exec(text.slice(start))![0]
+}
