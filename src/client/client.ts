@@ -1,11 +1,13 @@
 /**
  * A client of one API server: the verbs of Kubernetes on any resource, typed by the caller.
  *
- * Every method takes a resource (see `discover`), never a kind alone: what the server serves is the server's to say.
+ * Every method takes a resource (see {@link Discovery}), never a kind alone: what the server serves is the server's
+ * to say. Every failure is a MusterError; one that the server reported is an `ApiError` with its Status.
  */
 import type { Json } from '../kube/json.ts'
 import type { GroupVersionKind, Resource } from '../kube/kind.ts'
 import type { KubeList, KubeObject, ObjectMeta, Status, UntypedObject } from '../kube/object.ts'
+import type { FlowSnapshot } from './flow-control.ts'
 import type { Method, Transport, TransportResponse } from './transport.ts'
 
 /** Where an object is. `namespace` is left out for cluster-scoped resources and for lists over all namespaces. */
@@ -15,8 +17,12 @@ export interface ObjectRef {
 }
 
 export interface RequestOptions {
+  /** Ends the request at once, wherever it is: waiting for its turn, for a retry, for the answer, in a stream. */
   readonly signal?: AbortSignal | undefined
-  /** The longest the whole request may take, retries included. @default 30_000; watches and logs have none */
+  /**
+   * The longest the whole request may take: retries, waiting for flow control and reading the answer included.
+   * For streams (watch, logs, exec) it limits the time until they are open. @default 30_000
+   */
   readonly timeoutMs?: number | undefined
 }
 
@@ -31,18 +37,22 @@ export interface ListOptions extends RequestOptions {
   readonly fieldSelector?: string | undefined
   readonly resourceVersion?: string | undefined
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined
-  /** Objects a page. @default 500 */
+  /** Objects a page; 0 asks for all of them at once. @default 500 */
   readonly limit?: number | undefined
   readonly continue?: string | undefined
 }
+
+export type WholeListOptions = Omit<ListOptions, 'continue'>
 
 export interface WatchOptions extends RequestOptions {
   readonly namespace?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly resourceVersion?: string | undefined
+  /** Servers take it with `sendInitialEvents` alone, and ask for it there. @default "NotOlderThan" there */
   readonly resourceVersionMatch?: 'NotOlderThan' | undefined
   readonly allowBookmarks?: boolean | undefined
+  /** The objects there are come first, as a stream; a bookmark marks their end. */
   readonly sendInitialEvents?: boolean | undefined
   /** The server ends the watch after this time. */
   readonly timeoutSeconds?: number | undefined
@@ -121,6 +131,13 @@ export interface ExecOptions extends RequestOptions {
   readonly tty?: boolean | undefined
   readonly onStdout?: ((chunk: Uint8Array) => void) | undefined
   readonly onStderr?: ((chunk: Uint8Array) => void) | undefined
+  /** The size of the terminal, whenever it changes; with `tty` only. */
+  readonly sizes?: AsyncIterable<TerminalSize> | undefined
+}
+
+export interface TerminalSize {
+  readonly columns: number
+  readonly rows: number
 }
 
 export interface ExecResult {
@@ -133,14 +150,24 @@ export interface RawRequest extends RequestOptions {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body?: string | Uint8Array | undefined
-  /** The answer is a stream without an end of its own (watch, logs): only its head is timed. */
+  /**
+   * The answer is handed over as it arrives (watch, logs), and only its head is timed. Otherwise `body` is there
+   * whole when `request` returns: an answer cut off half-way has been asked for again.
+   */
   readonly streaming?: boolean | undefined
+  /** Asking twice does no more than asking once, see `retry.ts`. @default true for GET, false for all others */
+  readonly repeatable?: boolean | undefined
+  /** False: the caller has a loop of its own and wants to hear of each failure. @default true */
+  readonly retry?: boolean | undefined
 }
 
 export interface Discovery {
-  /** The resource of a kind; asks the server when it is not known yet. `undefined`: the server does not serve it. */
+  /**
+   * The resource of a kind; asks the server when it is not known yet. `undefined`: the server does not serve it.
+   * A kind whose server is down fails with `ServiceUnavailable`: nobody can tell.
+   */
   resourceFor(kind: GroupVersionKind, options?: RequestOptions): Promise<Resource | undefined>
-  /** Every resource served, preferred versions first. */
+  /** Every resource served, group by group, the preferred version of each first. Groups that are down are left out. */
   resources(options?: RequestOptions): Promise<readonly DiscoveredResource[]>
   /** Forgets what is known: a CRD came or went. */
   invalidate(): void
@@ -151,7 +178,19 @@ export interface DiscoveredResource extends Resource {
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly verbs: readonly string[]
+  /** `status`, `scale`, `log` …: what follows the name in the URL. */
   readonly subresources: readonly string[]
+}
+
+/** What a client has done since it was made; for metrics. */
+export interface ClientStats {
+  /** Requests sent, each retry counted. */
+  readonly requests: number
+  readonly retries: number
+  /** Time spent waiting before retries, `Retry-After` included. */
+  readonly retryWaitMs: number
+  /** The bucket that this client takes from; others of the same identity may take from it too. */
+  readonly flow?: FlowSnapshot | undefined
 }
 
 export interface Client {
@@ -161,12 +200,17 @@ export interface Client {
   get<T extends KubeObject = UntypedObject>(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<T>
   /** One page. `metadata.continue` of the answer asks for the next. */
   listPage<T extends KubeObject = UntypedObject>(resource: Resource, options?: ListOptions): Promise<KubeList<T>>
-  /** All objects, page by page. A continue token that expires half-way restarts the list once, without pages. */
-  list<T extends KubeObject = UntypedObject>(resource: Resource, options?: ListOptions): Promise<KubeList<T>>
+  /**
+   * All objects, page by page; `timeoutMs` holds for each page. A continue token that expires half-way restarts the
+   * list once, without pages.
+   */
+  list<T extends KubeObject = UntypedObject>(resource: Resource, options?: WholeListOptions): Promise<KubeList<T>>
+  /** The server's events until it ends the watch; `ERROR` is one of them. Starts when iterated, leaves on `break`. */
   watch<T extends KubeObject = UntypedObject>(resource: Resource, options?: WatchOptions): AsyncIterable<WatchEvent<T>>
 
-  create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>
-  update<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>
+  /** What comes back has, beside what was sent, the metadata that the server gave it. */
+  create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
+  update<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
   patch<T extends KubeObject = UntypedObject>(
     resource: Resource,
     ref: ObjectRef,
@@ -178,7 +222,7 @@ export interface Client {
     resource: Resource,
     object: T,
     options: Omit<PatchOptions, 'type'> & { readonly fieldManager: string },
-  ): Promise<T>
+  ): Promise<T & KubeObject>
   delete<T extends KubeObject = UntypedObject>(
     resource: Resource,
     ref: ObjectRef,
@@ -191,6 +235,7 @@ export interface Client {
 
   getScale(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<Scale>
   setScale(resource: Resource, ref: ObjectRef, replicas: number, options?: WriteOptions): Promise<Scale>
+  /** Deletes a Pod as its disruption budgets allow; `TooManyRequests` when they do not. */
   evict(pod: ObjectRef, options?: DeleteOptions): Promise<void>
   createToken(
     serviceAccount: ObjectRef,
@@ -198,13 +243,18 @@ export interface Client {
   ): Promise<{ readonly token: string; readonly expirationTimestamp: string }>
 
   getMetadata(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<MetadataObject>
-  listMetadata(resource: Resource, options?: ListOptions): Promise<KubeList<MetadataObject>>
+  listMetadata(resource: Resource, options?: WholeListOptions): Promise<KubeList<MetadataObject>>
   table(resource: Resource, options?: ListOptions & { readonly name?: string }): Promise<Table>
 
   logs(pod: ObjectRef, options?: LogOptions): AsyncIterable<Uint8Array>
+  /** Runs a command to its end. A command that fails is a result; one that could not be run is `ExecFailed`. */
   exec(pod: ObjectRef, command: readonly string[], options?: ExecOptions): Promise<ExecResult>
 
-  /** What the verbs are made of. Throws a MusterError for every answer that is not 2xx. */
+  /**
+   * What the verbs are made of. Throws a MusterError for every answer that is not 2xx, but for a 304 to a request
+   * with `if-none-match`.
+   */
   request(request: RawRequest): Promise<TransportResponse>
+  stats(): ClientStats
   close(): Promise<void>
 }

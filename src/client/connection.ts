@@ -34,8 +34,11 @@ export interface Credentials {
   headers(signal?: AbortSignal): Promise<Readonly<Record<string, string>>>
   /** Client certificate for the next connection. A changed `id` means: connections made with the old one are retired. */
   certificate(signal?: AbortSignal): Promise<ClientCertificate | undefined>
-  /** The server said 401: forget what is cached. True when a retry may fare better. */
-  refused(): boolean
+  /**
+   * The server said 401: forget what is cached. True when a retry may fare better. `sent` are the headers that were
+   * refused: late answers to a burst of requests must not throw away what the first of them had renewed.
+   */
+  refused(sent?: Readonly<Record<string, string>>): boolean
 }
 
 export interface ClientCertificate {

@@ -1,0 +1,199 @@
+/**
+ * What a server says when it says no, as one of the errors of the table.
+ *
+ * The reason in the Status body decides, the HTTP status where there is no reason: a proxy in between, a body cut
+ * off or a page of HTML must not hide what the number still tells.
+ */
+import { type ErrorName, MusterError } from '../kube/errors.ts'
+import { isJsonObject, parseJson } from '../kube/json.ts'
+import type { Status } from '../kube/object.ts'
+import { readHead } from './body.ts'
+import { printable, redact } from './redaction.ts'
+import type { TransportResponse } from './transport.ts'
+
+/** The server's own refusal. `status` is synthetic when the answer held none. */
+export class ApiError extends MusterError {
+  readonly status: Status
+  /** Of the HTTP answer; of the Status where there was no such answer (an `ERROR` event, an exec channel). */
+  readonly httpStatus: number
+
+  constructor(
+    name: ErrorName,
+    message: string,
+    options: { readonly status: Status; readonly httpStatus: number; readonly retryAfterMs?: number | undefined },
+  ) {
+    super(name, message, { retryAfterMs: options.retryAfterMs })
+    this.status = options.status
+    this.httpStatus = options.httpStatus
+  }
+}
+
+const byReason: Readonly<Record<string, ErrorName>> = {
+  BadRequest: 'BadRequest',
+  Unauthorized: 'Unauthorized',
+  Forbidden: 'Forbidden',
+  NotFound: 'NotFound',
+  AlreadyExists: 'AlreadyExists',
+  Conflict: 'Conflict',
+  Gone: 'Gone',
+  Expired: 'Gone',
+  Invalid: 'Invalid',
+  TooManyRequests: 'TooManyRequests',
+  MethodNotAllowed: 'MethodNotAllowed',
+  NotAcceptable: 'NotAcceptable',
+  UnsupportedMediaType: 'UnsupportedMediaType',
+  RequestEntityTooLarge: 'RequestTooLarge',
+  Timeout: 'ServerTimeout',
+  ServerTimeout: 'ServerTimeout',
+  InternalError: 'ServerError',
+  StoreReadError: 'ServerError',
+  ServiceUnavailable: 'ServiceUnavailable',
+}
+
+const byHttpStatus: Readonly<Record<number, ErrorName>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  406: 'NotAcceptable',
+  407: 'ProxyFailed',
+  408: 'ServerTimeout',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'RequestTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  501: 'MethodNotAllowed',
+  502: 'ServiceUnavailable',
+  503: 'ServiceUnavailable',
+  504: 'ServerTimeout',
+}
+
+/** A Status larger than this is not read to its end. */
+const maxStatusBytes = 2 ** 20
+
+/** The most of a foreign body that a message quotes. */
+const maxExcerpt = 200
+
+/**
+ * The error of an answer that is not 2xx; reads its body. Only the path of the request goes into the message: its
+ * query may hold a command line, its body a Secret.
+ */
+export async function apiError(
+  request: { readonly method: string; readonly path: string },
+  response: TransportResponse,
+  now: number,
+): Promise<ApiError> {
+  const httpStatus = response.status
+  const text = await readHead(response.body, maxStatusBytes)
+  const where = whereabouts(request)
+  const retryAfterMs = readRetryAfter(response.headers['retry-after'], now)
+  const status = readStatus(text)
+  if (status) return statusError({ ...status, code: httpStatus }, where, retryAfterMs)
+
+  const type = response.headers['content-type'] ?? ''
+  const isHtml = type.includes('html') || /^\s*</.test(text)
+  const name = foreignName(httpStatus, isHtml)
+  const excerpt = redact(isHtml ? (/<title[^>]*>([^<]*)</i.exec(text)?.[1] ?? '') : text.slice(0, 4 * maxExcerpt))
+  const message =
+    name === 'KindNotServed'
+      ? 'the server serves no such resource'
+      : `HTTP ${httpStatus} ${describeBody(text, isHtml, type)}${excerpt && `: ${shortened(excerpt)}`}`
+  return new ApiError(name, `${where}: ${message}.`, {
+    status: { apiVersion: 'v1', kind: 'Status', status: 'Failure', code: httpStatus, message },
+    httpStatus,
+    retryAfterMs,
+  })
+}
+
+/** The error that a Status tells of: in an answer, in an `ERROR` event of a watch, or at the end of an exec. */
+export function statusError(status: Status, where?: string, retryAfterMs?: number): ApiError {
+  const httpStatus = status.code ?? 500
+  const message = withoutQuotedBody(printable(status.message ?? status.reason ?? `HTTP ${httpStatus}`))
+  const seconds = status.details?.retryAfterSeconds
+  return new ApiError(statusName(status, httpStatus), where === undefined ? message : `${where}: ${message}`, {
+    status: status.message === undefined ? status : { ...status, message },
+    httpStatus,
+    retryAfterMs: retryAfterMs ?? (typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : undefined),
+  })
+}
+
+/** `GET /api/v1/pods`: a request in a message, without its query. */
+export function whereabouts(request: { readonly method: string; readonly path: string }): string {
+  const query = request.path.indexOf('?')
+  return `${request.method} ${query < 0 ? request.path : request.path.slice(0, query)}`
+}
+
+/** Whether a disruption budget, not the server's load, holds a request back: only other Pods can change that. */
+export function isHeldByBudget(error: unknown): boolean {
+  return error instanceof ApiError && hasCause(error.status, 'DisruptionBudget')
+}
+
+function statusName(status: Status, httpStatus: number): ErrorName {
+  const name = byReason[status.reason ?? ''] ?? nameOfHttpStatus(httpStatus)
+  if (name === 'Conflict' && hasCause(status, 'FieldManagerConflict')) return 'ApplyConflict'
+  // An object that is missing has a name; what has none is the path itself.
+  if (name === 'NotFound' && !status.details?.name) return 'KindNotServed'
+  return name
+}
+
+function hasCause(status: Status, reason: string): boolean {
+  const causes: unknown = status.details?.causes
+  return Array.isArray(causes) && causes.some((cause: unknown) => isJsonObject(cause) && cause['reason'] === reason)
+}
+
+/** Without a Status, a 404 comes from the API server's router, or from somebody who is no API server at all. */
+function foreignName(httpStatus: number, isHtml: boolean): ErrorName {
+  if (httpStatus === 404) return isHtml ? 'UnexpectedAnswer' : 'KindNotServed'
+  return nameOfHttpStatus(httpStatus)
+}
+
+function nameOfHttpStatus(httpStatus: number): ErrorName {
+  return (
+    byHttpStatus[httpStatus] ??
+    (httpStatus >= 500 ? 'ServerError' : httpStatus >= 400 ? 'BadRequest' : 'UnexpectedAnswer')
+  )
+}
+
+function readStatus(text: string): Status | undefined {
+  try {
+    const body = parseJson(text)
+    if (!isJsonObject(body) || body['kind'] !== 'Status') return undefined
+    const { message, reason, details } = body
+    // A member of the wrong type is dropped: what comes after relies on the types.
+    return {
+      ...body,
+      apiVersion: 'v1',
+      kind: 'Status',
+      message: typeof message === 'string' ? message : undefined,
+      reason: typeof reason === 'string' ? reason : undefined,
+      details: isJsonObject(details) ? details : undefined,
+    } as Status
+  } catch {
+    return undefined
+  }
+}
+
+function describeBody(text: string, isHtml: boolean, type: string): string {
+  if (text === '') return 'with an empty body'
+  return isHtml ? 'with a page of HTML' : `with ${type || 'a body of no type'}, not a Status`
+}
+
+function shortened(text: string): string {
+  return text.length > maxExcerpt ? `${text.slice(0, maxExcerpt)}…` : text
+}
+
+/** Some servers quote the piece of the request that they could not read, between `...|` and `|...`. */
+function withoutQuotedBody(message: string): string {
+  return message.replace(/\.\.\.\|.*\|\.\.\./s, '[…]')
+}
+
+/** Seconds or an HTTP date, as the time to wait from `now`. */
+function readRetryAfter(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined
+  if (/^\s*\d+\s*$/.test(header)) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(at - now, 0)
+}

@@ -1,0 +1,190 @@
+/**
+ * Bodies of answers: bytes that arrive in chunks cut anywhere, read as one text or as frames, one a line.
+ *
+ * A frame counts only when its newline has come. What a broken connection leaves behind is never taken for whole,
+ * not even when it happens to be valid JSON.
+ */
+import { MusterError } from '../kube/errors.ts'
+import { type Json, parseJson } from '../kube/json.ts'
+
+export type Body = AsyncIterable<Uint8Array>
+
+export interface LineOptions {
+  /** A longer line is taken for an attack or a mistake. @default 64 MiB */
+  readonly maxLineBytes?: number | undefined
+  /** What is read, for messages. @default "the stream" */
+  readonly what?: string | undefined
+}
+
+const defaultMaxLineBytes = 64 * 2 ** 20
+
+/** Close to the longest string that the engine can hold. */
+const maxTextBytes = 500_000_000
+
+const newline = 10
+
+export async function readText(body: Body): Promise<string> {
+  return decode(await readBytes(body, maxTextBytes))
+}
+
+/** The body as JSON; `what` names the request in the message when it is none. */
+export async function readJson(body: Body, what = 'the answer'): Promise<Json> {
+  const text = await readText(body)
+  try {
+    return parseJson(text)
+  } catch {
+    // The parser's own message quotes the text, and that may be a Secret.
+    const looks = text === '' ? 'is empty' : /^\s*</.test(text) ? 'is HTML' : `is no JSON (${text.length} characters)`
+    throw new MusterError('UnexpectedAnswer', `${what}: the body ${looks}.`)
+  }
+}
+
+export async function* readLines(body: Body, options: LineOptions = {}): AsyncGenerator<string, void, void> {
+  for await (const lines of readLineBatches(body, options)) yield* lines
+}
+
+/**
+ * The lines of a stream, as many at a time as have arrived: one promise a batch, however small the lines.
+ * Empty lines are left out. A stream that ends within a line fails with `ConnectionLost`.
+ */
+export async function* readLineBatches(
+  body: Body,
+  options: LineOptions = {},
+): AsyncGenerator<readonly string[], void, void> {
+  const { maxLineBytes = defaultMaxLineBytes, what = 'the stream' } = options
+  /** The beginning of a line whose end has not come. */
+  let begun: Uint8Array[] = []
+  let begunBytes = 0
+  const checkLength = (bytes: number): void => {
+    if (bytes > maxLineBytes) {
+      throw new MusterError('ProtocolError', `${what}: a line is longer than ${maxLineBytes} bytes.`)
+    }
+  }
+
+  for await (const chunk of body) {
+    const lines: string[] = []
+    let start = 0
+    // A newline byte is never part of another character in UTF-8: cutting there never splits one.
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      checkLength(begunBytes + end - start)
+      if (begunBytes > 0) {
+        begun.push(chunk.subarray(start, end))
+        lines.push(decode(joined(begun, begunBytes + end - start)))
+        begun = []
+        begunBytes = 0
+      } else if (end > start) {
+        lines.push(decode(chunk.subarray(start, end)))
+      }
+      start = end + 1
+    }
+    if (start < chunk.length) {
+      begun.push(chunk.subarray(start))
+      begunBytes += chunk.length - start
+      checkLength(begunBytes)
+    }
+    if (lines.length > 0) yield lines
+  }
+  if (begunBytes > 0) {
+    throw new MusterError('ConnectionLost', `${what}: cut off within a line, after ${begunBytes} bytes of it.`)
+  }
+}
+
+/** All bytes of a body. */
+export async function readBytes(body: Body, limit: number = maxTextBytes): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > limit) throw new MusterError('UnexpectedAnswer', `the answer is longer than ${limit} bytes.`)
+    chunks.push(chunk)
+  }
+  return joined(chunks, bytes)
+}
+
+/** The first bytes of a body, `limit` of them at most; the rest is left unread. A body cut off gives what there was. */
+export async function readHead(body: Body, limit: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= limit) break
+    }
+  } catch {
+    // Whoever reads the head of an answer wants to know what it began with; how it ended matters less.
+  }
+  return decode(joined(chunks, bytes).subarray(0, limit))
+}
+
+export async function* bodyOf(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  if (content.length > 0) yield content
+}
+
+/** Leaves a body that nobody will read, so that it gives its connection back. */
+export function leave(body: Body): void {
+  const iterator = body[Symbol.asyncIterator]()
+  void iterator.return?.().then(undefined, () => undefined)
+}
+
+/**
+ * A body that fails with the signal's reason as soon as it is aborted, even while its source keeps silent, and calls
+ * `ended` once, however it ends.
+ */
+export function abortable(body: Body, signal: AbortSignal, ended: () => void): Body {
+  const source = body[Symbol.asyncIterator]()
+  let isOver = false
+  let giveUp: ((reason: unknown) => void) | undefined
+
+  const end = (): void => {
+    if (isOver) return
+    isOver = true
+    signal.removeEventListener('abort', abort)
+    ended()
+  }
+  const abort = (): void => {
+    end()
+    void source.return?.().then(undefined, () => undefined)
+    giveUp?.(signal.reason)
+  }
+  const next = (): Promise<IteratorResult<Uint8Array>> => {
+    if (isOver) return signal.aborted ? Promise.reject(signal.reason as Error) : Promise.resolve(over)
+    return new Promise((resolve, reject) => {
+      giveUp = reject
+      const give = (result: IteratorResult<Uint8Array>): void => {
+        if (result.done) end()
+        resolve(result)
+      }
+      const fail = (error: unknown): void => {
+        end()
+        reject(error)
+      }
+      source.next().then(give, fail)
+    })
+  }
+
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next,
+      async return() {
+        if (!isOver) {
+          end()
+          await source.return?.()
+        }
+        return over
+      },
+    }),
+  }
+}
+
+const over: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)
+}
+
+function decode(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}

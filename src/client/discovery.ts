@@ -1,0 +1,202 @@
+/**
+ * Discovery: which resources a server serves, asked when first needed and remembered.
+ *
+ * The core group is one document (`/api`), all others a second one (`/apis`); servers that know only the old form
+ * are asked for each group version by itself, when a kind of it is wanted. A kind that is missing makes the document
+ * be fetched again, since a CRD may have come meanwhile; but each document at most once in a few seconds, so that a
+ * thousand questions after a missing CRD cost the server one answer. An unchanged document costs it a 304.
+ */
+import type { Clock } from '../clock/clock.ts'
+import { isMusterError, MusterError } from '../kube/errors.ts'
+import { formatApiVersion, type GroupVersion, type GroupVersionKind } from '../kube/kind.ts'
+import { readJson } from './body.ts'
+import type { DiscoveredResource, Discovery, RawRequest } from './client.ts'
+import { startDeadline } from './deadline.ts'
+import { readResourceList, readRoot, type RootDocument } from './discovery-document.ts'
+import { mediaType } from './media-type.ts'
+import type { TransportResponse } from './transport.ts'
+
+export interface DiscoveryOptions {
+  readonly request: (request: RawRequest) => Promise<TransportResponse>
+  readonly clock: Clock
+  /** A document is not fetched again within this time because a kind is missing in it. @default 5_000 */
+  readonly restMs?: number | undefined
+}
+
+export interface CachedDiscovery extends Discovery {
+  /** The server refused a path that discovery had named: what is known may be out of date. */
+  suspect(): void
+}
+
+/** A document as last fetched. */
+interface Held<T> {
+  readonly value: T
+  readonly fetchedAt: number
+  readonly etag: string | undefined
+  /** Must be asked for again before it is used. */
+  readonly isForgotten: boolean
+}
+
+/** A document that is fetched at most once at a time; everyone who asks meanwhile gets the same answer. */
+interface Source<T> {
+  /** What is known, fetched first if nothing is. */
+  get(): Promise<T>
+  /** What is known, fetched anew unless that was just done. */
+  renew(): Promise<T>
+  forget(olderThanMs: number): void
+}
+
+type Root = '/api' | '/apis'
+
+export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
+  const { request, clock } = options
+  const restMs = options.restMs ?? 5_000
+
+  function source<T>(
+    fetch: (held: Held<T> | undefined) => Promise<Omit<Held<T>, 'fetchedAt' | 'isForgotten'>>,
+  ): Source<T> {
+    let held: Held<T> | undefined
+    let pending: Promise<T> | undefined
+    let epoch = 0
+    const fetchAnew = (): Promise<T> => {
+      if (pending) return pending
+      const begunIn = epoch
+      const fetching = fetch(held)
+        .then((fetched) => {
+          // When told to forget meanwhile, the answer is good for those who asked before, and for nobody else.
+          if (epoch === begunIn) held = { ...fetched, fetchedAt: clock.now(), isForgotten: false }
+          return fetched.value
+        })
+        .finally(() => {
+          if (pending === fetching) pending = undefined
+        })
+      pending = fetching
+      return fetching
+    }
+    return {
+      get: () => (held && !held.isForgotten ? Promise.resolve(held.value) : fetchAnew()),
+      renew: () => {
+        const isFresh = held && !held.isForgotten && clock.now() - held.fetchedAt < restMs
+        return held && isFresh ? Promise.resolve(held.value) : fetchAnew()
+      },
+      forget: (olderThanMs) => {
+        const age = held ? clock.now() - held.fetchedAt : 0
+        if (age < olderThanMs) return
+        epoch++
+        pending = undefined
+        if (held) held = { ...held, isForgotten: true }
+      },
+    }
+  }
+
+  const rootSource = (path: Root): Source<RootDocument> =>
+    source(async (held) => {
+      const conditional = held?.etag === undefined ? undefined : { 'if-none-match': held.etag }
+      const headers = { accept: mediaType.discovery, ...conditional }
+      const response = await request({ method: 'GET', path, headers })
+      if (response.status === 304 && held) return { value: held.value, etag: held.etag }
+      const value = readRoot(await readJson(response.body, `GET ${path}`))
+      if (!value) throw new MusterError('UnexpectedAnswer', `GET ${path}: the answer is no list of API groups.`)
+      return { value: held ? keepingDown(held.value, value) : value, etag: response.headers['etag'] }
+    })
+
+  const versionSource = (at: GroupVersion): Source<readonly DiscoveredResource[]> =>
+    source(async () => {
+      const path = at.group === '' ? `/api/${at.version}` : `/apis/${at.group}/${at.version}`
+      try {
+        const { body } = await request({ method: 'GET', path })
+        return { value: readResourceList(at, await readJson(body, `GET ${path}`)), etag: undefined }
+      } catch (error) {
+        if (isMusterError(error, 'NotFound', 'KindNotServed')) return { value: [], etag: undefined }
+        throw error
+      }
+    })
+
+  const roots: Readonly<Record<Root, Source<RootDocument>>> = {
+    '/api': rootSource('/api'),
+    '/apis': rootSource('/apis'),
+  }
+  /** For servers of the old form: one a group version asked for. */
+  const versions = new Map<string, Source<readonly DiscoveredResource[]>>()
+  const versionOf = (at: GroupVersion): Source<readonly DiscoveredResource[]> => {
+    const key = formatApiVersion(at)
+    const known = versions.get(key) ?? versionSource(at)
+    versions.set(key, known)
+    return known
+  }
+
+  const find = async (kind: GroupVersionKind): Promise<DiscoveredResource | undefined> => {
+    const root = roots[kind.group === '' ? '/api' : '/apis']
+    const document = await root.get()
+    if (document.form === 'grouped') {
+      const list = versionOf(kind)
+      return pick(await list.get(), kind) ?? pick(await list.renew(), kind)
+    }
+    const known = pick(document.resources, kind)
+    if (known) return known
+    const renewed = await root.renew()
+    // The server was upgraded or downgraded in between; the next question finds the right form.
+    if (renewed.form === 'grouped') return pick(await versionOf(kind).get(), kind)
+    const found = pick(renewed.resources, kind)
+    const apiVersion = formatApiVersion(kind)
+    if (!found && renewed.down.has(apiVersion)) {
+      throw new MusterError('ServiceUnavailable', `${kind.kind}: the server behind ${apiVersion} is down.`)
+    }
+    return found
+  }
+
+  const everything = async (root: Root): Promise<readonly DiscoveredResource[]> => {
+    const document = await roots[root].get()
+    if (document.form === 'aggregated') return document.resources
+    // One server that is down must not hide the others.
+    const lists = document.versions.map((at) =>
+      versionOf(at)
+        .get()
+        .catch(() => []),
+    )
+    return (await Promise.all(lists)).flat()
+  }
+
+  /** Fetches are shared, so they outlive a caller that gives up. */
+  const forCaller = async <T>(
+    what: string,
+    work: () => Promise<T>,
+    limits: Parameters<Discovery['resources']>[0],
+  ): Promise<T> => {
+    const timeoutMs = limits?.timeoutMs ?? Number.POSITIVE_INFINITY
+    const deadline = startDeadline({ clock, timeoutMs, signal: limits?.signal, what })
+    try {
+      deadline.signal.throwIfAborted()
+      return await deadline.race(work())
+    } finally {
+      deadline.release()
+    }
+  }
+
+  const forget = (olderThanMs: number): void => {
+    for (const one of [...Object.values(roots), ...versions.values()]) one.forget(olderThanMs)
+  }
+
+  return {
+    resourceFor: (kind, limits) => forCaller(`discovery of ${kind.kind}`, () => find(kind), limits),
+    resources: (limits) =>
+      forCaller('discovery', async () => (await Promise.all([everything('/api'), everything('/apis')])).flat(), limits),
+    invalidate: () => forget(0),
+    suspect: () => forget(restMs),
+  }
+}
+
+function pick(resources: readonly DiscoveredResource[], kind: GroupVersionKind): DiscoveredResource | undefined {
+  return resources.find((one) => one.kind === kind.kind && one.group === kind.group && one.version === kind.version)
+}
+
+/** A server that goes down takes its resources off the list; what it served before is still its to serve. */
+function keepingDown(before: RootDocument, now: RootDocument): RootDocument {
+  if (before.form !== 'aggregated' || now.form !== 'aggregated' || now.down.size === 0) return now
+  const listed = new Set(now.resources.map(formatApiVersion))
+  const kept = before.resources.filter((one) => {
+    const apiVersion = formatApiVersion(one)
+    return now.down.has(apiVersion) && !listed.has(apiVersion)
+  })
+  return kept.length === 0 ? now : { ...now, resources: [...now.resources, ...kept] }
+}

@@ -1,0 +1,56 @@
+/** Talking to an API server; README.md beside this file tells when and how. */
+export { connect, type ConnectOptions } from './connect.ts'
+export { type ClientOptions, createClient } from './create-client.ts'
+export type {
+  Client,
+  ClientStats,
+  DeleteOptions,
+  DiscoveredResource,
+  Discovery,
+  ExecOptions,
+  ExecResult,
+  FieldValidation,
+  GetOptions,
+  ListOptions,
+  LogOptions,
+  MetadataObject,
+  ObjectRef,
+  PatchOptions,
+  PatchType,
+  RawRequest,
+  RequestOptions,
+  Scale,
+  Table,
+  TerminalSize,
+  TokenRequestOptions,
+  WatchEvent,
+  WatchOptions,
+  WholeListOptions,
+  WriteOptions,
+} from './client.ts'
+export { ApiError, statusError } from './api-error.ts'
+export { createFlowControl, type FlowControl, type FlowLimits, type FlowSnapshot } from './flow-control.ts'
+export type { RetryPolicy } from './retry.ts'
+export type { ServerWarning } from './warning.ts'
+
+export { readJson, readLines, readText } from './body.ts'
+
+export type {
+  MessageStream,
+  Method,
+  Transport,
+  TransportRequest,
+  TransportResponse,
+  TransportStats,
+} from './transport.ts'
+export { type Handler, inProcessTransport } from './in-process.ts'
+export { httpTransport, type HttpTransportOptions } from './http-transport.ts'
+
+export type { Connection, Credentials, Impersonation, TlsSettings } from './connection.ts'
+export {
+  connectionFromKubeconfig,
+  type ConnectionOptions,
+  type KubeconfigTrust,
+  loadConnection,
+  type LoadConnectionOptions,
+} from './load-connection.ts'

@@ -1,0 +1,111 @@
+/**
+ * Lists as the API server sends them, and whole lists made of pages.
+ *
+ * A server leaves apiVersion and kind out of the items of most lists; here every item has them.
+ */
+import { isMusterError, MusterError } from '../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
+import type { KubeList, KubeObject } from '../kube/object.ts'
+import type { ListOptions, MetadataObject, Table, WholeListOptions } from './client.ts'
+
+/** The answer to a list of `resource`. */
+export function readList<T extends KubeObject>(resource: Resource, answer: Json): KubeList<T> {
+  const list = listOf(resource, answer)
+  const identity = { apiVersion: formatApiVersion(resource), kind: resource.kind }
+  const identified = (item: JsonObject): JsonObject => (isIdentified(item) ? item : { ...identity, ...item })
+  const items = itemsOf(list).map(identified)
+  return { ...identityOf(resource), ...list, metadata: metadataOf(list), items: items as unknown as readonly T[] }
+}
+
+/** The answer to a list in metadata-only form, or in full where the server cannot do better. */
+export function readMetadataList(resource: Resource, answer: Json): KubeList<MetadataObject> {
+  const list = listOf(resource, answer)
+  const items = itemsOf(list).map((item) => readMetadata(resource, item))
+  return { ...identityOf(resource), metadata: metadataOf(list), items }
+}
+
+/** Metadata under the object's own kind, whatever representation it came in. */
+export function readMetadata(resource: Resource, answer: Json): MetadataObject {
+  if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: no object came.`)
+  return {
+    apiVersion: formatApiVersion(resource),
+    kind: resource.kind,
+    metadata: metadataOf(answer),
+  }
+}
+
+export function readTable(resource: Resource, answer: Json): Table {
+  if (!isJsonObject(answer) || answer['kind'] !== 'Table') {
+    throw new MusterError('NotAcceptable', `${formatResource(resource)}: the server sent no table.`)
+  }
+  const rows = objects(answer['rows']).map((row) => {
+    const cells = Array.isArray(row['cells']) ? (row['cells'] as readonly Json[]) : []
+    return isJsonObject(row['object']) ? { cells, object: readMetadata(resource, row['object']) } : { cells }
+  })
+  return {
+    columnDefinitions: objects(answer['columnDefinitions']) as unknown as Table['columnDefinitions'],
+    rows,
+    metadata: metadataOf(answer),
+  }
+}
+
+/**
+ * All pages as one list, at the version of the first. When the token of a page expires half-way the list is asked
+ * for once more, in one piece: pages that took too long once would take too long again.
+ */
+export async function readPages<T extends KubeObject>(
+  resource: Resource,
+  options: WholeListOptions,
+  readPage: (options: ListOptions) => Promise<KubeList<T>>,
+): Promise<KubeList<T>> {
+  const first = await readPage(options)
+  const items = [...first.items]
+  let next = first.metadata.continue
+  while (next) {
+    let page: KubeList<T>
+    try {
+      page = await readPage({ ...options, continue: next })
+    } catch (error) {
+      if (!isMusterError(error, 'Gone')) throw error
+      return wholeList(await readPage({ ...options, limit: 0 }))
+    }
+    for (const item of page.items) items.push(item)
+    if (page.metadata.continue === next) {
+      throw new MusterError('ProtocolError', `${formatResource(resource)}: the server sends the same page for ever.`)
+    }
+    next = page.metadata.continue
+  }
+  return wholeList({ ...first, items })
+}
+
+function wholeList<T extends KubeObject>(list: KubeList<T>): KubeList<T> {
+  const { continue: _token, remainingItemCount: _count, ...metadata } = list.metadata
+  return { ...list, metadata }
+}
+
+function listOf(resource: Resource, answer: Json): JsonObject {
+  // Go writes an empty list as null.
+  if (isJsonObject(answer) && (answer['items'] === null || Array.isArray(answer['items']))) return answer
+  throw new MusterError('UnexpectedAnswer', `${formatResource(resource)}: the answer is no list.`)
+}
+
+function identityOf(resource: Resource): { readonly apiVersion: string; readonly kind: string } {
+  return { apiVersion: formatApiVersion(resource), kind: `${resource.kind}List` }
+}
+
+function isIdentified(item: JsonObject): boolean {
+  return item['kind'] !== undefined && item['apiVersion'] !== undefined
+}
+
+function itemsOf(list: JsonObject): readonly JsonObject[] {
+  return objects(list['items'])
+}
+
+function objects(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function metadataOf(holder: JsonObject): JsonObject {
+  return isJsonObject(holder['metadata']) ? holder['metadata'] : {}
+}

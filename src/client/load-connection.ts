@@ -1,0 +1,167 @@
+/**
+ * From where we are to a {@link Connection}: a kubeconfig that was named, KUBECONFIG, ~/.kube/config, or the service
+ * account of the Pod we run in; the first that is there.
+ */
+import { delimiter, join } from 'node:path'
+import type { Clock } from '../clock/clock.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { Json } from '../kube/json.ts'
+import type { Connection, Impersonation } from './connection.ts'
+import { type ChosenContext, chooseContext } from './context.ts'
+import { anonymousCredentials, type CredentialOptions, readPemFile, userCredentials } from './credentials.ts'
+import { inClusterConnection } from './in-cluster.ts'
+import {
+  isEmptyKubeconfig,
+  type Kubeconfig,
+  type KubeconfigUser,
+  malformed,
+  mergeKubeconfigs,
+  parseKubeconfig,
+  readKubeconfig,
+} from './kubeconfig.ts'
+import { errorCode, explainFileError, type Machine, systemMachine } from './machine.ts'
+
+export interface ConnectionOptions extends Partial<Omit<CredentialOptions, 'machine' | 'clock'>> {
+  /** The context to use. @default the current one */
+  readonly context?: string | undefined
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined
+  /** @default the machine we run on */
+  readonly machine?: Machine | undefined
+}
+
+export interface LoadConnectionOptions extends ConnectionOptions {
+  /** One file, or several separated as in KUBECONFIG. */
+  readonly kubeconfig?: string | undefined
+}
+
+export interface KubeconfigTrust {
+  /** What the kubeconfig came from, for messages: `Secret kyma-system/cluster-a`. @default "kubeconfig" */
+  readonly source?: string | undefined
+  /** Whether it may name files of this machine. @default false */
+  readonly allowFiles?: boolean | undefined
+  /** Whether it may name programs to run on this machine. @default false */
+  readonly allowExec?: boolean | undefined
+}
+
+export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
+  const machine = options.machine ?? systemMachine
+  const named = options.kubeconfig || machine.env['KUBECONFIG']
+  if (named) {
+    const paths = [...new Set(named.split(delimiter).filter(Boolean))]
+    const kubeconfig = await loadFiles(paths, machine)
+    if (kubeconfig) return await connectionTo(chooseContext(kubeconfig, options.context), options)
+    const origin = options.kubeconfig ? '' : 'KUBECONFIG names '
+    const verb = paths.length > 1 ? 'none of which exists' : 'which does not exist'
+    throw new MusterError('KubeconfigNotFound', `${origin}${paths.join(', ')}, ${verb}.`)
+  }
+
+  const home = join(machine.home(), '.kube', 'config')
+  const kubeconfig = await loadFiles([home], machine)
+  const useful = kubeconfig && (options.context || !isEmptyKubeconfig(kubeconfig))
+  if (useful) return await connectionTo(chooseContext(kubeconfig, options.context), options)
+  if (!options.context && machine.env['KUBERNETES_SERVICE_HOST']) {
+    return await inClusterConnection({ machine, clock: options.clock ?? systemClock })
+  }
+  if (kubeconfig) return await connectionTo(chooseContext(kubeconfig), options)
+  const pod = options.context ? '' : ', and this is not a Pod'
+  throw new MusterError('KubeconfigNotFound', `KUBECONFIG is not set, ${home} does not exist${pod}.`)
+}
+
+/**
+ * The connection of a kubeconfig that is no file, such as one held in a Secret. It is input of somebody else: unless
+ * allowed, it may not make us read our files or run our programs.
+ */
+export async function connectionFromKubeconfig(
+  kubeconfig: string | object,
+  options: ConnectionOptions & KubeconfigTrust = {},
+): Promise<Connection> {
+  const source = options.source ?? 'kubeconfig'
+  const parsed =
+    typeof kubeconfig === 'string' ? await parseKubeconfig(kubeconfig, source) : readKubeconfig(kubeconfig, source)
+  const chosen = chooseContext(parsed, options.context)
+  refuseUntrusted(chosen, options)
+  return await connectionTo(chosen, options)
+}
+
+async function loadFiles(paths: readonly string[], machine: Machine): Promise<Kubeconfig | undefined> {
+  const found: Kubeconfig[] = []
+  for (const path of paths) {
+    let content: string
+    try {
+      content = await machine.readFile(path)
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') continue
+      const message = `the kubeconfig ${path} ${explainFileError(error)}.`
+      throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+    }
+    found.push(await parseKubeconfig(content, path, { file: true }))
+  }
+  return found.length > 0 ? mergeKubeconfigs(found) : undefined
+}
+
+function refuseUntrusted({ cluster, user }: ChosenContext, { allowFiles, allowExec }: KubeconfigTrust): void {
+  const problems: string[] = []
+  const files = {
+    [`${cluster.place.path}.certificate-authority`]: cluster.value.certificateAuthority,
+    [`${user.place.path}.client-certificate`]: user.value.clientCertificate,
+    [`${user.place.path}.client-key`]: user.value.clientKey,
+    [`${user.place.path}.tokenFile`]: user.value.tokenFile,
+    [`${user.place.path}.auth-provider.config.idp-certificate-authority`]:
+      user.value.authProvider?.config?.['idp-certificate-authority'],
+  }
+  for (const [path, file] of Object.entries(files)) {
+    if (file && !allowFiles) problems.push(`${path} names a file, which is not allowed here: put its content inline`)
+  }
+  if (user.value.exec && !allowExec) {
+    problems.push(`${user.place.path}.exec names a program, which is not allowed here: use a token or a certificate`)
+  }
+  if (problems.length > 0) throw malformed(user.place.source, problems)
+}
+
+async function connectionTo(chosen: ChosenContext, options: ConnectionOptions): Promise<Connection> {
+  const { clock = systemClock, machine = systemMachine } = options
+  const { value: cluster, place } = chosen.cluster
+  const ca =
+    cluster.certificateAuthorityData ||
+    (cluster.certificateAuthority
+      ? await readPemFile(cluster.certificateAuthority, place, 'certificate-authority', machine)
+      : undefined)
+  const secure = cluster.server.startsWith('https:')
+  return {
+    name: chosen.name,
+    server: cluster.server,
+    tls: {
+      ca,
+      insecureSkipVerify: cluster.insecureSkipTlsVerify,
+      serverName: cluster.tlsServerName || undefined,
+    },
+    // As kubectl does: nothing secret over a connection that anybody can read.
+    credentials: secure
+      ? await userCredentials(chosen.user, clusterInfo(chosen, ca), { ...options, clock, machine })
+      : anonymousCredentials,
+    impersonate: impersonationOf(chosen.user.value),
+    // Empty in a kubeconfig means: what the environment says.
+    proxyUrl: cluster.proxyUrl || undefined,
+    namespace: chosen.namespace ?? 'default',
+  }
+}
+
+function impersonationOf({ as, asUid, asGroups, asUserExtra }: KubeconfigUser): Impersonation | undefined {
+  return as ? { user: as, uid: asUid || undefined, groups: asGroups, extra: asUserExtra } : undefined
+}
+
+/** The cluster in the words of an ExecCredential. */
+function clusterInfo({ cluster: { value } }: ChosenContext, ca: string | undefined): Json {
+  const config = value.extensions?.find(({ name }) => name === 'client.authentication.k8s.io/exec')?.extension
+  return {
+    server: value.server,
+    'tls-server-name': value.tlsServerName,
+    'insecure-skip-tls-verify': value.insecureSkipTlsVerify,
+    'certificate-authority-data': ca && Buffer.from(ca, 'utf8').toString('base64'),
+    'proxy-url': value.proxyUrl,
+    'disable-compression': value.disableCompression,
+    config,
+  }
+}

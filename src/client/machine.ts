@@ -1,0 +1,135 @@
+/**
+ * What credentials need of the machine they are used on: environment, files, programs, an HTTP request. Everything
+ * that reads a kubeconfig takes a {@link Machine}, so that it is tested in memory; this is the one that is real.
+ */
+import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+
+export interface Machine {
+  readonly env: Readonly<Record<string, string | undefined>>
+  home(): string
+  /** Whether a person sits at standard input and could answer a plugin. */
+  interactive(): boolean
+  /** A file as UTF-8. Rejects with the system's error, whose `code` says why: `ENOENT`, `EACCES`. */
+  readFile(path: string): Promise<string>
+  /** Runs a program to its end. Rejects when it cannot be started (with the system's `code`) or is aborted. */
+  run(program: Program): Promise<Finished>
+  /** One request without redirects; through the environment's proxy, unless to this machine itself. */
+  request(request: WebRequest): Promise<WebAnswer>
+}
+
+export interface Program {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Hands it the terminal: standard input, and a copy of what it writes to standard error. */
+  readonly interactive: boolean
+  /** Kills it. */
+  readonly signal: AbortSignal
+}
+
+export interface Finished {
+  /** `null` when a signal ended it. */
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface WebRequest {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body?: string | undefined
+  /** PEM; without one, the machine's own trust store decides. */
+  readonly ca?: string | undefined
+  readonly signal: AbortSignal
+}
+
+export interface WebAnswer {
+  readonly status: number
+  readonly body: string
+}
+
+/** The most that is read of what others write: credentials are small. */
+const outputLimit = 1 << 20
+
+export const systemMachine: Machine = {
+  env: process.env,
+  home: homedir,
+  // Asked of the descriptor: to touch process.stdin would open it.
+  interactive: () => process.getBuiltinModule('node:tty').isatty(0),
+  readFile: (path) => readFile(path, 'utf8'),
+  run: runProgram,
+  request: sendRequest,
+}
+
+/** Why a file could not be read, in words. */
+export function explainFileError(error: unknown): string {
+  const code = errorCode(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user'
+  return code === 'EISDIR' ? 'is a directory' : `could not be read (${code ?? 'unknown error'})`
+}
+
+export function errorCode(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+async function runProgram({ command, args, env, interactive, signal }: Program): Promise<Finished> {
+  const { spawn } = await import('node:child_process')
+  signal.throwIfAborted()
+  return await new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env, stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'pipe'] })
+    const output = { stdout: '', stderr: '' }
+    const stop = (): void => {
+      child.kill('SIGKILL')
+      // A grandchild may hold the pipes open for as long as it likes.
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+      reject(signal.reason as Error)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    const settled = (): void => signal.removeEventListener('abort', stop)
+
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      if (output.stdout.length < outputLimit) output.stdout += chunk
+    })
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      output.stderr = (output.stderr + chunk).slice(-outputLimit)
+      if (interactive) process.stderr.write(chunk)
+    })
+    child.once('error', (error) => {
+      settled()
+      reject(error)
+    })
+    child.once('close', (exitCode) => {
+      settled()
+      resolve({ exitCode, ...output })
+    })
+  })
+}
+
+async function sendRequest({ method, url, headers, body, ca, signal }: WebRequest): Promise<WebAnswer> {
+  const { Agent, request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
+  const isLocal = /^(?:localhost|127\..*|\[::1\])$/.test(new URL(url).hostname)
+  const agent = new Agent({ ...(ca === undefined ? {} : { ca }), ...(isLocal ? {} : { proxyEnv: process.env }) })
+  try {
+    return await new Promise((resolve, reject) => {
+      const sent = request(url, { method, headers: { accept: 'application/json', ...headers }, agent, signal })
+      sent.once('error', reject)
+      sent.once('response', (response) => {
+        let received = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => {
+          if (received.length < outputLimit) received += chunk
+        })
+        response.once('error', reject)
+        response.once('end', () => resolve({ status: response.statusCode ?? 0, body: received }))
+      })
+      sent.end(body)
+    })
+  } finally {
+    agent.destroy()
+  }
+}

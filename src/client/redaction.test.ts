@@ -1,0 +1,43 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { printable, redact } from './redaction.ts'
+
+describe('redact', () => {
+  it.each([
+    ['a JWT', 'sent eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl to the server', 'eyJ'],
+    ['a bearer header', 'Authorization: Bearer s3cr3t!', 's3cr3t'],
+    ['a named value', 'login failed, password="hunter2", user=jane', 'hunter2'],
+    ['JSON', '{"refresh_token": "abc123", "ok": false}', 'abc123'],
+    ['a key', '-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----', 'MIIEvQ'],
+    ['a key cut short', 'got -----BEGIN PRIVATE KEY-----\nMIIEvQ', 'MIIEvQ'],
+    ['an opaque word', 'unknown session AKIA7XQ2P9LM4T8ZR1C6VWYB', 'AKIA7'],
+  ])('takes out %s', (_name, text, secret) => {
+    expect(redact(text)).not.toContain(secret)
+    expect(redact(text)).toContain('[redacted]')
+  })
+
+  it('leaves a plain complaint as it is', () => {
+    const complaint = 'Unable to locate credentials in /home/me/.aws/credentials. Run "aws configure".'
+    expect(redact(complaint)).toBe(complaint)
+  })
+
+  it('takes out known secrets wherever they stand, also when one holds another', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z!?%]{4,20}$/), fc.string(), fc.string(), (secret, before, after) => {
+        expect(redact(`${before}${secret}-more${after}`, [secret, `${secret}-more`])).not.toContain(`${secret}-more`)
+      }),
+    )
+  })
+
+  it('quotes the end of a long text, where the reason usually stands', () => {
+    const said = redact(`${'noise '.repeat(1_000)}the reason`)
+    expect(said.length).toBeLessThan(1_100)
+    expect(said).toMatch(/the reason$/)
+  })
+})
+
+describe('printable', () => {
+  it('leaves nothing that could steer a terminal', () => {
+    expect(printable('\u001B[31mred\u001B[0m\r\n\u0007bell\u202Eflip')).toBe('red bell flip')
+  })
+})

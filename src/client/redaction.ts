@@ -1,0 +1,44 @@
+/**
+ * Taking secrets out of text that others wrote (the output of a plugin, the answer of an identity provider) before
+ * it becomes part of a message. Known secrets go by value; unknown ones by their looks, rather too many than too few.
+ */
+import { stripVTControlCharacters } from 'node:util'
+
+const mask = '[redacted]'
+
+/** The most that a message quotes. */
+const longest = 1_000
+
+const patterns: readonly RegExp[] = [
+  /-----BEGIN [^-]+-----[\s\S]*?(?:-----END [^-]+-----|$)/g,
+  /\beyJ[\w-]+(?:\.[\w-]*)*/g,
+  /(?<=\b(?:bearer|basic)\s+)[^\s"',;]+/gi,
+  /(?<=(?:token|secret|password|passwd|credential|authorization|api[-_]?key|private[-_]?key)["']?\s*[:=]\s*["']?)[^\s"',;}]+/gi,
+]
+
+/** A run of token characters; `/` is left out, or every long path would be one. */
+const run = /[A-Za-z0-9+_=~-]{24,}/g
+
+function looksOpaque(word: string): boolean {
+  return word.length >= 40 || (/\d/.test(word) && /[A-Za-z]/.test(word))
+}
+
+/** `text` on one line, without escape sequences, shortened, and without `secrets` or what looks like one. */
+export function redact(text: string, secrets: readonly string[] = []): string {
+  let clean = text
+  // Longest first: a secret that holds another must not leave its rest behind.
+  for (const secret of secrets.filter((known) => known.length > 3).toSorted((a, b) => b.length - a.length)) {
+    clean = clean.replaceAll(secret, mask)
+  }
+  for (const pattern of patterns) clean = clean.replace(pattern, mask)
+  clean = clean.replace(run, (word) => (looksOpaque(word) ? mask : word))
+  clean = printable(clean)
+  return clean.length > longest ? `… ${clean.slice(-longest)}` : clean
+}
+
+/** `text` on one line and without anything that could steer a terminal. */
+export function printable(text: string): string {
+  return stripVTControlCharacters(text)
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim()
+}

@@ -1,0 +1,130 @@
+/**
+ * One request below the verbs: waits for its turn, sends, retries what is safe to retry, and turns refusals into
+ * errors. Everything is within one deadline and ends at once when the caller gives up.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Random } from '../clock/random.ts'
+import { apiError, whereabouts } from './api-error.ts'
+import { abortable, bodyOf, leave, readBytes } from './body.ts'
+import type { ClientStats, RawRequest } from './client.ts'
+import { type Deadline, startDeadline } from './deadline.ts'
+import type { FlowControl } from './flow-control.ts'
+import { mediaType } from './media-type.ts'
+import { type RetryPolicy, withRetries } from './retry.ts'
+import type { MessageStream, Transport, TransportRequest, TransportResponse } from './transport.ts'
+import { parseWarnings, type ServerWarning } from './warning.ts'
+
+export interface RequesterOptions {
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly random: Random
+  readonly flow: FlowControl | undefined
+  readonly retry: RetryPolicy
+  readonly timeoutMs: number
+  readonly userAgent: string
+  readonly onWarning: ((warning: ServerWarning, request: Pick<RawRequest, 'method' | 'path'>) => void) | undefined
+}
+
+export interface Requester {
+  request(request: RawRequest): Promise<TransportResponse>
+  connect(request: RawRequest, protocols: readonly string[]): Promise<MessageStream>
+  stats(): ClientStats
+}
+
+export function createRequester(options: RequesterOptions): Requester {
+  const { transport, clock, random, flow, onWarning } = options
+  let requests = 0
+  let retries = 0
+  let retryWaitMs = 0
+
+  const toTransport = (raw: RawRequest, deadline: Deadline): TransportRequest => ({
+    method: raw.method,
+    path: raw.path,
+    headers: {
+      accept: mediaType.json,
+      'user-agent': options.userAgent,
+      ...(raw.body === undefined ? {} : { 'content-type': mediaType.json }),
+      ...raw.headers,
+    },
+    body: raw.body,
+    signal: deadline.signal,
+    // The deadline holds for all attempts; the transport's own patience must not be shorter than what is left.
+    headTimeoutMs: Number.isFinite(deadline.at) ? Math.max(deadline.at - clock.now(), 1) : undefined,
+  })
+
+  /** Runs `attempt` in turn, again where that is safe, until the deadline. */
+  const run = async <T>(raw: RawRequest, deadline: Deadline, attempt: () => Promise<T>): Promise<T> => {
+    const inTurn = async (): Promise<T> => {
+      await flow?.take(deadline.signal)
+      requests++
+      return await deadline.race(attempt())
+    }
+    deadline.signal.throwIfAborted()
+    if (raw.retry === false) return await inTurn()
+    const onWait = (ms: number): void => {
+      retries++
+      retryWaitMs += ms
+    }
+    const repeatable = raw.repeatable ?? raw.method === 'GET'
+    const { at, signal } = deadline
+    return await withRetries({ policy: options.retry, clock, random, repeatable, deadline: at, signal, onWait }, inTurn)
+  }
+
+  const start = (raw: RawRequest): Deadline =>
+    startDeadline({
+      clock,
+      timeoutMs: raw.timeoutMs ?? options.timeoutMs,
+      signal: raw.signal,
+      what: whereabouts(raw),
+    })
+
+  const exchange = async (raw: RawRequest, deadline: Deadline): Promise<TransportResponse> => {
+    const response = await transport.send(toTransport(raw, deadline))
+    if (deadline.signal.aborted) {
+      // The race was lost while the answer came: nobody is there to read it.
+      leave(response.body)
+      throw deadline.signal.reason as Error
+    }
+    const warnings = onWarning && response.headers['warning']
+    if (warnings) for (const warning of parseWarnings(warnings)) onWarning(warning, raw)
+    if (!isWanted(raw, response.status)) throw await apiError(raw, response, clock.now())
+    return raw.streaming ? response : { ...response, body: bodyOf(await readBytes(response.body)) }
+  }
+
+  return {
+    async request(raw) {
+      const deadline = start(raw)
+      try {
+        const response = await run(raw, deadline, () => exchange(raw, deadline))
+        if (!raw.streaming) {
+          deadline.release()
+          return response
+        }
+        deadline.stopTiming()
+        return { ...response, body: abortable(response.body, deadline.signal, () => deadline.release()) }
+      } catch (error) {
+        deadline.release()
+        throw error
+      }
+    },
+
+    async connect(raw, protocols) {
+      const deadline = start(raw)
+      try {
+        return await run(raw, deadline, async () => {
+          const stream = await transport.connect(toTransport(raw, deadline), protocols)
+          if (deadline.signal.aborted) stream.close()
+          return stream
+        })
+      } finally {
+        deadline.release()
+      }
+    },
+
+    stats: () => ({ requests, retries, retryWaitMs, flow: flow?.snapshot() }),
+  }
+}
+
+function isWanted(raw: RawRequest, status: number): boolean {
+  return (status >= 200 && status < 300) || (status === 304 && raw.headers?.['if-none-match'] !== undefined)
+}

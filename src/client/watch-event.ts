@@ -1,0 +1,28 @@
+/** One line of a watch as an event. */
+import { MusterError } from '../kube/errors.ts'
+import { isJsonObject, parseJson } from '../kube/json.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import type { WatchEvent } from './client.ts'
+
+const types: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'])
+
+/** Fails with `ProtocolError` on anything that is no event: an event must not be lost because it could not be read. */
+export function decodeWatchEvent<T extends KubeObject = UntypedObject>(
+  line: string,
+  what = 'the watch',
+): WatchEvent<T> {
+  let event: unknown
+  try {
+    event = parseJson(line)
+  } catch {
+    // The parser's message would quote the line.
+    throw new MusterError('ProtocolError', `${what}: a line of ${line.length} characters is no JSON.`)
+  }
+  if (!isJsonObject(event) || !isJsonObject(event['object'])) {
+    throw new MusterError('ProtocolError', `${what}: a line is no event.`)
+  }
+  if (!types.has(event['type'])) {
+    throw new MusterError('ProtocolError', `${what}: an event has the unknown type ${JSON.stringify(event['type'])}.`)
+  }
+  return event as unknown as WatchEvent<T>
+}

@@ -1,0 +1,56 @@
+/** A machine made of data: its files, environment and programs are what a test says, and change when it says so. */
+import type { Finished, Machine, Program, WebAnswer, WebRequest } from '../src/client/machine.ts'
+
+export interface MemoryMachine extends Machine {
+  /** By path. An `Error` is what reading it fails with. */
+  readonly files: Map<string, string | Error>
+  readonly env: Record<string, string | undefined>
+  /** What was asked of it, in order. */
+  readonly runs: Program[]
+  readonly requests: WebRequest[]
+  readonly reads: string[]
+}
+
+export interface MemoryMachineOptions {
+  readonly files?: Readonly<Record<string, string | Error>>
+  readonly env?: Readonly<Record<string, string>>
+  readonly interactive?: boolean
+  readonly run?: (program: Program) => Promise<Finished> | Finished
+  readonly request?: (request: WebRequest) => Promise<WebAnswer> | WebAnswer
+}
+
+export function memoryMachine(options: MemoryMachineOptions = {}): MemoryMachine {
+  const files = new Map(Object.entries(options.files ?? {}))
+  const runs: Program[] = []
+  const requests: WebRequest[] = []
+  const reads: string[] = []
+  return {
+    files,
+    env: { ...options.env },
+    runs,
+    requests,
+    reads,
+    home: () => '/home/me',
+    interactive: () => options.interactive ?? false,
+    readFile(path) {
+      reads.push(path)
+      const content = files.get(path) ?? systemError('ENOENT')
+      return typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content)
+    },
+    async run(program) {
+      runs.push(program)
+      if (!options.run) throw systemError('ENOENT')
+      return await options.run(program)
+    },
+    async request(request) {
+      requests.push(request)
+      if (!options.request) throw systemError('ECONNREFUSED')
+      return await options.request(request)
+    },
+  }
+}
+
+/** An error as Node raises it for a failed system call. */
+export function systemError(code: string): Error {
+  return Object.assign(new Error(`${code}: the system said no`), { code })
+}
