@@ -1,0 +1,304 @@
+/**
+ * The intern pool: equal values are kept once.
+ *
+ * Values enter from the leaves up. So two nodes are equal exactly when their members are the same references, and one
+ * look at each member decides; what comes out is frozen. The pool remembers in two generations: what is found in the
+ * old one moves to the young one, and when the young one is full it becomes the old one and what nobody asked for is
+ * forgotten. Nothing has to be counted or swept, no table is ever rebuilt, and what the pool itself holds on to is
+ * bounded. Forgetting costs sharing, never correctness.
+ */
+import type { Json, JsonObject } from '../kube/json.ts'
+import type { Cursor } from './cursor.ts'
+
+/** What holds other values. */
+export type Node = readonly Json[] | JsonObject
+
+export interface InternOptions {
+  /** Values a generation holds at most. @default 65_536 */
+  readonly entries?: number
+  /** Characters of strings that a generation holds at most. @default 4_194_304 */
+  readonly characters?: number
+}
+
+export interface InternPool {
+  /** The pooled twin of a value fresh from the parser; what is new is frozen, deeply. The argument is used up. */
+  value(fresh: Json): Json
+  string(text: string): string
+  /** The string whose quotes are at these positions, and which holds no escape. */
+  stringAt(cursor: Cursor, opening: number, closing: number): string
+  /**
+   * The pooled twin of a node whose members are pooled already; `fresh` itself, frozen, if there is none. `since` is
+   * what `created` was before its members were made.
+   */
+  node<T extends Node>(fresh: T, since: number): T
+  /** How many values have been new. A node with a new part cannot have a twin. */
+  readonly created: number
+  readonly stats: InternStats
+}
+
+export interface InternStats {
+  readonly strings: { readonly held: number; readonly hits: number; readonly misses: number }
+  readonly nodes: { readonly held: number; readonly hits: number; readonly misses: number }
+}
+
+/** How many neighbouring slots may hold a value. A longer search would let chosen keys make the pool slow. */
+const reach = 8
+
+/** Deeper nodes are frozen but not pooled: the recursion must end before the stack does. */
+const deepest = 500
+
+const firstSlots = 1 << 10
+
+interface Generation<T> {
+  readonly hashes: Int32Array
+  readonly values: (T | undefined)[]
+  readonly mask: number
+  held: number
+  characters: number
+}
+
+function generation<T>(slots: number): Generation<T> {
+  return {
+    hashes: new Int32Array(slots),
+    values: Array.from<T | undefined>({ length: slots }).fill(undefined),
+    mask: slots - 1,
+    held: 0,
+    characters: 0,
+  }
+}
+
+/** Two generations of one kind of value. */
+class Generations<T> {
+  young: Generation<T>
+  old: Generation<T>
+  readonly #entries: number
+  readonly #characters: number
+  hits = 0
+  misses = 0
+
+  constructor(entries: number, characters: number) {
+    this.young = generation(firstSlots)
+    this.old = generation(1)
+    this.#entries = entries
+    this.#characters = characters
+  }
+
+  add(hash: number, value: T, characters: number): void {
+    if (this.young.held >= this.young.mask >> 1 || this.young.characters > this.#characters) this.#age()
+    const { hashes, values, mask } = this.young
+    let slot = hash & mask
+    for (let step = 0; step < reach && values[slot] !== undefined; step++) slot = (slot + 1) & mask
+    if (values[slot] === undefined) this.young.held++
+    this.young.characters += characters
+    hashes[slot] = hash
+    values[slot] = value
+  }
+
+  #age(): void {
+    const slots = Math.min(2 * (this.young.mask + 1), 2 * this.#entries)
+    this.old = this.young
+    this.young = generation(slots)
+  }
+}
+
+export function createInternPool(options: InternOptions = {}): InternPool {
+  const entries = options.entries ?? 1 << 16
+  const characters = options.characters ?? 1 << 22
+  const strings = new Generations<string>(entries, characters)
+  const nodes = new Generations<Node>(entries, Infinity)
+
+  let created = 0
+
+  const findString = ({ hashes, values, mask }: Generation<string>, hash: number, text: string): string | undefined => {
+    let slot = hash & mask
+    for (let step = 0; step < reach; step++) {
+      const candidate = values[slot]
+      if (candidate === undefined) return undefined
+      if (hashes[slot] === hash && candidate === text) return candidate
+      slot = (slot + 1) & mask
+    }
+    return undefined
+  }
+
+  const findNode = (
+    { hashes, values, mask }: Generation<Node>,
+    hash: number,
+    node: Node,
+  ): Node | undefined => {
+    let slot = hash & mask
+    for (let step = 0; step < reach; step++) {
+      const candidate = values[slot]
+      if (candidate === undefined) return undefined
+      if (hashes[slot] === hash && sameMembers(candidate, node)) return candidate
+      slot = (slot + 1) & mask
+    }
+    return undefined
+  }
+
+  /** The pooled string, if there is one. */
+  const lookUp = (hash: number, text: string): string | undefined => {
+    let found = findString(strings.young, hash, text)
+    if (found === undefined) {
+      found = findString(strings.old, hash, text)
+      if (found === undefined) {
+        strings.misses++
+        created++
+        return undefined
+      }
+      strings.add(hash, found, found.length)
+    }
+    strings.hits++
+    return found
+  }
+
+  const string = (text: string): string => {
+    const hash = hashText(text)
+    const found = lookUp(hash, text)
+    if (found !== undefined) return found
+    strings.add(hash, text, text.length)
+    return text
+  }
+
+  const node = <T extends Node>(fresh: T, since: number): T => {
+    if (created !== since) {
+      created++
+      return Object.freeze(fresh)
+    }
+    const hash = hashNode(fresh)
+    const held = findNode(nodes.young, hash, fresh)
+    if (held !== undefined) {
+      nodes.hits++
+      return held as T
+    }
+    const found = findNode(nodes.old, hash, fresh)
+    if (found === undefined) {
+      nodes.misses++
+      created++
+      Object.freeze(fresh)
+    } else nodes.hits++
+    nodes.add(hash, found ?? fresh, 0)
+    return (found ?? fresh) as T
+  }
+
+  const value = (fresh: Json, depth: number): Json => {
+    if (typeof fresh === 'string') return string(fresh)
+    if (typeof fresh !== 'object' || fresh === null) return fresh
+    if (depth > deepest) return freezeDeep(fresh)
+    const since = created
+    if (Array.isArray(fresh)) {
+      const items = fresh as Json[]
+      for (let index = 0; index < items.length; index++) items[index] = value(items[index]!, depth + 1)
+      return node(items, since)
+    }
+    const members = fresh as Record<string, Json>
+    // An own member called __proto__ is assigned as any other: it is there already, so no setter is asked.
+    for (const key in members) members[key] = value(members[key]!, depth + 1)
+    return node(members, since)
+  }
+
+  return {
+    value: (fresh) => value(fresh, 0),
+    string,
+    stringAt(cursor, opening, closing) {
+      const text = cursor.text.slice(opening + 1, closing)
+      const hash = hashText(text)
+      const found = lookUp(hash, text)
+      if (found !== undefined) return found
+      const copy = cursor.parseString(opening, closing)
+      strings.add(hash, copy, copy.length)
+      return copy
+    },
+    node,
+    get created() {
+      return created
+    },
+    get stats() {
+      const told = ({ young, old, hits, misses }: Generations<unknown>) => ({
+        held: young.held + old.held,
+        hits,
+        misses,
+      })
+      return { strings: told(strings), nodes: told(nodes) }
+    },
+  }
+}
+
+/** Freezes a whole tree, however deep. */
+function freezeDeep(root: Json): Json {
+  const rest: Json[] = [root]
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    if (typeof next !== 'object' || next === null) continue
+    rest.push(...(Object.values(next) as Json[]))
+    Object.freeze(next)
+  }
+  return root
+}
+
+/** The same reference, or the same scalar; 0 and -0 are two. */
+export function isSame(a: Json, b: Json | undefined): boolean {
+  return a === b && (a !== 0 || 1 / a === 1 / (b as number))
+}
+
+function sameMembers(a: Node, b: Node): boolean {
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
+    for (let index = 0; index < a.length; index++) if (!isSame(a[index] as Json, b[index] as Json)) return false
+    return true
+  }
+  const left = a as JsonObject
+  const right = b as JsonObject
+  let surplus = 0
+  for (const key in left) {
+    if (!isSame(left[key]!, right[key])) return false
+    surplus++
+  }
+  for (const _ in right) surplus--
+  return surplus === 0
+}
+
+/**
+ * A node's hash looks at its scalars and, of each node in it, at the first scalar only. It costs the same however
+ * large the tree below is, and trees that differ elsewhere merely share a slot.
+ */
+function hashNode(node: Node): number {
+  let hash = 17
+  if (Array.isArray(node)) {
+    hash = node.length + 1
+    for (let index = 0; index < node.length && index < 32; index++) hash = mix(hash, hashMember(node[index] as Json, 0))
+    return hash
+  }
+  for (const key in node) {
+    hash = mix(hash, key.length)
+    hash = mix(hash, hashMember((node as JsonObject)[key]!, 0))
+  }
+  return hash
+}
+
+function hashMember(value: Json, depth: number): number {
+  if (typeof value === 'string') return hashText(value)
+  if (typeof value === 'number') return value | 0
+  if (typeof value !== 'object') return typeof value === 'bigint' ? Number(value & 0xffffn) : value ? 5 : 3
+  if (value === null) return 1
+  if (depth > 3) return 7
+  if (Array.isArray(value)) return value.length === 0 ? 11 : mix(value.length, hashMember(value[0] as Json, depth + 1))
+  for (const key in value) return mix(key.length, hashMember((value as JsonObject)[key]!, depth + 1))
+  return 13
+}
+
+/** Of a long string the length, the ends and some of the middle: what differs between names, times and ids is there. */
+function hashText(text: string): number {
+  const { length } = text
+  let hash = length
+  if (length <= 12) {
+    for (let index = 0; index < length; index++) hash = mix(hash, text.charCodeAt(index))
+    return hash
+  }
+  for (let index = length - 8; index < length; index++) hash = mix(hash, text.charCodeAt(index))
+  hash = mix(hash, text.charCodeAt(length >> 1))
+  return mix(hash, text.charCodeAt(length >> 2))
+}
+
+function mix(hash: number, code: number): number {
+  const mixed = Math.imul(hash ^ code, 0x9e37_79b1)
+  return mixed ^ (mixed >>> 15)
+}

@@ -1,0 +1,20 @@
+/** An object's place in a resource as one word: `namespace/name`, with nothing before the slash when cluster-scoped. */
+import type { ObjectRef } from '../client/client.ts'
+import type { KubeObject } from '../kube/object.ts'
+
+export function keyOf({ namespace, name }: ObjectRef): string {
+  return `${namespace ?? ''}/${name}`
+}
+
+export function parseKey(key: string): { readonly namespace: string | undefined; readonly name: string } {
+  const slash = key.indexOf('/')
+  return { namespace: slash === 0 ? undefined : key.slice(0, slash), name: key.slice(slash + 1) }
+}
+
+export function refOf({ metadata }: KubeObject): ObjectRef {
+  return { namespace: metadata.namespace, name: metadata.name ?? '' }
+}
+
+export function versionOf({ metadata }: KubeObject): string {
+  return metadata.resourceVersion ?? ''
+}

@@ -1,0 +1,115 @@
+/**
+ * Which states of an object a consumer made itself.
+ *
+ * Two promises rest on this record. *Read your own writes*: the answer of a write enters the cache at once, and what
+ * the watch still delivers from before it does not undo it. *No echo*: the watch event of a consumer's own write does
+ * not wake that consumer. The filter knows exact resource versions, never "the next event": a foreign change that
+ * slips in between is a version nobody here wrote, so it always gets through.
+ */
+
+/** Writes of one object whose echo may still come. */
+interface Pending {
+  /** Version written → who wrote it. */
+  readonly versions: Map<string, string>
+  /** Consumers with a request under way: their events wait until the answer tells which version was theirs. */
+  readonly inFlight: Map<string, number>
+}
+
+/** A write whose echo has not been seen. */
+export interface Echo {
+  readonly key: string
+  readonly consumer: string
+}
+
+export interface OwnWrites {
+  begin(key: string, consumer: string): void
+  /** The request ended. `version` is what it wrote, if it is known to have written. */
+  end(key: string, consumer: string, version: string | undefined): void
+  /** Is a write of this consumer under way? Then its events are held back until `end`. */
+  isInFlight(key: string, consumer: string): boolean
+  /** Did this consumer write this version of the object? */
+  isOwn(key: string, version: string, consumer: string): boolean
+  /** Consumers who wrote a version later than this one, which is not theirs: a foreign change hides beneath their own. */
+  laterWriters(key: string, version: string): readonly string[]
+  /** The watch delivered this version of the object: earlier echoes of it cannot come any more. */
+  seen(key: string, version: string): void
+  /**
+   * The watch of these objects as a whole has passed this version, so the echoes up to it cannot come any more.
+   * Returns whose they were: after a list they must look again, since it may hold foreign changes beneath theirs.
+   */
+  passed(version: string, isConcerned: (key: string) => boolean): readonly Echo[]
+  readonly size: number
+}
+
+export function ownWrites(): OwnWrites {
+  const objects = new Map<string, Pending>()
+
+  const pendingOf = (key: string): Pending => {
+    let pending = objects.get(key)
+    if (!pending) objects.set(key, (pending = { versions: new Map(), inFlight: new Map() }))
+    return pending
+  }
+
+  const forget = (key: string, limit: string, each?: (key: string, consumer: string) => void): void => {
+    const pending = objects.get(key)
+    if (!pending) return
+    for (const [version, consumer] of pending.versions) {
+      if (isLater(version, limit)) continue
+      pending.versions.delete(version)
+      each?.(key, consumer)
+    }
+    drop(key, pending)
+  }
+
+  const drop = (key: string, { versions, inFlight }: Pending): void => {
+    if (versions.size === 0 && inFlight.size === 0) objects.delete(key)
+  }
+
+  return {
+    begin(key, consumer) {
+      const { inFlight } = pendingOf(key)
+      inFlight.set(consumer, (inFlight.get(consumer) ?? 0) + 1)
+    },
+    end(key, consumer, version) {
+      const pending = pendingOf(key)
+      const left = (pending.inFlight.get(consumer) ?? 1) - 1
+      if (left > 0) pending.inFlight.set(consumer, left)
+      else pending.inFlight.delete(consumer)
+      if (version !== undefined) pending.versions.set(version, consumer)
+      drop(key, pending)
+    },
+    isInFlight: (key, consumer) => objects.get(key)?.inFlight.has(consumer) ?? false,
+    isOwn: (key, version, consumer) => objects.get(key)?.versions.get(version) === consumer,
+    laterWriters(key, version) {
+      const versions = objects.get(key)?.versions
+      if (!versions) return []
+      const author = versions.get(version)
+      const later = [...versions].filter(([written, consumer]) => consumer !== author && isLater(written, version))
+      return [...new Set(later.map(([, consumer]) => consumer))]
+    },
+    seen: (key, version) => forget(key, version),
+    passed(version, isConcerned) {
+      const echoes: Echo[] = []
+      for (const key of objects.keys()) {
+        if (isConcerned(key)) forget(key, version, (object, consumer) => echoes.push({ key: object, consumer }))
+      }
+      return echoes
+    },
+    get size() {
+      return objects.size
+    },
+  }
+}
+
+/**
+ * Order of resource versions. They are decimal numbers of any length, comparable within one resource of one server.
+ * A version in another form cannot be ordered, and counts as not later: nothing is held back on its account.
+ */
+export function isLater(a: string, b: string): boolean {
+  if (!isDecimal(a) || !isDecimal(b)) return false
+  return a.length === b.length ? a > b : a.length > b.length
+}
+
+function isDecimal(version: string): boolean {
+  return /^\d+$/.test(version)
+}

@@ -1,0 +1,250 @@
+/**
+ * Templates: how objects of one make spell what they have in common.
+ *
+ * Thousands of Pods of one ReplicaSet differ in a few dozen strings: names, addresses, times. The text in between is
+ * the same for all of them. A template, learnt from one object and a sibling of it, holds that text cut at the places
+ * where the two differ; along it, an object is decoded with one comparison a cut. What no longer fits, at whatever
+ * level, is decoded in the ordinary way: a template that is wrong or missing costs time, never correctness.
+ */
+import type { Json, JsonObject } from '../kube/json.ts'
+import { backslash, closeArray, closeObject, colon, cursor, quote } from './cursor.ts'
+import { type Filter, isUnwanted } from './filter.ts'
+import { isSame, type Node } from './intern.ts'
+import type { KubeObject } from '../kube/object.ts'
+
+/** The spelling of one node. */
+export interface Template {
+  /** What the template was learnt from. */
+  readonly node: Node
+  /** Its keys, and what all objects of this make have there: undefined where they differ. */
+  readonly keys: readonly string[]
+  readonly values: readonly (Json | undefined)[]
+  readonly parts: readonly Part[]
+  /** The text behind the last part. */
+  readonly tail: string
+}
+
+/** A place where objects of one make differ. */
+export interface Part {
+  /** The text from the part before, or the beginning, to the value. */
+  readonly text: string
+  /** The member or item; undefined if it is not kept. */
+  readonly key: string | number | undefined
+  /** The spelling of a node that is alike in part. */
+  readonly inner: Template | undefined
+  /** For what is not kept: how to step over it. */
+  readonly skip: Skip | undefined
+}
+
+/** Text that is stepped over. */
+export interface Skip {
+  /** Spellings known: the pieces between strings that may differ. */
+  readonly spellings: (readonly string[])[]
+  /** A text that was spelled otherwise. The next such text tells what the two have in common. */
+  odd: string | undefined
+}
+
+/** Objects of one make: the spelling of their members. */
+export interface Make {
+  readonly members: ReadonlyMap<string, Template>
+  /** Members that are not kept. */
+  readonly skips: ReadonlyMap<string, Skip>
+  /** How often, of late, an object of this make was spelled otherwise. */
+  strikes: number
+}
+
+export interface Templates {
+  /** How objects like this one are spelled, if it is known. */
+  find(object: KubeObject): Make | undefined
+  /** Looks at an object whose text the cursor holds, and at its guide; learns from them if that may help with the next. */
+  observe(object: KubeObject, guide: KubeObject, make: Make | undefined, isMisfit: boolean): void
+}
+
+/** Characters that the templates of one resource hold. When they are used up, all is forgotten and learning starts anew. */
+const limit = 1 << 23
+
+/** A make is learnt again after so many objects that did not fit it. */
+const patience = 16
+
+/** How many spellings are kept of text that is stepped over. */
+const spellings = 2
+
+/** Deeper nodes are not worth a template. */
+const deepest = 64
+
+/**
+ * The makes of one resource. Objects with the same labels are taken to be of one make: as labels are shared, the node
+ * itself tells. All others are of the common make.
+ */
+export function createTemplates(filter: Filter | undefined, metadata: Filter): Templates {
+  const isKept = (key: string): boolean => key === 'metadata' || !filter || !isUnwanted(filter, key)
+  const filterOf = (key: string): Filter | undefined => (key === 'metadata' ? metadata : filter?.only?.get(key))
+  let byLabels = new WeakMap<object, Make>()
+  let common: Make | undefined
+  let held = 0
+
+  const learn = (object: JsonObject, guide: JsonObject): Make => {
+    const members = new Map<string, Template>()
+    const skips = new Map<string, Skip>()
+    cursor.at = 0
+    for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
+      cursor.token()
+      const start = cursor.at
+      if (isKept(key)) {
+        const template = isAlike(object[key], guide[key]) && learnNode(object[key] as Node, guide[key] as Node, filterOf(key), 0)
+        if (template) members.set(key, template)
+        cursor.at = start
+        cursor.skipValue()
+      } else skips.set(key, readSkip())
+    }
+    return { members, skips, strikes: 0 }
+  }
+
+  return {
+    find: ({ metadata }) => (metadata?.labels && byLabels.get(metadata.labels)) ?? common,
+    observe(object, guide, make, isMisfit) {
+      if (!cursor.isAscii || object.metadata?.uid === guide.metadata?.uid) return
+      if (make) {
+        make.strikes = Math.max(0, make.strikes + (isMisfit ? 1 : -1))
+        if (make.strikes < patience) return
+      }
+      held += cursor.text.length
+      if (held > limit) {
+        byLabels = new WeakMap()
+        common = undefined
+        held = cursor.text.length
+      }
+      const learnt = learn(object as unknown as JsonObject, guide as unknown as JsonObject)
+      const labels = object.metadata?.labels
+      if (labels && labels === guide.metadata?.labels) byLabels.set(labels, learnt)
+      else common = learnt
+    },
+  }
+}
+
+/** Learns from text that was decoded into `node`, and from the node in its place in a sibling. The cursor stands before it. */
+function learnNode(node: Node, sibling: Node, filter: Filter | undefined, depth: number): Template | undefined {
+  const isArray = Array.isArray(node)
+  const close = isArray ? closeArray : closeObject
+  const parts: Part[] = []
+  const keys = new Set<string | number>()
+  let from = cursor.at
+  const cut = (part: Partial<Part>, at: number): void => {
+    parts.push({ text: cursor.copy(from, at), key: undefined, inner: undefined, skip: undefined, ...part })
+    from = cursor.at
+  }
+  cursor.at++
+  for (let code = cursor.token(); code !== close; code = cursor.next(close)) {
+    const key = isArray ? keys.size : readPlainKey()
+    if (key === undefined || key === '__proto__' || keys.has(key)) return undefined
+    keys.add(key)
+    const start = cursor.at
+    if (typeof key === 'string' && filter && isUnwanted(filter, key)) {
+      cut({ skip: readSkip() }, start)
+      continue
+    }
+    const value = (node as JsonObject)[key]!
+    const other = Object.hasOwn(sibling, key) ? (sibling as JsonObject)[key] : undefined
+    const below = typeof key === 'string' ? filter?.only?.get(key) : filter
+    if (below === undefined && isSame(value, other)) cursor.skipValue()
+    else if (isAlike(value, other) && depth < deepest) {
+      const inner = learnNode(value as Node, other as Node, below, depth + 1)
+      if (inner === undefined) return undefined
+      cut({ key, inner }, start)
+    } else {
+      if (below !== undefined) return undefined
+      cursor.skipValue()
+      cut({ key }, start)
+    }
+  }
+  cursor.at++
+  const names = Object.keys(node)
+  const differing = new Set(parts.map(({ key }) => String(key)))
+  const values = names.map((key) => (differing.has(key) ? undefined : (node as JsonObject)[key]))
+  return { node, keys: names, values, parts, tail: cursor.copy(from, cursor.at) }
+}
+
+/** Two objects, or two arrays. */
+function isAlike(a: Json | undefined, b: Json | undefined): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  return Array.isArray(a) === Array.isArray(b)
+}
+
+function readSkip(): Skip {
+  const start = cursor.at
+  cursor.skipValue()
+  return { spellings: [], odd: cursor.copy(start, cursor.at) }
+}
+
+/** The key before the cursor, which goes on to the value; undefined if it is spelled with escapes. */
+function readPlainKey(): string | undefined {
+  const opening = cursor.at
+  const closing = cursor.skipString()
+  if (cursor.hasEscape) return undefined
+  cursor.expect(colon)
+  cursor.token()
+  return cursor.parseString(opening, closing)
+}
+
+/** Steps over a value that is not kept, and learns how such values are spelled. */
+export function skipAlong(skip: Skip): void {
+  const start = cursor.at
+  for (const pieces of skip.spellings) {
+    if (skipPieces(pieces)) return
+    cursor.at = start
+  }
+  cursor.skipValue()
+  if (skip.spellings.length >= spellings || !cursor.isAscii) return
+  const text = cursor.copy(start, cursor.at)
+  const pieces = skip.odd === undefined ? undefined : commonPieces(skip.odd, text)
+  if (pieces) skip.spellings.push(pieces)
+  skip.odd = pieces ? undefined : text
+}
+
+function skipPieces(pieces: readonly string[]): boolean {
+  for (let index = 0; index < pieces.length; index++) {
+    if (index > 0) {
+      if (cursor.codes[cursor.at] !== quote) return false
+      cursor.skipString()
+    }
+    if (!cursor.skipText(pieces[index]!)) return false
+  }
+  return true
+}
+
+/** The text of two values between the strings in which they differ; undefined if they differ in more than that. */
+export function commonPieces(a: string, b: string): readonly string[] | undefined {
+  const pieces: string[] = []
+  let from = 0
+  let opened = -1
+  let left = 0
+  let right = 0
+  while (left < a.length || right < b.length) {
+    const code = a.charCodeAt(left)
+    if (code === b.charCodeAt(right)) {
+      left++
+      right++
+      if (opened >= 0 && code === backslash) {
+        // What is escaped is never the end of a string.
+        if (a.charCodeAt(left) !== b.charCodeAt(right)) return undefined
+        left++
+        right++
+      } else if (code === quote) opened = opened < 0 ? left - 1 : -1
+      continue
+    }
+    if (opened < 0) return undefined
+    pieces.push(a.slice(from, opened))
+    left = stringEnd(a, left)
+    right = stringEnd(b, right)
+    from = left
+    opened = -1
+  }
+  pieces.push(a.slice(from))
+  return pieces
+}
+
+/** From within a string to behind its closing quote. */
+function stringEnd(text: string, at: number): number {
+  while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1
+  return at + 1
+}

@@ -1,0 +1,105 @@
+/**
+ * Writes that the cache knows of. Each verb goes to the server as it would without a cache; its answer enters the
+ * shared copy before the verb returns, and its echo does not wake the consumer it was made for.
+ */
+import type { Client, DeleteOptions, ObjectRef } from '../client/client.ts'
+import { isMusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { KubeObject, Status } from '../kube/object.ts'
+import type { WriteTicket } from './feed.ts'
+
+export type Writer = Pick<Client, 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'setScale' | 'evict'>
+
+/** Announces a write to the feed of a resource; undefined where nobody watches it. */
+export type BeginWrite = (resource: Resource, ref: ObjectRef) => WriteTicket | undefined
+
+const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
+
+export function createWriter(client: Client, begin: BeginWrite): Writer {
+  /** Sends a write whose answer is the object's new state. */
+  const recorded = async <T extends KubeObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    isDryRun: boolean | undefined,
+    send: () => Promise<T>,
+  ): Promise<T> => {
+    const ticket = isDryRun ? undefined : begin(resource, ref)
+    if (!ticket) return await send()
+    try {
+      const answer = await send()
+      if (answer.kind === resource.kind) ticket.written(answer)
+      else await refresh(resource, ref, ticket)
+      return answer
+    } catch (error) {
+      ticket.failed()
+      throw error
+    }
+  }
+
+  /** Some subresources answer with something else than the object: then it is read once more. */
+  const refresh = async (resource: Resource, ref: ObjectRef, ticket: WriteTicket): Promise<void> => {
+    try {
+      ticket.written(await client.get(resource, ref))
+    } catch (error) {
+      if (!isMusterError(error, 'NotFound')) throw error
+      ticket.deleted(undefined)
+    }
+  }
+
+  const refOf = ({ metadata }: KubeObject): ObjectRef => ({ namespace: metadata.namespace, name: metadata.name ?? '' })
+
+  return {
+    async create(resource, object, options) {
+      const { name, namespace } = object.metadata
+      // With generateName nobody knows the key before the answer, so nobody can hold back events of it either.
+      if (name === undefined) {
+        const created = await client.create(resource, object, options)
+        if (!options?.dryRun) begin(resource, refOf(created))?.written(created)
+        return created
+      }
+      const send = (): Promise<typeof object> => client.create(resource, object, options)
+      return await recorded(resource, { name, namespace }, options?.dryRun, send)
+    },
+    update: (resource, object, options) =>
+      recorded(resource, refOf(object), options?.dryRun, () => client.update(resource, object, options)),
+    patch: (resource, ref, patch, options) =>
+      recorded(resource, ref, options.dryRun, () => client.patch(resource, ref, patch, options)),
+    apply: (resource, object, options) =>
+      recorded(resource, refOf(object), options.dryRun, () => client.apply(resource, object, options)),
+    setScale: (resource, ref, replicas, options) =>
+      recorded(resource, ref, options?.dryRun, () => client.setScale(resource, ref, replicas, options)),
+    async delete<T extends KubeObject>(
+      resource: Resource,
+      ref: ObjectRef,
+      options?: DeleteOptions,
+    ): Promise<T | Status> {
+      const ticket = options?.dryRun ? undefined : begin(resource, ref)
+      try {
+        const answer = await client.delete<T>(resource, ref, options)
+        if (isStillThere(answer)) ticket?.written(answer)
+        else ticket?.deleted(answer.kind === 'Status' ? (answer as Status).details?.uid : (answer as T).metadata.uid)
+        return answer
+      } catch (error) {
+        ticket?.failed()
+        throw error
+      }
+    },
+    async evict(pod, options) {
+      const ticket = options?.dryRun ? undefined : begin(pods, pod)
+      try {
+        await client.evict(pod, options)
+        if (ticket) await refresh(pods, pod, ticket)
+      } catch (error) {
+        ticket?.failed()
+        throw error
+      }
+    },
+  }
+}
+
+/** A delete answers with the object when something (a finalizer, a grace period) keeps it for now. */
+function isStillThere<T extends KubeObject>(answer: T | Status): answer is T {
+  if (answer.kind === 'Status') return false
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = (answer as T).metadata
+  return deletionTimestamp !== undefined && (finalizers.length > 0 || deletionGracePeriodSeconds > 0)
+}
