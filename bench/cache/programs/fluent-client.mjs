@@ -1,0 +1,31 @@
+/** The watcher of kubernetes-fluent-client. See measure.mjs for the protocol. */
+import { GenericKind, K8s, kind, RegisterKind } from '../../peers/node_modules/kubernetes-fluent-client/dist/index.js'
+import { measure } from './measure.mjs'
+
+await measure(async () => {
+  let seen = 0
+  const names = new Set()
+  const watchers = []
+  return {
+    async follow(onObject) {
+      const watcher = K8s(kind.Pod).Watch((object) => {
+        seen++
+        names.add(object.metadata.uid)
+        onObject(object.metadata.name)
+      })
+      watchers.push(watcher)
+      await watcher.start()
+    },
+    async idle(count) {
+      for (let index = 0; index < count; index++) {
+        const Thing = class extends GenericKind {}
+        RegisterKind(Thing, { group: '', version: 'v1', kind: 'Thing', plural: `things${index}` })
+        const watcher = K8s(Thing).Watch(() => undefined)
+        watchers.push(watcher)
+        await watcher.start()
+      }
+    },
+    // The watcher keeps its cache to itself; what it was given is what it holds.
+    count: () => (seen > 0 ? names.size : 0),
+  }
+})

@@ -1,0 +1,98 @@
+/**
+ * What every measured program does, whatever client it uses. The mode comes as first argument; the answer is one line of
+ * JSON on standard output.
+ *
+ * - `start`: follow Pods until the first state is there; the benchmark times it from outside.
+ * - `memory N`: hold N Pods, then tell the heap after garbage collection.
+ * - `rate N E`: hold N Pods, then take E changes; tells CPU seconds spent on them.
+ * - `idle W`: hold W watches that bring nothing.
+ * - `consumers N C`: hold N Pods for one consumer, then for C.
+ */
+const [mode, first = '0', second = '0'] = process.argv.slice(2)
+
+const settled = () => {
+  for (let round = 0; round < 4; round++) globalThis.gc?.()
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return { held: heapUsed + external, rss }
+}
+
+const control = async (path) => {
+  const { request } = await import('node:https')
+  return await new Promise((resolve, reject) => {
+    const call = request(
+      `${process.env.BENCH_SERVER}${path}`,
+      { method: 'POST', rejectUnauthorized: false, agent: false },
+      (response) => {
+        let text = ''
+        response.on('data', (chunk) => (text += chunk))
+        response.on('end', () => resolve(JSON.parse(text)))
+      },
+    )
+    call.on('error', reject)
+    call.end()
+  })
+}
+
+/** Resolves when `done` says so; looked at after every object, or from time to time. */
+const until = (done) =>
+  new Promise((resolve) => {
+    const look = () => (done() ? resolve() : setTimeout(look, 20))
+    look()
+  })
+
+export async function measure(make) {
+  const tell = (result) => process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0))
+  if (mode === 'start') {
+    let seen = 0
+    const client = await make()
+    await client.follow(() => seen++)
+    await until(() => seen >= Number(first))
+    tell({ rss: process.memoryUsage().rss })
+    return
+  }
+  const client = await make()
+  if (mode === 'idle') {
+    const before = settled()
+    await client.idle(Number(first))
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const after = settled()
+    const { connections, watches } = await control('/control/stats')
+    tell({
+      rss: (after.rss - before.rss) / Number(first),
+      held: (after.held - before.held) / Number(first),
+      connections,
+      watches,
+    })
+    return
+  }
+  const before = settled()
+  let seen = 0
+  let isOver = false
+  await client.follow((name) => {
+    seen++
+    if (name === 'sentinel') isOver = true
+  })
+  await until(() => seen >= Number(first))
+  const one = settled()
+  const perObject = { held: (one.held - before.held) / Number(first), rss: (one.rss - before.rss) / Number(first) }
+  if (mode === 'memory') {
+    tell({ ...perObject, objects: client.count() })
+  } else if (mode === 'rate') {
+    await control(`/control/prepare?events=${second}`)
+    const cpu = process.cpuUsage()
+    const begun = performance.now()
+    void control(`/control/stream?events=${second}`)
+    await until(() => isOver)
+    const { user, system } = process.cpuUsage(cpu)
+    tell({
+      cpuSeconds: (user + system) / 1e6,
+      seconds: (performance.now() - begun) / 1000,
+      events: seen - Number(first) - 1,
+    })
+  } else if (mode === 'consumers') {
+    await client.join(Number(second) - 1)
+    const many = settled()
+    const { watches } = await control('/control/stats')
+    tell({ one: one.held, many: many.held, watches, objects: client.count() })
+  }
+}

@@ -1,0 +1,43 @@
+/** The clients we measure against: npm ones from their own lockfile, the Go one built from the module proxy. */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+/** False when npm could not install them. */
+export function installPeers(log: (line: string) => void): boolean {
+  if (existsSync(path.join(here, 'node_modules', '@kubernetes', 'client-node'))) return true
+  log('installing the peers (once)')
+  const { status } = spawnSync(
+    'npm',
+    ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    {
+      cwd: here,
+      stdio: ['ignore', 2, 2],
+      shell: process.platform === 'win32',
+    },
+  )
+  return status === 0
+}
+
+/** The path of the controller-runtime program, built once; undefined without Go. */
+export function controllerRuntime(log: (line: string) => void): string | undefined {
+  if (spawnSync('go', ['version']).status !== 0) return undefined
+  const folder = path.join(here, 'controller-runtime')
+  const hash = createHash('sha256')
+  for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(readFileSync(path.join(folder, file)))
+  const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'muster', 'bench')
+  const binary = path.join(cache, `controller-runtime-${hash.digest('hex').slice(0, 16)}`)
+  if (existsSync(binary)) return binary
+  log('building the controller-runtime peer (once)')
+  mkdirSync(cache, { recursive: true })
+  const { status } = spawnSync('go', ['build', '-trimpath', '-o', binary, '.'], {
+    cwd: folder,
+    stdio: ['ignore', 2, 2],
+  })
+  return status === 0 ? binary : undefined
+}
