@@ -32,10 +32,10 @@ function npmInstall(folder, nodeFolder) {
   const npmCli = process.env.npm_execpath
   // Not `npm ci`: it refuses a lockfile without the binaries of platforms that the registry at hand does not offer.
   // Without saving, `npm install` keeps to the lockfile just as well and leaves it alone.
-  const arguments_ = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+  const words = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
   const viaNode = npmCli?.endsWith('.js')
   const command = viaNode ? path.join(nodeFolder, process.platform === 'win32' ? 'node.exe' : 'node') : 'npm'
-  const result = spawnSync(command, viaNode ? [npmCli, ...arguments_] : arguments_, {
+  const result = spawnSync(command, viaNode ? [npmCli, ...words] : words, {
     cwd: folder,
     env,
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -18,8 +18,8 @@ const checks: readonly (readonly [name: string, command: readonly string[]])[] =
 
 let passed = 0
 let failed = 0
-for (const [name, [command = '', ...arguments_]] of checks) {
-  const { status, stdout, stderr } = spawnSync(command, arguments_, { cwd: root, encoding: 'utf8' })
+for (const [name, [command = '', ...words]] of checks) {
+  const { status, stdout, stderr } = spawnSync(command, words, { cwd: root, encoding: 'utf8' })
   const holds = status === 0
   if (holds) passed++
   else failed++

@@ -5,13 +5,32 @@ import { type ApiServer, createApiServer } from '../src/apiserver/api-server.ts'
 import type { Client, WatchEvent, WatchOptions } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
+import type { Method } from '../src/client/transport.ts'
 import type { Json } from '../src/kube/json.ts'
 import type { Resource } from '../src/kube/kind.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
 
-export const configMaps: Resource = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
-export const namespaces: Resource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
-export const deployments: Resource = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true }
+export const configMaps: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  namespaced: true,
+}
+export const namespaces: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+}
+export const deployments: Resource = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  namespaced: true,
+}
 export const crds: Resource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
@@ -19,14 +38,20 @@ export const crds: Resource = {
   plural: 'customresourcedefinitions',
   namespaced: false,
 }
-export const widgets: Resource = { group: 'example.com', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
+export const widgets: Resource = {
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  namespaced: true,
+}
 
 export interface Embedded {
   readonly clock: VirtualClock
   readonly server: ApiServer
   readonly client: Client
   /** A request as it goes over the wire, and its answer. */
-  raw(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, options?: RawOptions): Promise<RawAnswer>
+  readonly raw: (method: Method, path: string, options?: RawOptions) => Promise<RawAnswer>
 }
 
 export interface RawOptions {
@@ -56,12 +81,21 @@ export function embedded(options: { readonly history?: number; readonly watchBuf
       for await (const chunk of response.body) chunks.push(chunk)
       const text = Buffer.concat(chunks).toString()
       const isJson = response.headers['content-type']?.startsWith('application/json')
-      return { status: response.status, headers: response.headers, text, json: isJson ? (JSON.parse(text) as Json) : null }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: isJson ? (JSON.parse(text) as Json) : null,
+      }
     },
   }
 }
 
-export function configMap(name: string, data: Readonly<Record<string, string>> = {}, metadata: object = {}): UntypedObject {
+export function configMap(
+  name: string,
+  data: Readonly<Record<string, string>> = {},
+  metadata: object = {},
+): UntypedObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', ...metadata }, data }
 }
 
@@ -128,7 +162,11 @@ export function watching(client: Client, resource: Resource, options: WatchOptio
   const run = async (): Promise<void> => {
     for await (const event of client.watch(resource, { ...options, signal: stop.signal })) {
       raw.push(event)
-      events.push('metadata' in event.object && event.type !== 'BOOKMARK' && event.type !== 'ERROR' ? `${event.type} ${event.object.metadata.name}` : event.type)
+      events.push(
+        'metadata' in event.object && event.type !== 'BOOKMARK' && event.type !== 'ERROR'
+          ? `${event.type} ${event.object.metadata.name}`
+          : event.type,
+      )
     }
     ended = true
   }

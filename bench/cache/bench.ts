@@ -114,10 +114,10 @@ export async function run({ quick: isQuick, log }: BenchOptions): Promise<BenchR
 
   await onServer({ pods: sizes.ratePods, listed: false }, async (server) => {
     log(`${sizes.rateEvents} changes of ${sizes.ratePods} Pods`)
-    const arguments_ = ['rate', String(sizes.ratePods), String(sizes.rateEvents)]
-    const ours = await server.measure<Rate>('muster', arguments_)
+    const words = ['rate', String(sizes.ratePods), String(sizes.rateEvents)]
+    const ours = await server.measure<Rate>('muster', words)
     for (const peer of measured) {
-      const theirs = await server.measure<Rate>(peer, arguments_)
+      const theirs = await server.measure<Rate>(peer, words)
       const rate = ({ events, cpuSeconds }: Rate): number => events / cpuSeconds
       add('events per CPU second', rate(ours), rate(theirs), peer, { relation: '>=', limit: 1.5 })
     }
@@ -159,8 +159,8 @@ interface Idle {
 
 interface BenchServer {
   /** Runs one of the programs and reads its answer. */
-  measure<T>(name: string, arguments_: readonly string[]): Promise<T>
-  run<T>(command: string, arguments_: readonly string[]): Promise<T>
+  measure<T>(name: string, words: readonly string[]): Promise<T>
+  run<T>(command: string, words: readonly string[]): Promise<T>
   /** Wall time from the start of the process to its answer, and its RSS then: medians. */
   start(name: string, pods: number, runs: number): Promise<{ readonly ms: number; readonly rss: number }>
 }
@@ -179,22 +179,26 @@ async function onServer(
     const kubeconfig = path.join(folder, 'kubeconfig')
     writeFileSync(kubeconfig, kubeconfigFor(port, ca))
     const env = { ...process.env, KUBECONFIG: kubeconfig, BENCH_SERVER: `https://127.0.0.1:${port}` }
-    const run = async <T>(command: string, arguments_: readonly string[]): Promise<T> => {
-      const running = spawn(command, arguments_, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const runProgram = async <T>(command: string, words: readonly string[]): Promise<T> => {
+      const running = spawn(command, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
       const exited = new Promise<void>((resolve) => running.once('exit', () => resolve()))
       const answer = JSON.parse(await firstLine(running.stdout)) as T
       await exited
       return answer
     }
     await work({
-      run,
-      measure: (name, arguments_) => run(process.execPath, [...heapFlags, program(name), ...arguments_]),
+      run: runProgram,
+      measure: (name, words) => runProgram(process.execPath, [...heapFlags, program(name), ...words]),
       async start(name, pods, runs) {
         const times: number[] = []
         const sizes: number[] = []
         for (let round = 0; round < runs; round++) {
           const begun = performance.now()
-          const { rss } = await run<{ readonly rss: number }>(process.execPath, [program(name), 'start', String(pods)])
+          const { rss } = await runProgram<{ readonly rss: number }>(process.execPath, [
+            program(name),
+            'start',
+            String(pods),
+          ])
           times.push(performance.now() - begun)
           sizes.push(rss)
         }

@@ -82,7 +82,7 @@ async function control(url: URL, response: Http2ServerResponse): Promise<void> {
   response.end(JSON.stringify({ connections: sockets.size - 1, watches: watches.size }))
 }
 
-async function pods_(url: URL, response: Http2ServerResponse): Promise<void> {
+async function servePods(url: URL, response: Http2ServerResponse): Promise<void> {
   const query = url.searchParams
   const isPods = url.pathname.endsWith('/pods')
   response.setHeader('content-type', 'application/json')
@@ -106,7 +106,7 @@ async function pods_(url: URL, response: Http2ServerResponse): Promise<void> {
 async function handle(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
   const url = new URL(request.url, 'https://bench')
   if (url.pathname.startsWith('/control/')) await control(url, response)
-  else await pods_(url, response)
+  else await servePods(url, response)
 }
 
 server.on('request', (request, response) => {

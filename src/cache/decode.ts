@@ -113,7 +113,8 @@ function decodeValue(pool: InternPool, guide: Json | undefined, filter: Filter |
   const code = cursor.token()
   if (code === quote) return decodeString(pool, guide)
   if (code === openObject) {
-    if (isNode(guide) && !Array.isArray(guide) && depth < deepest) return decodeMembers(pool, guide as JsonObject, filter, depth)
+    if (isNode(guide) && !Array.isArray(guide) && depth < deepest)
+      return decodeMembers(pool, guide as JsonObject, filter, depth)
     return filter ? decodeMembers(pool, noMembers, filter, depth) : parseFresh(pool)
   }
   if (code === openArray) {
@@ -267,7 +268,12 @@ function hasKeys(object: JsonObject, members: ReadonlyMap<string, Json>): boolea
   return count === members.size
 }
 
-function decodeItems(pool: InternPool, guide: readonly Json[], filter: Filter | undefined, depth: number): readonly Json[] {
+function decodeItems(
+  pool: InternPool,
+  guide: readonly Json[],
+  filter: Filter | undefined,
+  depth: number,
+): readonly Json[] {
   const since = pool.created
   cursor.at++
   let copy: Json[] | undefined

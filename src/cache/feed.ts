@@ -311,7 +311,7 @@ export function createFeed(input: FeedInput): Feed {
     for (const index of Object.values(indexes)) {
       store.addIndex(index, (object) => {
         let keys: readonly string[] = []
-        delivery.guard(consumer, 'index', () => void (keys = index(object as never)))
+        delivery.guard(consumer, 'index', () => void (keys = index(object)))
         return keys
       })
     }

@@ -120,11 +120,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     return undefined
   }
 
-  const findNode = (
-    { hashes, values, mask }: Generation<Node>,
-    hash: number,
-    node: Node,
-  ): Node | undefined => {
+  const findNode = ({ hashes, values, mask }: Generation<Node>, hash: number, node: Node): Node | undefined => {
     let slot = hash & mask
     for (let step = 0; step < reach; step++) {
       const candidate = values[slot]

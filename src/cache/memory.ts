@@ -15,6 +15,7 @@
  * members, or one of very many odd key sets) is larger than said here.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
+import type { Node } from './intern.ts'
 
 const wordBytes = 8
 const objectHeaderBytes = 3 * wordBytes
@@ -44,19 +45,22 @@ function growthOf(before: Value, after: Value, isReplaced: boolean, depth: numbe
   if (!isNode(before) || !isNode(after) || Array.isArray(before) !== Array.isArray(after)) {
     return treeBytes(after, depth) - (isReplaced ? treeBytes(before, depth) : 0)
   }
-  const old = before as JsonObject
-  const next = after as JsonObject
   let bytes = nodeBytes(after) - (isReplaced ? nodeBytes(before) : 0)
-  for (const key in next) bytes += growthOf(own(old, key), next[key], isReplaced, depth + 1)
-  if (isReplaced) for (const key in old) if (!Object.hasOwn(next, key)) bytes -= treeBytes(old[key], depth + 1)
+  for (const key of Object.keys(after))
+    bytes += growthOf(member(before, key), member(after, key), isReplaced, depth + 1)
+  if (isReplaced) {
+    for (const key of Object.keys(before)) {
+      if (!Object.hasOwn(after, key)) bytes -= treeBytes(member(before, key), depth + 1)
+    }
+  }
   return bytes
 }
 
-function own(object: JsonObject, key: string): Value {
-  return Object.hasOwn(object, key) ? object[key] : undefined
+function member(node: Node, key: string): Value {
+  return Object.hasOwn(node, key) ? (node as JsonObject)[key] : undefined
 }
 
-function isNode(value: Value): value is readonly Json[] | JsonObject {
+function isNode(value: Value): value is Node {
   return typeof value === 'object' && value !== null
 }
 
@@ -65,18 +69,16 @@ function treeBytes(value: Value, depth: number): number {
   if (!isNode(value)) return scalarBytes(value)
   if (depth > deepest) return 0
   let bytes = nodeBytes(value)
-  for (const key in value) bytes += treeBytes((value as JsonObject)[key], depth + 1)
+  for (const key of Object.keys(value)) bytes += treeBytes((value as JsonObject)[key], depth + 1)
   return bytes
 }
 
 /** The node itself: its header and a word for each member. Keys are shared by all objects of the same shape. */
-function nodeBytes(node: readonly Json[] | JsonObject): number {
+function nodeBytes(node: Node): number {
   if (Array.isArray(node)) {
     return arrayHeaderBytes + (node.length === 0 ? 0 : elementsHeaderBytes + node.length * wordBytes)
   }
-  let members = 0
-  for (const _ in node) members++
-  return objectHeaderBytes + members * wordBytes
+  return objectHeaderBytes + Object.keys(node).length * wordBytes
 }
 
 function scalarBytes(value: Value): number {
@@ -126,7 +128,7 @@ export function audit(objects: Iterable<unknown>): Audit {
         if (nodes.has(value)) continue
         nodes.add(value)
         bytes += nodeBytes(value)
-        for (const key in value) rest.push((value as JsonObject)[key])
+        for (const member of Object.values(value)) rest.push(member as Value)
       } else if (typeof value !== 'string') bytes += scalarBytes(value)
       else if (!strings.has(value)) {
         strings.add(value)

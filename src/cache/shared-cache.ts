@@ -200,7 +200,7 @@ function createSubscription<T extends KubeObject>(
 function reportFeed(resource: Resource, feed: Feed): FeedReport {
   const { store } = feed
   const members = [...feed.members]
-  const shares = members.map(() => ({ objects: 0, bytes: 0 }))
+  const shares = members.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
   const each = store && store.size > 0 ? store.bytes / store.size : 0
   for (const object of store?.list() ?? []) {
     const viewers = members.map((member, index) => (member.filter?.(object) ? index : -1)).filter((index) => index >= 0)
@@ -216,6 +216,6 @@ function reportFeed(resource: Resource, feed: Feed): FeedReport {
     cover: describeCover(feed.cover),
     objects: store?.size ?? 0,
     bytes: store?.bytes ?? 0,
-    consumers: members.map(({ consumer }, index) => ({ consumer, ...shares[index]! })),
+    consumers: shares,
   }
 }

@@ -182,7 +182,10 @@ export function createStore<T extends KubeObject = KubeObject>(): Store<T> {
 }
 
 /** Before anything is changed, all of it is known and in order; of two objects with one name the later counts. */
-function byName<T extends KubeObject>(namespace: string | undefined, objects: Iterable<T>): Map<string, Map<string, T>> {
+function byName<T extends KubeObject>(
+  namespace: string | undefined,
+  objects: Iterable<T>,
+): Map<string, Map<string, T>> {
   const namespaces = new Map<string, Map<string, T>>()
   for (const object of objects) {
     const { metadata } = object

@@ -91,7 +91,8 @@ export function createTemplates(filter: Filter | undefined, metadata: Filter): T
       cursor.token()
       const start = cursor.at
       if (isKept(key)) {
-        const template = isAlike(object[key], guide[key]) && learnNode(object[key] as Node, guide[key] as Node, filterOf(key), 0)
+        const template =
+          isAlike(object[key], guide[key]) && learnNode(object[key] as Node, guide[key] as Node, filterOf(key), 0)
         if (template) members.set(key, template)
         cursor.at = start
         cursor.skipValue()

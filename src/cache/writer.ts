@@ -77,7 +77,7 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
       try {
         const answer = await client.delete<T>(resource, ref, options)
         if (isStillThere(answer)) ticket?.written(answer)
-        else ticket?.deleted(answer.kind === 'Status' ? (answer as Status).details?.uid : (answer as T).metadata.uid)
+        else ticket?.deleted(answer.kind === 'Status' ? answer.details?.uid : (answer as T).metadata.uid)
         return answer
       } catch (error) {
         ticket?.failed()

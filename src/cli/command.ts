@@ -40,7 +40,7 @@ export interface Command<F extends Flags = Flags> {
 
 /** Keeps the flag names' types for `run`. */
 export function defineCommand<const F extends Flags>(command: Command<F>): Command {
-  return command as unknown as Command
+  return command
 }
 
 export interface ParsedArguments {

@@ -42,7 +42,7 @@ export const command: Command = defineCommand({
         await step(
           'identity',
           () =>
-            client.create(
+            client.create<SelfSubjectReview>(
               {
                 group: 'authentication.k8s.io',
                 version: 'v1',
@@ -50,7 +50,7 @@ export const command: Command = defineCommand({
                 plural: 'selfsubjectreviews',
                 namespaced: false,
               },
-              { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} } as SelfSubjectReview,
+              { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} },
               { signal },
             ),
           ({ status }) => `you are ${status?.userInfo.username ?? 'unknown'}`,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createApiServer } from '../apiserver/api-server.ts'
-import { startListener } from '../apiserver/listener.ts'
+import { type Listener, startListener } from '../apiserver/listener.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import { writeYaml } from '../kube/yaml.ts'
@@ -23,7 +23,7 @@ export const command: Command = defineCommand({
     const server = createApiServer({ clock: systemClock })
     const listener = await startListener(server, { clock: systemClock, token, port: readPort(flags.port) })
     try {
-      await writeKubeconfig(file, listener.url, token)
+      await writeKubeconfig(file, listener, token)
       out(`an embedded cluster is ready on ${listener.url}; to use it: export KUBECONFIG=${quoted(file)}`)
       if (!signal.aborted) {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -43,12 +43,12 @@ function readPort(text: string | undefined): number {
 }
 
 /** Readable for its owner alone, also where a file was there before. */
-async function writeKubeconfig(file: string, server: string, token: string): Promise<void> {
+async function writeKubeconfig(file: string, { url, ca }: Listener, token: string): Promise<void> {
   const name = 'muster'
   const text = writeYaml({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name, cluster: { server } }],
+    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
     users: [{ name, user: { token } }],
     contexts: [{ name, context: { cluster: name, user: name, namespace: 'default' } }],
     'current-context': name,

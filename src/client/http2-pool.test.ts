@@ -35,7 +35,7 @@ const watchOrEcho: OnStream = (stream, headers) =>
   (headers[':path']?.startsWith('/watch') ? watchHandler : echoHandler)(stream, headers)
 
 describe('the HTTP/2 pool', () => {
-  it('puts 1,000 watches on 10 connections when the server allows 100 streams each', async () => {
+  it('puts 1,000 watches on 10 connections when the server allows 100 streams each', { timeout: 30_000 }, async () => {
     const server = await startHttp2(watchHandler, limited(100))
     const transport = transportTo(server)
     const watches = await many(1_000, (index) => transport.send(get(`/watch/${index}`)))
@@ -44,7 +44,7 @@ describe('the HTTP/2 pool', () => {
     expect(server.seen.length).toBe(10)
   })
 
-  it('opens 3 connections for a burst of 300 requests, not 300', async () => {
+  it('opens 3 connections for a burst of 300 requests, not 300', { timeout: 30_000 }, async () => {
     const open: ServerHttp2Stream[] = []
     // Nobody gets an answer before everybody has asked.
     const server = await startHttp2((stream) => {
@@ -169,7 +169,7 @@ describe('GOAWAY', () => {
     await eventually(() => transport.stats().connections === 1)
   })
 
-  it('loses no request and no watch when connections are told off all the time', async () => {
+  it('loses no request and no watch when connections are told off all the time', { timeout: 30_000 }, async () => {
     let requests = 0
     const told = new Set<unknown>()
     const server = await startHttp2((stream, headers) => {
@@ -192,6 +192,28 @@ describe('GOAWAY', () => {
     expect(lines.every((line) => !line.done)).toBe(true)
     expect(transport.stats().streams).toBe(20)
     expect(told.size).toBeGreaterThan(5)
+  })
+
+  it('lets nobody starve who is refused again and again', { timeout: 30_000 }, async () => {
+    let requests = 0
+    const told = new Set<unknown>()
+    const server = await startHttp2((stream, headers) => {
+      echoHandler(stream, headers)
+      if (++requests % 7 !== 0 || told.has(stream.session)) return
+      told.add(stream.session)
+      stream.session?.goaway(constants.NGHTTP2_NO_ERROR)
+    }, limited(100))
+    const transport = transportTo(server)
+    let left = 400
+    const failures: unknown[] = []
+    await many(16, async () => {
+      while (left-- > 0)
+        await transport.send(get('/pod')).then(
+          (answer) => textOf(answer.body),
+          (error) => failures.push(error),
+        )
+    })
+    expect(failures).toEqual([])
   })
 
   it('sends again what the server says it has not seen, whatever the method', async () => {

@@ -42,6 +42,8 @@ const earlyStreams = 8
 
 interface Waiting {
   readonly exchange: Exchange
+  /** It was sent before, in vain. */
+  readonly again: boolean
   readonly resolve: (outcome: Promise<Outcome>) => void
   readonly reject: (error: unknown) => void
 }
@@ -143,14 +145,15 @@ export function http2Pool(options: Http2PoolOptions): Http2Pool {
         resolve(older.send(exchange))
         return
       }
-      const me = { exchange, resolve, reject }
+      const me = { exchange, again, resolve, reject }
       exchange.ending.onEnd = (error) => {
-        waiting.splice(waiting.indexOf(me), 1)
+        const turn = waiting.indexOf(me)
+        if (turn >= 0) waiting.splice(turn, 1)
         reject(error)
       }
       // Who was refused elsewhere does not queue up again behind those who have just come.
-      if (again) waiting.unshift(me)
-      else waiting.push(me)
+      const newcomers = again ? waiting.findIndex((one) => !one.again) : -1
+      waiting.splice(newcomers >= 0 ? newcomers : waiting.length, 0, me)
       serve()
     })
 

@@ -83,7 +83,10 @@ async function truth(): Promise<readonly string[]> {
 }
 
 const seen = ({ subscription }: Observer): readonly string[] =>
-  subscription.list().map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).toSorted()
+  subscription
+    .list()
+    .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
+    .toSorted()
 
 /** What somebody who believed only the events would think is there. */
 const believed = ({ events }: Observer): readonly string[] => {
@@ -114,7 +117,9 @@ describe('the shared cache on a real server', () => {
     // Somebody else's change, and a sign that everything before it has come.
     await client.patch(configMaps, ref, { data: { foreign: 'yes' } }, { type: 'merge' })
     await mine.until(() => mine.subscription.get(ref)?.data?.['foreign'] === 'yes')
-    expect(mine.events.filter(({ object: { metadata } }) => metadata.name === 'second').map(({ type }) => type)).toEqual(['updated'])
+    expect(
+      mine.events.filter(({ object: { metadata } }) => metadata.name === 'second').map(({ type }) => type),
+    ).toEqual(['updated'])
     await writer.delete(configMaps, ref)
     expect(mine.subscription.get(ref)).toBeUndefined()
     expect(believed(theirs)).toEqual(await truth())

@@ -13,15 +13,16 @@
  * What is *one field* depends on the kind's schema: structs and maps are divided, lists are one thing unless marked
  * as sets or keyed maps, and any of it may be marked atomic. From bottom to top:
  *
- *     path-element, field-set, fields-v1     naming fields, sets of them, and how managedFields write those
- *     shape, conformance, list-item          what the schema makes of a value, and whether it fits
- *     value-fields, comparison, merge, items walking values: their fields, their differences, merging, cutting out
- *     managed-fields, owners, prune          the record, how ownership moves, what goes when nobody wants it
- *     apply, last-applied                    the two operations; coming from kubectl's client-side apply
+ *     path-element, field-set, fields-v1       naming fields, sets of them, and how managedFields write those
+ *     shape, zeros, conformance, list-item     what the schema makes of a value, and whether it fits
+ *     value-fields, comparison, merge, items   walking values: their fields, their differences, merging, cutting out
+ *     managed-fields, owners, prune, conflict  the record, how ownership moves, what goes when nobody wants it
+ *     apply, last-applied                      the two operations; coming from kubectl's client-side apply
  *
  * All functions are pure: nothing given is changed, and an apply that changes nothing gives the live object back.
- * Both operations expect objects as the server holds them, that is with unknown fields pruned, and defaulted where
- * they were. What the result still needs (defaults, generation, resourceVersion) is up to the caller.
+ * Both operations expect objects as the server holds them: unknown fields pruned, `updated` defaulted. What the
+ * result still needs (defaults, no `null` in built-in kinds, generation, resourceVersion) is up to the caller, and
+ * so is `withSettledTimes` at the very end.
  */
 import { isMusterError, MusterError } from '../errors.ts'
 import { equalJson, type JsonObject } from '../json.ts'
