@@ -109,9 +109,9 @@ function drawOrigins(pods: number, appCount: number, namespaceCount: number, ran
       uid: uuid(random),
       createdAt: epoch + Math.floor(random.next() * 90 * dayMs),
     }))
-    for (let count = 0; count < size; count++) {
-      origins.push({ app, replicaSet: pick(random, replicaSets), suffix: word(random, 5) })
-    }
+    const suffixes = new Set<string>()
+    while (suffixes.size < size) suffixes.add(word(random, 5))
+    for (const suffix of suffixes) origins.push({ app, replicaSet: pick(random, replicaSets), suffix })
   })
   const path = ({ app, replicaSet, suffix }: Origin): string =>
     `${app.namespace}/${app.name}-${replicaSet.hash}-${suffix}`
@@ -127,7 +127,7 @@ function drawApp(index: number, namespaceCount: number, random: Random): App {
   const team = `team-${String(index % namespaceCount).padStart(2, '0')}`
   const release = `${1 + Math.floor(random.next() * 9)}.${Math.floor(random.next() * 30)}.${Math.floor(random.next() * 9)}`
   const draw = random.next()
-  const names = ['app', 'proxy', 'log-forwarder'].slice(0, draw < 0.75 ? 1 : draw < 0.95 ? 2 : 3)
+  const names = ['app', 'proxy', 'log-forwarder'].slice(0, draw < 0.85 ? 1 : draw < 0.97 ? 2 : 3)
   return {
     name,
     namespace: team,

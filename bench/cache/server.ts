@@ -51,13 +51,18 @@ async function sendFleet(response: Http2ServerResponse): Promise<void> {
   }
 }
 
+/** Versions grow along a watch, whatever Pods it tells of. */
+function atVersion(line: string, change: number): string {
+  return line.replace(/"resourceVersion":"\d+"/, `"resourceVersion":"${baseVersion + change}"`)
+}
+
 /** Changes of Pods in random order, as text in large pieces: the server must not be what is measured. */
 function changes(count: number): readonly Buffer[] {
   const pieces: Buffer[] = []
   let lines: string[] = []
   for (let event = 0; event < count; event++) {
     const index = (event * 7919) % fleet.size
-    lines.push(`${fleet.watchLine('MODIFIED', index, 1 + Math.floor(event / fleet.size))}\n`)
+    lines.push(atVersion(`${fleet.watchLine('MODIFIED', index, 1 + Math.floor(event / fleet.size))}\n`, event + 1))
     if (lines.length === 100 || event === count - 1) {
       pieces.push(Buffer.from(lines.join('')))
       lines = []
@@ -67,7 +72,7 @@ function changes(count: number): readonly Buffer[] {
 }
 
 const prepared = new Map<number, readonly Buffer[]>()
-const sentinel = `${fleet.watchLine('ADDED', 0).replaceAll(/"name":"[^"]*"(,"generateName")/g, '"name":"sentinel"$1')}\n`
+const sentinel = atVersion(`${fleet.watchLine('ADDED', 0).replace(/"name":"[^"]*"/, '"name":"sentinel"')}\n`, baseVersion)
 
 async function control(url: URL, response: Http2ServerResponse): Promise<void> {
   const events = Number(url.searchParams.get('events') ?? 0)

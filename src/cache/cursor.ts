@@ -40,14 +40,14 @@ for (const code of [0, quote, openArray, closeArray, openObject, closeObject]) i
 /** A buffer for one long text is given back after it. */
 const keptBytes = 1 << 18
 
+const none: readonly string[] = []
 const encoder = new TextEncoder()
-const decoder = new TextDecoder('latin1')
 
 export class Cursor {
   /** The stretch of text to be read; positions count from its beginning. */
   text = ''
   /** One code a character, and a 0 behind the last. */
-  codes: Uint8Array = new Uint8Array(1 << 15)
+  codes: Buffer = Buffer.alloc(keptBytes >> 3)
   /** The next character to be read. */
   at = 0
   isAscii = true
@@ -62,7 +62,7 @@ export class Cursor {
     if (start === this.#start && end - start === this.text.length && source === this.#source) return
     const text = end - start === source.length ? source : source.slice(start, end)
     const { length } = text
-    if (this.codes.length < length + 4) this.codes = new Uint8Array(Math.max(length + 4, 2 * this.codes.length))
+    if (this.codes.length < length + 4) this.codes = Buffer.alloc(Math.max(length + 4, 2 * this.codes.length))
     // Four bytes more than characters: if all of them fit, one byte each, there is none beyond ASCII.
     this.isAscii = encoder.encodeInto(text, this.codes).written === length
     if (!this.isAscii) {
@@ -78,7 +78,7 @@ export class Cursor {
   unload(): void {
     this.text = ''
     this.#source = ''
-    if (this.codes.length > keptBytes) this.codes = new Uint8Array(1 << 15)
+    if (this.codes.length > keptBytes) this.codes = Buffer.alloc(keptBytes >> 3)
   }
 
   /** The code of the next token. */
@@ -109,23 +109,31 @@ export class Cursor {
     return after
   }
 
-  /** Into an object: its first key, with the cursor before the value. Undefined, with the cursor behind it, if it is empty. */
-  firstKey(): string | undefined {
+  /**
+   * Into an object: its first key, with the cursor before the value; undefined, with the cursor behind the object, if
+   * it is empty. A key that is `expected` comes as the very string given; any other is a cut of the text.
+   */
+  firstKey(expected: readonly string[] = none): string | undefined {
     this.expect(openObject)
-    return this.#key(this.token())
+    return this.#key(this.token(), expected)
   }
 
-  /** The key of the next member. Undefined, with the cursor behind the object, if there is none. */
-  nextKey(): string | undefined {
-    return this.#key(this.next(closeObject))
+  /** The key of the next member; undefined, with the cursor behind the object, if there is none. */
+  nextKey(expected: readonly string[] = none): string | undefined {
+    return this.#key(this.next(closeObject), expected)
   }
 
-  #key(code: number): string | undefined {
+  #key(code: number, expected: readonly string[]): string | undefined {
     if (code === closeObject) {
       this.at++
       return undefined
     }
     if (code !== quote) this.fail()
+    for (const key of expected) {
+      if (!this.skipKey(key)) continue
+      this.expect(colon)
+      return key
+    }
     const start = this.at
     const end = this.skipString()
     const key = this.hasEscape ? this.parseString(start, end) : this.text.slice(start + 1, end)
@@ -277,7 +285,7 @@ export class Cursor {
 
   /** A string of its own with these characters, all of them ASCII. */
   copy(start: number, end: number): string {
-    return decoder.decode(this.codes.subarray(start, end))
+    return this.codes.toString('latin1', start, end)
   }
 
   #failAt(at: number): never {

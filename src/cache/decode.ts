@@ -14,7 +14,7 @@ import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } 
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
 import { type InternPool, isSame, type Node } from './intern.ts'
 import type { Detail } from './need.ts'
-import { createTemplates, type Make, skipAlong, type Template } from './template.ts'
+import { createTemplates, learnOther, type Make, skipAlong, type Template } from './template.ts'
 
 export interface DecoderOptions {
   /** Filled in where the text has none, as in lists; always used for metadata alone, which says PartialObjectMetadata. */
@@ -39,11 +39,16 @@ export interface Decoder {
 /** Deeper values are left to the parser: the recursion must end before the stack does. */
 const deepest = 200
 
+/**
+ * How often, in one object, reading may start over: after a template that did not fit, or an array that must be aligned.
+ * Nested restarts multiply, and whoever writes objects could choose them so.
+ */
+const restarts = 24
+
+let restarted = 0
+
 const noMembers: JsonObject = Object.freeze({})
 const noItems: readonly Json[] = Object.freeze([])
-
-/** How many nodes have not been spelled as their template says. */
-let misfits = 0
 
 export function createDecoder(options: DecoderOptions): Decoder {
   const { apiVersion, kind, pool, detail = 'full', keepManagedFields = false } = options
@@ -57,7 +62,8 @@ export function createDecoder(options: DecoderOptions): Decoder {
       ['apiVersion', apiVersion],
       ['kind', kind],
     ])
-    for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
+    const keys = Object.keys(guide).slice(0, 16)
+    for (let key = cursor.firstKey(keys); key !== undefined; key = cursor.nextKey(keys)) {
       const isMetadata = key === 'metadata'
       if (filter && !isMetadata && isUnwanted(filter, key)) {
         skip(make, key)
@@ -75,12 +81,12 @@ export function createDecoder(options: DecoderOptions): Decoder {
   return {
     decode(text, start, end, guide) {
       cursor.load(text, start, end)
+      restarted = 0
       try {
         const make = guide && templates.find(guide)
-        misfits = 0
         const object = decodeRoot((guide ?? noMembers) as unknown as JsonObject, make) as unknown as KubeObject
         cursor.end()
-        if (guide) templates.observe(object, guide, make, misfits > 0)
+        if (guide && !make) templates.observe(object, guide)
         return Object.freeze(object)
       } finally {
         cursor.unload()
@@ -211,9 +217,11 @@ function decodeOthers(
   copy: JsonObject | undefined,
 ): JsonObject {
   if (filter === undefined && isFlat(guide)) {
-    // Nothing in it is worth comparing: strings go through the pool anyway.
+    // Nothing in it is worth reading twice: strings go through the pool anyway.
     cursor.at = start
-    return parseFresh(pool) as JsonObject
+    cursor.skipValue()
+    const fresh = cursor.parse(start, cursor.at) as JsonObject
+    return hasMembers(guide, fresh) ? guide : (pool.value(fresh) as JsonObject)
   }
   const members = new Map<string, Json>()
   for (const key in guide) {
@@ -239,6 +247,13 @@ function isFlat(guide: JsonObject): boolean {
   return true
 }
 
+/** Are the members of both the same, in whatever order? */
+function hasMembers(a: JsonObject, b: JsonObject): boolean {
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  return keys.every((key) => Object.hasOwn(b, key) && isSame(a[key]!, b[key]))
+}
+
 /** An object with these members; the guide itself if it is one. */
 function build(guide: JsonObject, members: ReadonlyMap<string, Json>): JsonObject {
   let copy: Record<string, Json> | undefined
@@ -254,7 +269,7 @@ function build(guide: JsonObject, members: ReadonlyMap<string, Json>): JsonObjec
   const template = Array.from(members.keys(), (key) => `${JSON.stringify(key)}:0`)
   copy = JSON.parse(`{${template.join(',')}}`) as Record<string, Json>
   for (const [key, value] of members) copy[key] = value
-  return copy
+  return hasMembers(guide, copy) ? guide : copy
 }
 
 /** Does the object have these keys, in this order? */
@@ -268,34 +283,62 @@ function hasKeys(object: JsonObject, members: ReadonlyMap<string, Json>): boolea
   return count === members.size
 }
 
+/** An array whose items are expected to be the guide's: at the same places or, if `isAligned`, wherever they seem to be. */
 function decodeItems(
   pool: InternPool,
   guide: readonly Json[],
   filter: Filter | undefined,
   depth: number,
+  isAligned = false,
 ): readonly Json[] {
+  const start = cursor.at
   const since = pool.created
   cursor.at++
   let copy: Json[] | undefined
   let index = 0
+  let shift = 0
   for (let code = cursor.token(); code !== closeArray; code = cursor.next(closeArray)) {
-    const before = index < guide.length ? guide[index] : guide[guide.length - 1]
+    if (isAligned) shift = align(guide, index, shift)
+    const before = guide[Math.min(index + shift, guide.length - 1)]
     const value = decodeValue(pool, before, filter, depth + 1)
-    if (copy === undefined && (index >= guide.length || !isSame(value, before))) copy = guide.slice(0, index)
+    if (copy === undefined && (index >= guide.length || !isSame(value, guide[index]))) copy = guide.slice(0, index)
     copy?.push(value)
     index++
   }
   cursor.at++
-  if (copy === undefined && index === guide.length) return guide
+  if (index === guide.length) return copy === undefined ? guide : pool.node(copy.slice(), since)
+  if (!isAligned && isNode(guide[0]) && restarted++ < restarts) {
+    cursor.at = start
+    return decodeItems(pool, guide, filter, depth, true)
+  }
   // A slice has no room to spare.
   return pool.node(copy === undefined ? guide.slice(0, index) : copy.slice(), since)
+}
+
+/** Items were added or taken away: how far from its place the next item's counterpart is. */
+function align(guide: readonly Json[], index: number, shift: number): number {
+  for (let distance = 0; distance <= 8; distance++) {
+    if (beginsAs(guide[index + shift + distance])) return shift + distance
+    if (beginsAs(guide[index + shift - distance])) return shift - distance
+  }
+  return shift
+}
+
+/** Does the text begin with the same first member, a string, as the object? In most lists that is its name or type. */
+function beginsAs(object: Json | undefined): boolean {
+  if (!isNode(object) || Array.isArray(object)) return false
+  for (const key in object) {
+    const value = (object as JsonObject)[key]
+    return typeof value === 'string' && cursor.text.startsWith(`{"${key}":"${value}"`, cursor.at)
+  }
+  return false
 }
 
 function finish<T extends Node>(pool: InternPool, fresh: T, filter: Filter | undefined, since: number): T {
   return filter?.isUnique ? Object.freeze(fresh) : pool.node(fresh, since)
 }
 
-/** A node that is expected to be spelled as its template says. */
+/** A node that is expected to be spelled as its template says, or as the other one says. */
 function decodeAlong(
   pool: InternPool,
   template: Template,
@@ -304,55 +347,88 @@ function decodeAlong(
   depth: number,
 ): Json {
   const start = cursor.at
+  const before = isNode(guide) && Array.isArray(guide) === Array.isArray(template.node) ? guide : template.node
+  const known =
+    fill(pool, template, before, filter, depth) ?? (template.other && fill(pool, template.other, before, filter, depth))
+  if (known !== undefined) return known
+  const value = decodeValue(pool, before, filter, depth)
+  learnOther(template, value, filter, start)
+  return value
+}
+
+/** Takes what differs from the text, and all else from the guide or the template. Undefined if the text is no such text. */
+function fill(
+  pool: InternPool,
+  template: Template,
+  guide: Node,
+  filter: Filter | undefined,
+  depth: number,
+): Json | undefined {
+  const base = restarted < restarts ? baseOf(guide, template) : undefined
+  if (base === undefined) return undefined
+  const start = cursor.at
   const since = pool.created
   const { node, parts, tail } = template
-  const hasGuide = isNode(guide) && Array.isArray(guide) === Array.isArray(node)
-  const before = (hasGuide ? guide : node) as JsonObject
-  // What is no part is taken from the guide, so that nodes that have not changed stay the same references.
-  if (before !== node && !fits(before, template)) return decodeMisfit(pool, before, filter, depth, start)
   const values: Json[] = []
-  let isChanged = !hasGuide
+  let isChanged = base !== guide
   for (const { text, key, inner, skip: skipped } of parts) {
-    if (!cursor.skipText(text)) return decodeMisfit(pool, before, filter, depth, start)
+    if (!cursor.skipText(text)) return startOver(start)
     if (key === undefined) {
       skipAlong(skipped!)
       continue
     }
-    const old = before[key]
+    const old = (guide as JsonObject)[key]
+    const before = old === undefined ? (node as JsonObject)[key] : old
     const value = inner
-      ? decodeAlong(pool, inner, old, typeof key === 'string' ? filter?.only?.get(key) : filter, depth + 1)
-      : decodeValue(pool, old, undefined, depth + 1)
-    if (!isSame(value, old)) isChanged = true
+      ? decodeAlong(pool, inner, before, typeof key === 'string' ? filter?.only?.get(key) : filter, depth + 1)
+      : decodeValue(pool, before, undefined, depth + 1)
+    if (!isSame(value, before)) isChanged = true
     values.push(value)
   }
-  if (!cursor.skipText(tail)) return decodeMisfit(pool, before, filter, depth, start)
-  if (!isChanged) return before
-  const copy = (Array.isArray(before) ? before.slice() : { ...before }) as Record<string, Json>
+  if (!cursor.skipText(tail)) return startOver(start)
+  if (!isChanged) return base
+  const copy = (Array.isArray(base) ? base.slice() : { ...base }) as Record<string, Json>
   let index = 0
   for (const { key } of parts) if (key !== undefined) copy[key] = values[index++]!
   return finish(pool, copy, filter, since)
 }
 
-function decodeMisfit(pool: InternPool, guide: Json, filter: Filter | undefined, depth: number, start: number): Json {
-  misfits++
+function startOver(start: number): undefined {
+  restarted++
   cursor.at = start
-  return decodeValue(pool, guide, filter, depth)
 }
 
-/** Is all of the node that is no part of the template the same as in what the template was learnt from? */
-function fits(node: Node, { keys, values }: Template): boolean {
-  if (Array.isArray(node)) {
-    if (node.length !== values.length) return false
-    for (let index = 0; index < values.length; index++) {
-      if (values[index] !== undefined && node[index] !== values[index]) return false
-    }
-    return true
-  }
+/**
+ * Where all that is no part of the template comes from: the guide if it has the same, or else what the template was
+ * learnt from. Undefined if the guide has another node in such a place: it may be equal, and would have to stay.
+ */
+function baseOf(guide: Node, template: Template): Node | undefined {
+  const { node, keys, values } = template
+  let isFit = true
   let index = 0
-  for (const key in node) {
-    const value = (node as JsonObject)[key]
-    if (key !== keys[index] || (values[index] !== undefined && value !== values[index])) return false
+  if (Array.isArray(guide)) {
+    for (; index < guide.length; index++) {
+      const value = guide[index] as Json
+      if (index < values.length && (values[index] === undefined || values[index] === value)) continue
+      if (isNode(value)) return undefined
+      isFit = false
+    }
+    return isFit && index === values.length ? guide : node
+  }
+  for (const key in guide) {
+    const value = (guide as JsonObject)[key]
+    if (key !== keys[index]) {
+      if (isNode(value) && (node as JsonObject)[key] !== value && !isPart(template, key)) return undefined
+      isFit = false
+    } else if (values[index] !== undefined && values[index] !== value) {
+      if (isNode(value)) return undefined
+      isFit = false
+    }
     index++
   }
-  return index === keys.length
+  return isFit && index === keys.length ? guide : node
+}
+
+function isPart({ parts }: Template, key: string): boolean {
+  return parts.some((part) => part.key === key)
 }

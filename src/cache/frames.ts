@@ -114,6 +114,11 @@ function readMetadata(): ListMeta {
   return (cursor.parse(start, end) ?? {}) as ListMeta
 }
 
+/** What metadata says; a name may be missing. */
+type Claims = { readonly [K in keyof Identity]: string | undefined }
+
+const noClaims: Claims = { namespace: undefined, name: undefined, uid: undefined, resourceVersion: undefined }
+
 /**
  * Who the object in this stretch of text is, as far as its metadata says so; the rest is left unread.
  * @throws ProtocolError when it has no name
@@ -125,22 +130,25 @@ export function scanIdentity(text: string, start: number, end: number): Identity
     cursor.skipValue()
     key = cursor.nextKey()
   }
-  const identity = key === undefined ? {} : readIdentity()
-  const { namespace, name, uid, resourceVersion } = identity
+  const { namespace, name, uid, resourceVersion } = key === undefined ? noClaims : readIdentity()
   if (name === undefined) throw new MusterError('ProtocolError', 'the server sent an object without a name.')
   return { namespace, name, uid, resourceVersion }
 }
 
-function readIdentity(): Partial<Identity> {
-  const identity: { -readonly [K in keyof Identity]?: string } = {}
-  let missing = 4
-  for (let key = cursor.firstKey(); key !== undefined && missing > 0; key = cursor.nextKey()) {
-    if (key === 'name' || key === 'namespace' || key === 'uid' || key === 'resourceVersion') {
-      identity[key] = readString()
-      missing--
-    } else cursor.skipValue()
+function readIdentity(): Claims {
+  let namespace: string | undefined
+  let name: string | undefined
+  let uid: string | undefined
+  let resourceVersion: string | undefined
+  for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
+    if (key === 'name') name = readString()
+    else if (key === 'namespace') namespace = readString()
+    else if (key === 'uid') uid = readString()
+    else if (key === 'resourceVersion') resourceVersion = readString()
+    else cursor.skipValue()
+    if (namespace !== undefined && name !== undefined && uid !== undefined && resourceVersion !== undefined) break
   }
-  return identity
+  return { namespace, name, uid, resourceVersion }
 }
 
 function skipStretch(): Stretch {

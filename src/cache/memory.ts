@@ -42,22 +42,39 @@ export function growth(before: unknown, after: unknown, isReplaced: boolean): nu
 
 function growthOf(before: Value, after: Value, isReplaced: boolean, depth: number): number {
   if (before === after || depth > deepest) return 0
-  if (!isNode(before) || !isNode(after) || Array.isArray(before) !== Array.isArray(after)) {
-    return treeBytes(after, depth) - (isReplaced ? treeBytes(before, depth) : 0)
-  }
-  let bytes = nodeBytes(after) - (isReplaced ? nodeBytes(before) : 0)
-  for (const key of Object.keys(after))
-    bytes += growthOf(member(before, key), member(after, key), isReplaced, depth + 1)
-  if (isReplaced) {
-    for (const key of Object.keys(before)) {
-      if (!Object.hasOwn(after, key)) bytes -= treeBytes(member(before, key), depth + 1)
+  if (isNode(before) && isNode(after)) {
+    if (Array.isArray(before) && Array.isArray(after)) return arrayGrowth(before, after, isReplaced, depth)
+    if (!Array.isArray(before) && !Array.isArray(after)) {
+      return objectGrowth(before as JsonObject, after as JsonObject, isReplaced, depth)
     }
   }
+  return treeBytes(after, depth) - (isReplaced ? treeBytes(before, depth) : 0)
+}
+
+function arrayGrowth(before: readonly Json[], after: readonly Json[], isReplaced: boolean, depth: number): number {
+  let bytes = arrayBytes(after.length) - (isReplaced ? arrayBytes(before.length) : 0)
+  const length = isReplaced ? Math.max(before.length, after.length) : after.length
+  for (let index = 0; index < length; index++) bytes += growthOf(before[index], after[index], isReplaced, depth + 1)
   return bytes
 }
 
-function member(node: Node, key: string): Value {
-  return Object.hasOwn(node, key) ? (node as JsonObject)[key] : undefined
+function objectGrowth(before: JsonObject, after: JsonObject, isReplaced: boolean, depth: number): number {
+  let bytes = 0
+  let members = 0
+  for (const key in after) {
+    members++
+    bytes += growthOf(before[key], after[key], isReplaced, depth + 1)
+  }
+  bytes += objectBytes(members)
+  return isReplaced ? bytes - releasedBytes(before, after, depth) : bytes
+}
+
+/** The old object itself, and the members it had alone. */
+function releasedBytes(before: JsonObject, after: JsonObject, depth: number): number {
+  const keys = Object.keys(before)
+  let bytes = objectBytes(keys.length)
+  for (const key of keys) if (after[key] === undefined) bytes += treeBytes(before[key], depth + 1)
+  return bytes
 }
 
 function isNode(value: Value): value is Node {
@@ -69,16 +86,21 @@ function treeBytes(value: Value, depth: number): number {
   if (!isNode(value)) return scalarBytes(value)
   if (depth > deepest) return 0
   let bytes = nodeBytes(value)
-  for (const key of Object.keys(value)) bytes += treeBytes((value as JsonObject)[key], depth + 1)
+  for (const member of Object.values(value)) bytes += treeBytes(member as Value, depth + 1)
   return bytes
 }
 
-/** The node itself: its header and a word for each member. Keys are shared by all objects of the same shape. */
 function nodeBytes(node: Node): number {
-  if (Array.isArray(node)) {
-    return arrayHeaderBytes + (node.length === 0 ? 0 : elementsHeaderBytes + node.length * wordBytes)
-  }
-  return objectHeaderBytes + Object.keys(node).length * wordBytes
+  return Array.isArray(node) ? arrayBytes(node.length) : objectBytes(Object.keys(node).length)
+}
+
+function arrayBytes(length: number): number {
+  return length === 0 ? arrayHeaderBytes : arrayHeaderBytes + elementsHeaderBytes + length * wordBytes
+}
+
+/** A header and a word for each member. The keys belong to the shape, which many objects share. */
+function objectBytes(members: number): number {
+  return objectHeaderBytes + members * wordBytes
 }
 
 function scalarBytes(value: Value): number {

@@ -22,6 +22,10 @@ export interface Template {
   readonly parts: readonly Part[]
   /** The text behind the last part. */
   readonly tail: string
+  /** How else the node is spelled: an object that is ready may say other things than one that is not. */
+  other: Template | undefined
+  /** How often the text was neither the one nor the other. */
+  misses: number
 }
 
 /** A place where objects of one make differ. */
@@ -49,22 +53,34 @@ export interface Make {
   readonly members: ReadonlyMap<string, Template>
   /** Members that are not kept. */
   readonly skips: ReadonlyMap<string, Skip>
-  /** How often, of late, an object of this make was spelled otherwise. */
-  strikes: number
 }
 
 export interface Templates {
   /** How objects like this one are spelled, if it is known. */
   find(object: KubeObject): Make | undefined
-  /** Looks at an object whose text the cursor holds, and at its guide; learns from them if that may help with the next. */
-  observe(object: KubeObject, guide: KubeObject, make: Make | undefined, isMisfit: boolean): void
+  /** An object whose text the cursor holds, and whose make is not known, was decoded along this guide. */
+  observe(object: KubeObject, guide: KubeObject): void
 }
 
-/** Characters that the templates of one resource hold. When they are used up, all is forgotten and learning starts anew. */
+/** Objects that are alike. */
+interface Kin {
+  /** One of them, to compare others with. */
+  sample: KubeObject
+  /** How often one of them was seen while their make was not known. */
+  sightings: number
+  make: Make | undefined
+  /** About how much text the make holds. */
+  characters: number
+}
+
+/** Characters that the templates of one resource hold. When they are used up, the oldest is forgotten. */
 const limit = 1 << 23
 
-/** A make is learnt again after so many objects that did not fit it. */
-const patience = 16
+/** A make that is asked for so often is worth its memory. */
+const enough = 6
+
+/** Of so many texts that are not known, one is learnt. */
+const patience = 3
 
 /** How many spellings are kept of text that is stepped over. */
 const spellings = 2
@@ -74,16 +90,38 @@ const deepest = 64
 
 /**
  * The makes of one resource. Objects with the same labels are taken to be of one make: as labels are shared, the node
- * itself tells. All others are of the common make.
+ * itself tells. All others are taken to be of a common one.
  */
 export function createTemplates(filter: Filter | undefined, metadata: Filter): Templates {
   const isKept = (key: string): boolean => key === 'metadata' || !filter || !isUnwanted(filter, key)
   const filterOf = (key: string): Filter | undefined => (key === 'metadata' ? metadata : filter?.only?.get(key))
-  let byLabels = new WeakMap<object, Make>()
-  let common: Make | undefined
+  const families = new WeakMap<object, Kin>()
+  const learnt: Kin[] = []
+  let others: Kin | undefined
   let held = 0
 
-  const learn = (object: JsonObject, guide: JsonObject): Make => {
+  const kinOf = (object: KubeObject, guide: KubeObject): Kin => {
+    const labels = object.metadata?.labels
+    const known = labels && families.get(labels)
+    if (known) return known
+    const kin = { sample: guide, sightings: 0, make: undefined, characters: 0 }
+    if (labels && labels === guide.metadata?.labels && isOther(object, guide)) {
+      families.set(labels, kin)
+      return kin
+    }
+    return (others ??= kin)
+  }
+
+  const makeRoom = (characters: number): void => {
+    held += characters
+    while (held > limit) {
+      const oldest = learnt.shift()!
+      oldest.make = undefined
+      held -= oldest.characters
+    }
+  }
+
+  const learnMake = (object: JsonObject, guide: JsonObject): Make => {
     const members = new Map<string, Template>()
     const skips = new Map<string, Skip>()
     cursor.at = 0
@@ -98,29 +136,37 @@ export function createTemplates(filter: Filter | undefined, metadata: Filter): T
         cursor.skipValue()
       } else skips.set(key, readSkip())
     }
-    return { members, skips, strikes: 0 }
+    return { members, skips }
   }
 
   return {
-    find: ({ metadata }) => (metadata?.labels && byLabels.get(metadata.labels)) ?? common,
-    observe(object, guide, make, isMisfit) {
-      if (!cursor.isAscii || object.metadata?.uid === guide.metadata?.uid) return
-      if (make) {
-        make.strikes = Math.max(0, make.strikes + (isMisfit ? 1 : -1))
-        if (make.strikes < patience) return
-      }
-      held += cursor.text.length
-      if (held > limit) {
-        byLabels = new WeakMap()
-        common = undefined
-        held = cursor.text.length
-      }
-      const learnt = learn(object as unknown as JsonObject, guide as unknown as JsonObject)
-      const labels = object.metadata?.labels
-      if (labels && labels === guide.metadata?.labels) byLabels.set(labels, learnt)
-      else common = learnt
+    find: ({ metadata }) => (metadata?.labels && families.get(metadata.labels)?.make) ?? others?.make,
+    observe(object, guide) {
+      if (!cursor.isAscii) return
+      const kin = kinOf(object, guide)
+      if (!isOther(object, kin.sample) || ++kin.sightings < enough) return
+      kin.sightings = 0
+      // Other spellings, learnt later, may take as much again.
+      kin.characters = 2 * cursor.text.length
+      if (kin.characters > limit) return
+      makeRoom(kin.characters)
+      kin.make = learnMake(object as unknown as JsonObject, kin.sample as unknown as JsonObject)
+      learnt.push(kin)
     },
   }
+}
+
+function isOther(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata?.uid !== b.metadata?.uid
+}
+
+/** The text from `start` to the cursor, decoded into `value`, was not spelled as the template says. */
+export function learnOther(template: Template, value: Json, filter: Filter | undefined, start: number): void {
+  if (++template.misses % patience > 0 || !cursor.isAscii || !isAlike(value, template.node)) return
+  const end = cursor.at
+  cursor.at = start
+  template.other = learnNode(value as Node, template.node, filter, 0)
+  cursor.at = end
 }
 
 /** Learns from text that was decoded into `node`, and from the node in its place in a sibling. The cursor stands before it. */
@@ -162,7 +208,7 @@ function learnNode(node: Node, sibling: Node, filter: Filter | undefined, depth:
   const names = Object.keys(node)
   const differing = new Set(parts.map(({ key }) => String(key)))
   const values = names.map((key) => (differing.has(key) ? undefined : (node as JsonObject)[key]))
-  return { node, keys: names, values, parts, tail: cursor.copy(from, cursor.at) }
+  return { node, keys: names, values, parts, tail: cursor.copy(from, cursor.at), other: undefined, misses: 0 }
 }
 
 /** Two objects, or two arrays. */

@@ -9,7 +9,6 @@ import { leave } from './body.ts'
 import type { ClientCertificate, Connection } from './connection.ts'
 import { Ending } from './ending.ts'
 import { type Exchange, wireHeaders, wirePath } from './exchange.ts'
-import { gunzip } from './gunzip.ts'
 import type { KeepAlive } from './http2-session.ts'
 import { impersonationHeaders } from './impersonation.ts'
 import { type Lane, openLane } from './lane.ts'
@@ -31,6 +30,12 @@ export interface HttpTransportOptions {
 
 /** What is done with a request once it is known who asks and on which lane. */
 type Carry<T> = (lane: Lane, exchange: Exchange) => Promise<T>
+
+/** What came back, and the credentials that went out for it. */
+interface Round<T> {
+  readonly result: T
+  readonly identity: Readonly<Record<string, string>>
+}
 
 const unauthorized = 401
 
@@ -60,7 +65,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
   }
 
   /** One round: who are we, which lane, and what came of it. */
-  const round = async <T>(request: TransportRequest, carry: Carry<T>): Promise<T> => {
+  const round = async <T>(request: TransportRequest, carry: Carry<T>): Promise<Round<T>> => {
     if (closed) throw closed
     const { method, path, headers, body, signal } = request
     const ending = new Ending(signal, live)
@@ -71,13 +76,14 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
       // From here to the connection nothing is awaited: whoever holds the request is told when it ends.
       ending.throwIfEnded()
       ending.expectHead(clock, request.headTimeoutMs ?? headTimeoutMs, whereabouts(request))
-      return await carry(laneFor(certificate), {
+      const result = await carry(laneFor(certificate), {
         method,
         path: wirePath(prefix + path),
         headers: wireHeaders(ownHeaders, headers, identity, impersonation),
         body: typeof body === 'string' ? Buffer.from(body) : body,
         ending,
       })
+      return { result, identity }
     } catch (error) {
       ending.release()
       throw error
@@ -89,16 +95,17 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
     request: TransportRequest,
     carry: Carry<T>,
   ): Promise<T> => {
-    const first = await round(request, carry)
-    if (!('status' in first) || first.status !== unauthorized || !credentials.refused()) return first
+    const { result: first, identity } = await round(request, carry)
+    if (!('status' in first) || first.status !== unauthorized || !credentials.refused(identity)) return first
     leave(first.body)
-    return await round(request, carry)
+    const { result: second } = await round(request, carry)
+    return second
   }
 
   return {
     async send(request) {
       const response = await rounds(request, carryOver)
-      return response.headers['content-encoding'] === 'gzip' ? unzipped(response, whereabouts(request)) : response
+      return response.headers['content-encoding'] === 'gzip' ? await unzipped(response, whereabouts(request)) : response
     },
     async connect(request, protocols) {
       const stream = await rounds(request, (lane, exchange) => lane.connect(exchange, protocols))
@@ -127,7 +134,8 @@ function carryOver(lane: Lane, exchange: Exchange): Promise<TransportResponse> {
   return lane.send(exchange)
 }
 
-function unzipped(response: TransportResponse, what: string): TransportResponse {
+async function unzipped(response: TransportResponse, what: string): Promise<TransportResponse> {
+  const { gunzip } = await import('./gunzip.ts')
   const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = response.headers
   return { ...response, headers, body: gunzip(response.body, what) }
 }

@@ -95,7 +95,7 @@ export function http1({ server, place, dial, plainProxy }: Http1Options): Http1 
           body: bodyOf(message, exchange, place),
         })
       })
-      sent.once('error', (error) => void (failure = error))
+      sent.on('error', (error) => void (failure = error))
       sent.once('close', () => {
         streams--
         if (answered) {
@@ -135,7 +135,7 @@ function bodyOf(message: IncomingMessage, exchange: Exchange, place: string): In
     body.abort(error)
     message.destroy()
   }
-  message.once('error', (error) => void (failure = error))
+  message.on('error', (error) => void (failure = error))
   message.once('end', () => body.end())
   message.once('close', () => {
     const where = `${whereabouts(exchange)}: ${place}`

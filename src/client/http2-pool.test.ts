@@ -129,6 +129,22 @@ describe('the HTTP/2 pool', () => {
     expect(server.seen.length).toBe(3)
   })
 
+  it('keeps using a connection that has had the same streams for long', async () => {
+    const clock = virtualClock()
+    const server = await startHttp2(watchHandler, limited(2))
+    const transport = transportTo(server, clock)
+    const watches = await many(4, (index) => transport.send(get(`/watch/${index}`)))
+    const first = server.seen[0]
+    expect(transport.stats().connections).toBe(2)
+    await leave(watches[0]!)
+    await eventually(() => transport.stats().streams === 3)
+    await clock.advance(60_000)
+    expect((await transport.send(get('/watch/again'))).status).toBe(200)
+    expect(transport.stats()).toEqual({ connections: 2, streams: 4 })
+    expect(first?.destroyed).toBe(false)
+    expect(server.seen.length).toBe(2)
+  })
+
   it('fails everybody who waits for a connection that cannot be opened', async () => {
     const server = await startHttp2(echoHandler)
     const nowhere = closing(httpTransport(connectionTo(server.url.replace(/:\d+$/, ':1')), { clock: systemClock }))
@@ -245,6 +261,27 @@ describe('GOAWAY', () => {
     })
     const answer = await transportTo(server).send({ method: 'DELETE', path: '/pod', headers: {} })
     expect(await textOf(answer.body)).toBe('/pod')
+  })
+
+  it('can still give up a request that was sent again, and its time still runs out', async () => {
+    const clock = virtualClock()
+    const asked = new Map<string, number>()
+    const server = await startHttp2((stream, headers) => {
+      const path = headers[':path']!
+      asked.set(path, (asked.get(path) ?? 0) + 1)
+      if (asked.get(path) === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    })
+    const transport = transportTo(server, clock)
+    const controller = new AbortController()
+    const aborted = failure(transport.send(get('/aborted', { signal: controller.signal })))
+    const timed = failure(transport.send(get('/timed')))
+    await eventually(() => asked.get('/aborted') === 2 && asked.get('/timed') === 2)
+    const reason = new Error('enough')
+    controller.abort(reason)
+    expect(await aborted).toBe(reason)
+    await clock.advance(30_000)
+    expect((await timed).name).toBe('RequestTimeout')
+    await eventually(() => transport.stats().streams === 0)
   })
 
   it('does not go on for ever with a server that refuses everything', async () => {

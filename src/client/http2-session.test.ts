@@ -44,6 +44,15 @@ describe('an HTTP/2 connection whose server', () => {
     await eventually(() => transport.stats().streams === 0)
   })
 
+  it('has not said yet how many streams it allows: only a few are opened', async () => {
+    const transport = transportTo(await startMute())
+    const sent = Array.from({ length: 20 }, (_, index) => failure(transport.send(get(`/${index}`))))
+    await eventually(() => transport.stats().connections === 1)
+    expect(transport.stats()).toEqual({ connections: 1, streams: 8 })
+    await transport.close()
+    expect(new Set((await Promise.all(sent)).map((error) => error.name))).toEqual(new Set(['TransportClosed']))
+  })
+
   it('hangs up without a word: the request fails', async () => {
     const url = await startMute((socket) => void socket.once('data', () => socket.end()))
     expect((await failure(transportTo(url).send(get('/')))).name).toBe('ConnectionLost')

@@ -34,7 +34,7 @@ export interface Http2SessionOptions {
   readonly listener: Http2SessionListener
 }
 
-export interface Http2SessionListener {
+interface Http2SessionListener {
   /** The server said how many streams it allows, or a stream ended: there may be room. */
   onRoom(): void
   /** No further stream may be opened here. Those that are open go on. */
@@ -69,7 +69,7 @@ const lingerMs = 1_000
 
 type Origin = Pick<Exchange, 'method' | 'path'>
 
-const code = { noError: 0, refusedStream: 7, cancel: 8 } as const
+const code = { refusedStream: 7, cancel: 8 } as const
 
 export function http2Session(options: Http2SessionOptions): Http2Session {
   const { socket, server, place, clock, keepAlive, listener } = options
@@ -213,8 +213,6 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
           ending.headArrived()
           body = new Incoming(stream, cancel)
           resolve({ status: headers[':status'] ?? 0, headers: plainHeaders(headers), body })
-          // An empty body ends by itself, even when nobody reads it.
-          if (stream.endAfterHeaders) stream.resume()
         })
         stream.on('end', () => {
           // Node also ends a stream that it destroys, as if all had arrived.

@@ -10,7 +10,6 @@ import { type Http1, http1 } from './http1.ts'
 import { http2Pool } from './http2-pool.ts'
 import type { KeepAlive } from './http2-session.ts'
 import type { MessageStream, TransportResponse, TransportStats } from './transport.ts'
-import { openWebSocket } from './websocket.ts'
 
 export interface Lane {
   readonly certificateId: string | undefined
@@ -62,6 +61,7 @@ export function openLane(
         const socket = await exchange.ending.race(dialing)
         webSockets.add(socket)
         socket.once('close', () => webSockets.delete(socket))
+        const { openWebSocket } = await import('./websocket.ts')
         return await openWebSocket(exchange, { socket, server, place, protocols, clock, keepAlive })
       } catch (error) {
         // The connection may still come, and nobody would close it.

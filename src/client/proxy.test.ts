@@ -137,23 +137,42 @@ async function startProxy(
   return { port: await listen(server), asked }
 }
 
-const open = (connection: Connection): Transport => closing(httpTransport(connection, { clock: systemClock, env: {} }))
+const openTo = (connection: Connection): Transport =>
+  closing(httpTransport(connection, { clock: systemClock, env: {} }))
 
 describe('through a proxy', () => {
   it('HTTP/2 runs in a tunnel, over TLS of its own', async () => {
     const server = await startHttp2(echoHandler)
     const proxy = await startProxy()
-    const transport = open(connectionTo(server.url, { proxyUrl: `http://127.0.0.1:${proxy.port}` }))
+    const transport = openTo(connectionTo(server.url, { proxyUrl: `http://127.0.0.1:${proxy.port}` }))
     expect(await textOf((await transport.send(get('/pods'))).body)).toBe('/pods')
     expect(await textOf((await transport.send(get('/again'))).body)).toBe('/again')
     expect(proxy.asked).toEqual([new URL(server.url).host])
     expect(server.seen.length).toBe(1)
   })
 
+  it('a server in whom there is no trust is left, and the tunnel with it', async () => {
+    const server = await startHttp2(echoHandler)
+    let [open, opened] = [0, 0]
+    const proxy = await startProxy({
+      status: (request) => {
+        open++
+        opened++
+        request.socket.once('close', () => open--)
+        return 200
+      },
+    })
+    const proxyUrl = `http://127.0.0.1:${proxy.port}`
+    const error = await failure(openTo(connectionTo(server.url, { proxyUrl, tls: {} })).send(get('/')))
+    expect(error.name).toBe('CertificateUntrusted')
+    await eventually(() => open === 0)
+    expect(opened).toBe(1)
+  })
+
   it('the proxy itself may speak TLS', async () => {
     const server = await startHttp2(echoHandler)
     const proxy = await startProxy({ secure: true })
-    const transport = open(connectionTo(server.url, { proxyUrl: `https://127.0.0.1:${proxy.port}` }))
+    const transport = openTo(connectionTo(server.url, { proxyUrl: `https://127.0.0.1:${proxy.port}` }))
     expect(await textOf((await transport.send(get('/pods'))).body)).toBe('/pods')
     expect(proxy.asked.length).toBe(1)
   })
@@ -161,7 +180,7 @@ describe('through a proxy', () => {
   it('a proxy with a certificate that nobody trusts is refused', async () => {
     const proxy = await startProxy({ secure: true })
     const connection = connectionTo('https://10.0.0.1', { proxyUrl: `https://127.0.0.1:${proxy.port}`, tls: {} })
-    const error = await failure(open(connection).send(get('/')))
+    const error = await failure(openTo(connection).send(get('/')))
     expect(error.name).toBe('ProxyFailed')
     expect(error.message).toContain('is not trusted')
     expect(proxy.asked).toEqual([])
@@ -179,7 +198,7 @@ describe('through a proxy', () => {
         return 200
       },
     })
-    const transport = open(connectionTo(server.url, { proxyUrl: `http://jane:p%40ss@127.0.0.1:${proxy.port}` }))
+    const transport = openTo(connectionTo(server.url, { proxyUrl: `http://jane:p%40ss@127.0.0.1:${proxy.port}` }))
     const answer = await textOf((await transport.send(get('/'))).body)
     expect(seen).toEqual([`Basic ${Buffer.from('jane:p@ss').toString('base64')}`])
     expect(answer).not.toContain('proxy-authorization')
@@ -191,13 +210,13 @@ describe('through a proxy', () => {
   ])('its refusal (%i) is told without the password', async (status, text) => {
     const proxy = await startProxy({ status: () => status })
     const proxyUrl = `http://jane:secret@127.0.0.1:${proxy.port}`
-    const error = await failure(open(connectionTo('https://10.0.0.1:6443', { proxyUrl })).send(get('/')))
+    const error = await failure(openTo(connectionTo('https://10.0.0.1:6443', { proxyUrl })).send(get('/')))
     expect(error).toMatchObject({ name: 'ProxyFailed', message: `proxy http://127.0.0.1:${proxy.port}: ${text}.` })
   })
 
   it('a proxy that is not there is blamed, not the server', async () => {
     const error = await failure(
-      open(connectionTo('https://10.0.0.1:6443', { proxyUrl: 'http://127.0.0.1:1' })).send(get('/')),
+      openTo(connectionTo('https://10.0.0.1:6443', { proxyUrl: 'http://127.0.0.1:1' })).send(get('/')),
     )
     expect(error.name).toBe('ProxyFailed')
     expect(error.message).toBe('proxy http://127.0.0.1:1: nothing listens there (connection refused).')
@@ -217,7 +236,9 @@ describe('through a proxy', () => {
 
   it('plain HTTP is handed to an HTTP proxy as it is, with the whole URL', async () => {
     const proxy = await startProxy()
-    const transport = open(connectionTo('http://10.0.0.1:8080/prefix', { proxyUrl: `http://127.0.0.1:${proxy.port}` }))
+    const transport = openTo(
+      connectionTo('http://10.0.0.1:8080/prefix', { proxyUrl: `http://127.0.0.1:${proxy.port}` }),
+    )
     expect(await textOf((await transport.send(get('/pods?limit=1'))).body)).toBe(
       'GET http://10.0.0.1:8080/prefix/pods?limit=1',
     )

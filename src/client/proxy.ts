@@ -9,7 +9,6 @@ import { MusterError } from '../kube/errors.ts'
 import type { TlsSettings } from './connection.ts'
 import { socketError } from './socket-error.ts'
 import { openTcp, openTls } from './socket.ts'
-import { openSocks5 } from './socks5.ts'
 import { machineTrust, verifyServer } from './tls.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -126,6 +125,7 @@ export async function openTunnel(host: string, port: number, through: ThroughPro
   const socket = await openProxy(through)
   try {
     if (!proxy.protocol.startsWith('socks5')) return await openConnect(socket, host, port, through)
+    const { openSocks5 } = await import('./socks5.ts')
     const user = proxy.username === '' ? undefined : decodeURIComponent(proxy.username)
     const password = decodeURIComponent(proxy.password)
     await openSocks5(socket, { host, port, user, password }, place, signal)
@@ -159,7 +159,7 @@ function openConnect(socket: Socket, host: string, port: number, { proxy, signal
     }
     signal.addEventListener('abort', abort)
     sent.once('close', () => signal.removeEventListener('abort', abort))
-    sent.once('error', reject)
+    sent.on('error', reject)
     sent.once('connect', (answer, _, head: Uint8Array) => {
       signal.removeEventListener('abort', abort)
       if (answer.statusCode !== 200) {

@@ -60,7 +60,7 @@ export async function openWebSocket(
       exchange.ending.headArrived()
       resolve(refusal(answer, exchange, socket))
     })
-    webSocket.once('error', (error) => reject(handshakeError(error, where)))
+    webSocket.on('error', (error) => reject(handshakeError(error, where)))
     socket.once('close', () => exchange.ending.release())
   })
 }
@@ -80,7 +80,7 @@ function refusal(answer: IncomingMessage, exchange: Exchange, socket: Socket): T
     answer.destroy()
   }
   answer.once('end', () => body.end())
-  answer.once('error', (error) => body.fail(error))
+  answer.on('error', (error) => body.fail(error))
   answer.once('close', () => {
     body.end()
     socket.destroy()

@@ -445,3 +445,9 @@ spec:
     )
   })
 })
+
+describe('a line that cannot be moved in', () => {
+  it.each(['-\t{a: 1}', '- [\t', '  : &a\t[: ---? ]'])('is refused, and soon: %j', (text) => {
+    expect(() => readYaml(text)).toThrow('deficient indentation')
+  })
+})

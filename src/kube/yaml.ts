@@ -64,6 +64,7 @@ const deepest = 1000
 
 function load(text: string, options: YamlOptions): readonly unknown[] {
   let moved: readonly string[] | undefined
+  const moves = new Map<number, number>()
   for (let budget = mostReread; ; budget -= text.length) {
     try {
       return construct(moved ? moved.join('\n') : text, options)
@@ -72,7 +73,9 @@ function load(text: string, options: YamlOptions): readonly unknown[] {
       const { reason, mark } = error
       const lines = text.split('\n')
       const isShallow = reason === 'deficient indentation' && mark && budget > 0 && !/\r(?!\n)/.test(text)
-      const again = isShallow ? moveIn(moved ?? lines, mark.line) : undefined
+      const tries = (moves.get(mark?.line ?? 0) ?? 0) + 1
+      const again = isShallow && tries <= mostMoves ? moveIn(moved ?? lines, mark.line) : undefined
+      if (mark) moves.set(mark.line, tries)
       if (!again) {
         const shift = mark && moved ? moved[mark.line]!.length - lines[mark.line]!.length : 0
         // The parser's own error quotes the text, which may be that of a Secret: it goes no further.
@@ -87,6 +90,9 @@ function load(text: string, options: YamlOptions): readonly unknown[] {
 const mostReread = 20_000_000
 
 const padding = ' '.repeat(40)
+
+/** A line that is still not deep enough after this many moves has another fault (a tab, say): indentation cannot help. */
+const mostMoves = 3
 
 /**
  * YAML 1.2 wants every line of `[ ]`, `{ }` and quoted text deeper than the key in front; kubectl does not care, and

@@ -18,8 +18,8 @@ await measure(async () => {
     },
     async idle(count) {
       for (let index = 0; index < count; index++) {
-        const Thing = class extends GenericKind {}
-        RegisterKind(Thing, { group: '', version: 'v1', kind: 'Thing', plural: `things${index}` })
+        const Thing = { [`Thing${index}`]: class extends GenericKind {} }[`Thing${index}`]
+        RegisterKind(Thing, { group: '', version: 'v1', kind: `Thing${index}`, plural: `things${index}` })
         const watcher = K8s(Thing).Watch(() => undefined)
         watchers.push(watcher)
         await watcher.start()

@@ -1,0 +1,139 @@
+/**
+ * List: all objects of a resource at one revision, or a page of them. A continue token holds the revision of the first
+ * page and the last key given out, so all pages together are one consistent list, as long as the history lasts.
+ */
+import type { ListMeta, UntypedObject } from '../kube/object.ts'
+import { isJsonObject, parseJson } from '../kube/json.ts'
+import { badRequest, type Cause, cause, expired, invalidOptions, tooLargeVersion } from './refusal.ts'
+import type { Route } from './route.ts'
+import { selectionOf } from './selection.ts'
+import type { ClusterState } from './state.ts'
+import type { StoredObject, Table } from './storage.ts'
+
+export interface Page {
+  readonly objects: readonly UntypedObject[]
+  readonly metadata: ListMeta
+}
+
+interface ContinueToken {
+  readonly revision: number
+  readonly after: string
+}
+
+export function list(state: ClusterState, { served, namespace }: Route, query: URLSearchParams): Page {
+  checkListOptions(query)
+  const selection = selectionOf(served, query)
+  const limit = numberIn(query, 'limit') ?? 0
+  const token = readToken(query.get('continue'))
+  const table = state.storage.table(served.table)
+  const revision = token?.revision ?? revisionOf(state, query)
+  const all = stateAt(table, revision, namespace, token !== undefined)
+  const rest = token ? all.filter((object) => keyOf(object) > token.after) : all
+  const matching = selection.isEverything ? rest : rest.filter((object) => selection.matches(object))
+  const objects = limit > 0 ? matching.slice(0, limit) : matching
+  const isCut = objects.length < matching.length
+  return {
+    objects,
+    metadata: {
+      resourceVersion: String(revision),
+      ...(isCut && { continue: writeToken({ revision, after: keyOf(objects.at(-1)!) }) }),
+      // With a selector a real server cannot tell.
+      ...(isCut && selection.isEverything && { remainingItemCount: matching.length - objects.length }),
+    },
+  }
+}
+
+function stateAt(
+  table: Table,
+  revision: number,
+  namespace: string | undefined,
+  isContinued: boolean,
+): readonly StoredObject[] {
+  const objects = table.objectsAt(revision, namespace)
+  if (objects) return objects
+  throw expired(
+    isContinued
+      ? 'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.'
+      : 'The resourceVersion for the provided list is too old.',
+  )
+}
+
+/** The revision to list at: the latest, unless an exact one is asked for. */
+function revisionOf({ storage }: ClusterState, query: URLSearchParams): number {
+  const asked = versionIn(query)
+  if (asked === undefined) return storage.revision
+  if (asked > storage.revision) throw tooLargeVersion(asked, storage.revision)
+  const isExact = query.get('resourceVersionMatch') === 'Exact' || isLegacyExact(query)
+  return isExact && asked > 0 ? asked : storage.revision
+}
+
+/** Before there was a match, a limit with a version meant that version exactly. */
+function isLegacyExact(query: URLSearchParams): boolean {
+  return !query.get('resourceVersionMatch') && Boolean(query.get('limit')) && query.get('resourceVersion') !== '0'
+}
+
+function checkListOptions(query: URLSearchParams): void {
+  const match = query.get('resourceVersionMatch') ?? ''
+  const version = query.get('resourceVersion') ?? ''
+  const causes: Cause[] = []
+  const field = 'resourceVersionMatch'
+  if (match !== '') {
+    if (version === '') {
+      causes.push(cause.forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
+    }
+    if (query.get('continue')) {
+      causes.push(cause.forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'))
+    }
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      causes.push(cause.unsupported(field, match, ['Exact', 'NotOlderThan', '']))
+    }
+    if (match === 'Exact' && version === '0') {
+      causes.push(cause.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    }
+  }
+  if (query.get('sendInitialEvents') !== null) {
+    causes.push(cause.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  }
+  if (causes.length > 0) throw invalidOptions('ListOptions', causes)
+  if (query.get('continue') && version !== '' && version !== '0') {
+    throw badRequest('specifying resource version is not allowed when using continue')
+  }
+}
+
+/** A resourceVersion is opaque to clients, and a number to the server. */
+export function versionIn(query: URLSearchParams): number | undefined {
+  const text = query.get('resourceVersion')
+  if (text === null || text === '') return undefined
+  if (!/^\d{1,15}$/.test(text)) {
+    throw invalidOptions('ListOptions', [cause.invalid('resourceVersion', `"${text}"`, 'must be a number')])
+  }
+  return Number(text)
+}
+
+export function numberIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  if (!/^-?\d{1,15}$/.test(text)) throw badRequest(`${name}: "${text}" is no number`)
+  return Number(text)
+}
+
+function keyOf({ metadata }: StoredObject | UntypedObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`
+}
+
+function writeToken({ revision, after }: ContinueToken): string {
+  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: after })).toString('base64url')
+}
+
+function readToken(text: string | null): ContinueToken | undefined {
+  if (!text) return undefined
+  try {
+    const token = parseJson(Buffer.from(text, 'base64url').toString())
+    if (isJsonObject(token) && typeof token['rv'] === 'number' && typeof token['start'] === 'string') {
+      return { revision: token['rv'], after: token['start'] }
+    }
+  } catch {
+    // Said below, as for a token of the wrong shape.
+  }
+  throw badRequest('continue key is not valid')
+}

@@ -1,0 +1,152 @@
+/**
+ * How an API server says no: a Status with a reason, a code and a message, and nothing else. Clients decide by reason
+ * and code, people and a good many programs by the text: so all three are those of the real server.
+ */
+import type { GroupVersionKind, Resource } from '../kube/kind.ts'
+import type { Status, StatusDetails } from '../kube/object.ts'
+
+/** Raised anywhere while a request is carried out; the server turns it into the answer. */
+export class Refusal extends Error {
+  readonly status: Status & { readonly code: number }
+
+  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+    super(message)
+    this.status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message,
+      ...(reason !== '' && { reason }),
+      ...(details && { details }),
+      code,
+    }
+  }
+}
+
+export type Cause = NonNullable<StatusDetails['causes']>[number]
+
+type Plural = Pick<Resource, 'group' | 'plural'>
+
+/** `deployments.apps`, `pods`. */
+export function qualifiedPlural({ group, plural }: Plural): string {
+  return group === '' ? plural : `${plural}.${group}`
+}
+
+function detailsOf({ group, plural }: Plural, name: string): StatusDetails {
+  return { ...(name !== '' && { name }), ...(group !== '' && { group }), kind: plural }
+}
+
+export function notFound(resource: Plural, name: string): Refusal {
+  const message = `${qualifiedPlural(resource)} "${name}" not found`
+  return new Refusal(404, 'NotFound', message, detailsOf(resource, name))
+}
+
+export function alreadyExists(resource: Plural, name: string): Refusal {
+  const message = `${qualifiedPlural(resource)} "${name}" already exists`
+  return new Refusal(409, 'AlreadyExists', message, detailsOf(resource, name))
+}
+
+export function conflict(resource: Plural, name: string, why: string): Refusal {
+  const message = `Operation cannot be fulfilled on ${qualifiedPlural(resource)} "${name}": ${why}`
+  return new Refusal(409, 'Conflict', message, detailsOf(resource, name))
+}
+
+/** Somebody else was faster. */
+export function modified(resource: Plural, name: string): Refusal {
+  const why = 'the object has been modified; please apply your changes to the latest version and try again'
+  return conflict(resource, name, why)
+}
+
+export function forbidden(resource: Plural, name: string, why: string, causes?: readonly Cause[]): Refusal {
+  const message = `${qualifiedPlural(resource)} "${name}" is forbidden: ${why}`
+  return new Refusal(403, 'Forbidden', message, { ...detailsOf(resource, name), ...(causes && { causes }) })
+}
+
+export function badRequest(message: string): Refusal {
+  return new Refusal(400, 'BadRequest', message)
+}
+
+/** The values of an object (or of options: `ListOptions.meta.k8s.io`) are not allowed; each cause names a field. */
+export function invalid(
+  kind: Pick<GroupVersionKind, 'group' | 'kind'>,
+  name: string,
+  causes: readonly Cause[],
+): Refusal {
+  const texts = causes.map(({ field, message }) => `${field}: ${message}`)
+  const qualified = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
+  const message = `${qualified} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`
+  const details = {
+    ...(name !== '' && { name }),
+    ...(kind.group !== '' && { group: kind.group }),
+    kind: kind.kind,
+    causes,
+  }
+  return new Refusal(422, 'Invalid', message, details)
+}
+
+export function invalidOptions(kind: string, causes: readonly Cause[]): Refusal {
+  return invalid({ group: 'meta.k8s.io', kind }, '', causes)
+}
+
+export const cause = {
+  required: (field: string, detail: string): Cause => ({
+    reason: 'FieldValueRequired',
+    message: `Required value: ${detail}`,
+    field,
+  }),
+  invalid: (field: string, value: string, detail: string): Cause => ({
+    reason: 'FieldValueInvalid',
+    message: `Invalid value: ${value}: ${detail}`,
+    field,
+  }),
+  forbidden: (field: string, detail: string): Cause => ({
+    reason: 'FieldValueForbidden',
+    message: `Forbidden: ${detail}`,
+    field,
+  }),
+  unsupported: (field: string, value: string, supported: readonly string[]): Cause => ({
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: "${value}": supported values: ${supported.map((one) => `"${one}"`).join(', ')}`,
+    field,
+  }),
+} as const
+
+/** The history that was asked for is gone. */
+export function expired(message: string): Refusal {
+  return new Refusal(410, 'Expired', message)
+}
+
+/** A version that this server has not reached yet. */
+export function tooLargeVersion(asked: number, current: number): Refusal {
+  return new Refusal(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  })
+}
+
+export function methodNotAllowed(): Refusal {
+  return new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
+}
+
+export function unsupportedMediaType(accepted: readonly string[], note = ''): Refusal {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`
+  return new Refusal(415, 'UnsupportedMediaType', message + note)
+}
+
+export function notAcceptable(accepted: readonly string[]): Refusal {
+  return new Refusal(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`)
+}
+
+export function tooLarge(limit: number): Refusal {
+  return new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
+}
+
+export function unauthorized(): Refusal {
+  return new Refusal(401, 'Unauthorized', 'Unauthorized')
+}
+
+/** What the server itself could not do. */
+export function internal(message: string): Refusal {
+  return new Refusal(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
+}

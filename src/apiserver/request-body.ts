@@ -1,0 +1,74 @@
+/** What a client sends, as JSON: whatever it wrote it in. */
+import { isMusterError } from '../kube/errors.ts'
+import { type Json, parseJson } from '../kube/json.ts'
+import { badRequest, tooLarge, unsupportedMediaType } from './refusal.ts'
+
+/** As real servers. */
+export const maxBodyBytes: number = 3 * 1024 * 1024
+
+/** Deeper than any object; what walks objects calls itself once a level. */
+const maxDepth = 500
+
+const readable = ['application/json', 'application/yaml']
+
+/** The media type of a request, without parameters; JSON where none is said. */
+export function contentType(headers: Readonly<Record<string, string | readonly string[]>>): string {
+  const header = headers['content-type']
+  const text = typeof header === 'string' ? header : (header?.[0] ?? '')
+  return text.split(';', 1)[0]!.trim().toLowerCase() || 'application/json'
+}
+
+/** An object in a body of JSON or YAML. */
+export async function readBody(body: string | Uint8Array | undefined, type: string): Promise<Json> {
+  if (type === 'application/json') return readJsonBody(body)
+  if (type === 'application/yaml') return await readYamlBody(body)
+  const note = type.includes('protobuf') ? '. This server does not read protobuf yet: send application/json' : ''
+  throw unsupportedMediaType(readable, note)
+}
+
+export function readJsonBody(body: string | Uint8Array | undefined): Json {
+  const text = readText(body)
+  let value: Json
+  try {
+    value = parseJson(text)
+  } catch {
+    // The parser's message would quote the body.
+    throw badRequest('the body of the request is no valid JSON')
+  }
+  checkDepth(value)
+  return value
+}
+
+export async function readYamlBody(body: string | Uint8Array | undefined): Promise<Json> {
+  const text = readText(body)
+  if (/^\s*\{/.test(text)) return readJsonBody(text)
+  const { readYaml } = await import('../kube/yaml.ts')
+  try {
+    const value = readYaml(text)
+    checkDepth(value)
+    return value
+  } catch (error) {
+    if (isMusterError(error, 'InvalidYaml')) throw badRequest(`error decoding YAML: ${error.message}`)
+    throw error
+  }
+}
+
+function readText(body: string | Uint8Array | undefined): string {
+  if (body === undefined) return ''
+  const size = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+  if (size > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  if (typeof body === 'string') return body
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body)
+  } catch {
+    throw badRequest('the body of the request is not UTF-8')
+  }
+}
+
+function checkDepth(value: Json): void {
+  let level: readonly unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+  }
+}

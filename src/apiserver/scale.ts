@@ -1,0 +1,80 @@
+/**
+ * The scale subresource: one small object (`autoscaling/v1` Scale) for everything that has replicas, so that an
+ * autoscaler needs to know no kind. Built-in kinds keep theirs at known places, custom ones say where.
+ */
+import type { GroupVersionKind } from '../kube/kind.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { ownMember } from '../kube/json-member.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { formatLabels, labelsOf } from '../kube/selector.ts'
+import { badRequest } from './refusal.ts'
+import type { StoredObject } from './storage.ts'
+
+/** Where an object keeps its replicas: members from its root on. */
+export interface ScalePaths {
+  readonly replicas: readonly string[]
+  readonly statusReplicas: readonly string[]
+  readonly selector: readonly string[] | undefined
+}
+
+export function scalePathsOf({ kind }: Pick<GroupVersionKind, 'kind'>): ScalePaths | undefined {
+  if (!['Deployment', 'ReplicaSet', 'StatefulSet', 'ReplicationController'].includes(kind)) return undefined
+  return { replicas: ['spec', 'replicas'], statusReplicas: ['status', 'replicas'], selector: ['spec', 'selector'] }
+}
+
+/** `.spec.replicas` as members. */
+export function parseScalePath(path: string): readonly string[] {
+  return path.split('.').filter((member) => member !== '')
+}
+
+export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const selector = selectorText(paths.selector && readAt(object as unknown as JsonObject, paths.selector))
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      uid,
+      resourceVersion,
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+    },
+    spec: { replicas: numberAt(object, paths.replicas) },
+    status: { replicas: numberAt(object, paths.statusReplicas), ...(selector !== '' && { selector }) },
+  }
+}
+
+/** The object with the replicas that a Scale asks for. */
+export function withScale(object: StoredObject, scale: JsonObject, paths: ScalePaths): UntypedObject {
+  const spec = ownMember(scale, 'spec')
+  const replicas = isJsonObject(spec) ? (spec['replicas'] ?? 0) : 0
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas) || replicas < 0) {
+    throw badRequest('spec.replicas of a Scale must be a number that is not negative')
+  }
+  return writeAt(object as unknown as JsonObject, paths.replicas, replicas) as unknown as UntypedObject
+}
+
+function numberAt(object: StoredObject, path: readonly string[]): number {
+  const value = readAt(object as unknown as JsonObject, path)
+  return typeof value === 'number' ? value : 0
+}
+
+export function readAt(object: JsonObject, path: readonly string[]): Json | undefined {
+  let value: Json | undefined = object
+  for (const member of path) value = isJsonObject(value) ? ownMember(value, member) : undefined
+  return value
+}
+
+function writeAt(object: JsonObject, [member, ...rest]: readonly string[], value: Json): JsonObject {
+  const inner = ownMember(object, member!)
+  return { ...object, [member!]: rest.length === 0 ? value : writeAt(isJsonObject(inner) ? inner : {}, rest, value) }
+}
+
+/** A custom kind keeps its selector as text; ReplicationController as plain labels; the others as a label selector. */
+function selectorText(value: Json | undefined): string {
+  if (typeof value === 'string') return value
+  if (!isJsonObject(value)) return ''
+  const isSpec = 'matchLabels' in value || 'matchExpressions' in value
+  return formatLabels(labelsOf(isSpec ? value : { matchLabels: value as Readonly<Record<string, string>> }))
+}

@@ -1,0 +1,83 @@
+/** Which objects a list, a watch or a deletecollection is about: label and field selectors of a query. */
+import type { BuiltinResource } from '../kube/builtin.ts'
+import { isMusterError } from '../kube/errors.ts'
+import { formatApiVersion } from '../kube/kind.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { matchFields, matchLabels, parseFields, parseLabels } from '../kube/selector.ts'
+import type { Served } from './catalog.ts'
+import { badRequest } from './refusal.ts'
+
+export interface Selection {
+  /** Nothing is left out. */
+  readonly isEverything: boolean
+  matches(object: KubeObject): boolean
+}
+
+/** Fields that the real server lets selectors name, by kind. Elsewhere there are only name and namespace. */
+const builtinFields: Readonly<Record<string, readonly string[]>> = {
+  'v1/Pod': [
+    'spec.nodeName',
+    'spec.restartPolicy',
+    'spec.schedulerName',
+    'spec.serviceAccountName',
+    'spec.hostNetwork',
+    'spec.host',
+    'status.phase',
+    'status.podIP',
+    'status.podIPs',
+    'status.nominatedNodeName',
+  ],
+  'v1/Node': ['spec.unschedulable'],
+  'v1/ReplicationController': ['status.replicas'],
+  'apps/v1/ReplicaSet': ['status.replicas'],
+  'v1/Event': [
+    'involvedObject.kind',
+    'involvedObject.namespace',
+    'involvedObject.name',
+    'involvedObject.uid',
+    'involvedObject.apiVersion',
+    'involvedObject.resourceVersion',
+    'involvedObject.fieldPath',
+    'reason',
+    'reportingComponent',
+    'source',
+    'type',
+  ],
+  'v1/Namespace': ['status.phase', 'name'],
+  'v1/Secret': ['type'],
+  'v1/Service': ['spec.clusterIP', 'spec.type'],
+  'batch/v1/Job': ['status.successful'],
+  'certificates.k8s.io/v1/CertificateSigningRequest': ['spec.signerName'],
+}
+
+export function selectableFieldsOf(resource: BuiltinResource): readonly string[] {
+  return builtinFields[`${formatApiVersion(resource)}/${resource.kind}`] ?? []
+}
+
+export function selectionOf(served: Served, query: URLSearchParams): Selection {
+  const labels = readSelector(() => parseLabels(query.get('labelSelector') ?? ''))
+  const fields = readSelector(() => parseFields(query.get('fieldSelector') ?? ''))
+  for (const { path } of fields) checkField(served, path)
+  return {
+    isEverything: labels.length === 0 && fields.length === 0,
+    matches: (object) => matchLabels(labels, object.metadata.labels) && matchFields(fields, object),
+  }
+}
+
+function readSelector<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (isMusterError(error, 'InvalidSelector')) throw badRequest(`unable to parse requirement: ${error.message}`)
+    throw error
+  }
+}
+
+function checkField({ selectable, custom }: Served, path: string): void {
+  if (path === 'metadata.name' || path === 'metadata.namespace' || selectable.includes(path)) return
+  throw badRequest(
+    selectable.length > 0 || custom
+      ? `field label not supported: ${path}`
+      : `"${path}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+  )
+}

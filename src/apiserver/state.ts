@@ -1,0 +1,34 @@
+/** What one embedded cluster consists of: what is stored, what is served, and where time, chance and ids come from. */
+import type { Clock } from '../clock/clock.ts'
+import type { Random } from '../clock/random.ts'
+import type { Catalog, Served } from './catalog.ts'
+import type { Storage, StoredObject } from './storage.ts'
+
+export interface ClusterState {
+  readonly storage: Storage
+  readonly catalog: Catalog
+  readonly clock: Clock
+  readonly random: Random
+  /** A new uid. */
+  readonly ids: () => string
+  /** Events that the reader of a watch may be behind. */
+  readonly watchBuffer: number
+}
+
+export function findObject(
+  { storage }: ClusterState,
+  served: Served,
+  namespace: string | undefined,
+  name: string,
+): StoredObject | undefined {
+  return storage.table(served.table).get(served.namespaced ? namespace : undefined, name)
+}
+
+/** A version 4 UUID out of any source of chance, so that a seeded server repeats its uids. */
+export function randomUuid(random: Random): string {
+  const digits = Array.from({ length: 32 }, (_, at) => {
+    const digit = Math.floor(random.next() * 16)
+    return (at === 12 ? 4 : at === 16 ? (digit & 3) | 8 : digit).toString(16)
+  }).join('')
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

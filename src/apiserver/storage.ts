@@ -1,0 +1,215 @@
+/**
+ * The memory of a cluster: objects by resource, namespace and name, one revision for all of them, and for each
+ * resource the history of its latest changes.
+ *
+ * The history is what makes watches resumable and pages consistent: the state at an earlier revision is today's with
+ * the changes since then undone. It is bounded; whoever asks for more than it holds is told that it is gone.
+ *
+ * Objects are never changed in place, so one object may be in the table, in the history and in a hundred answers.
+ */
+import type { ObjectMeta, UntypedObject } from '../kube/object.ts'
+
+/** An object as stored: it has a name, a uid and the revision of its last change. */
+export interface StoredObject extends UntypedObject {
+  readonly metadata: ObjectMeta & { readonly name: string; readonly uid: string; readonly resourceVersion: string }
+}
+
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly revision: number
+  /** What was removed carries the revision of its removal. */
+  readonly object: StoredObject
+  readonly previous: StoredObject | undefined
+}
+
+/** Told of each change of a table, at once and in order. */
+export interface Listener {
+  change(change: Change): void
+  /** There will be no more changes to tell of: the resource is no longer served, or the server stops. */
+  end(): void
+}
+
+/** All objects of one resource, whatever version it is served at. */
+export interface Table {
+  /** `deployments.apps`. */
+  readonly name: string
+  readonly size: number
+  /** Changes up to this revision are forgotten. */
+  readonly compacted: number
+  get(namespace: string | undefined, name: string): StoredObject | undefined
+  /** In the order of their keys; of one namespace or of all. */
+  objects(namespace?: string): readonly StoredObject[]
+  /** The same at an earlier revision; undefined when the history does not reach back so far. */
+  objectsAt(revision: number, namespace?: string): readonly StoredObject[] | undefined
+  /** Later changes, oldest first; undefined when some of them are forgotten. */
+  changesSince(revision: number): readonly Change[] | undefined
+  /** Returns how to stop listening. */
+  listen(listener: Listener): () => void
+}
+
+export interface Storage {
+  /** Of the latest change. */
+  readonly revision: number
+  table(name: string): Table
+  tables(): Iterable<Table>
+  /** Stores an object under its name and gives it the next revision. */
+  put(table: string, object: UntypedObject): StoredObject
+  /** Removes it; `object` is the state to be told of. */
+  remove(table: string, object: UntypedObject): StoredObject
+  /** Forgets all history. */
+  compact(): void
+  /** Ends the watches of a resource. */
+  endWatches(table: string): void
+  /** Told of the changes of every table, after the table's own listeners. */
+  onChange(listener: (table: Table, change: Change) => void): void
+}
+
+export interface StorageOptions {
+  /** Changes kept of each resource. @default 1000 */
+  readonly history?: number | undefined
+}
+
+/** Real servers are never at zero either: it means "any version" to them. */
+const firstRevision = 1
+
+export function createStorage({ history = 1000 }: StorageOptions = {}): Storage {
+  const tables = new Map<string, MemoryTable>()
+  const listeners: ((table: Table, change: Change) => void)[] = []
+  let revision = firstRevision
+
+  const tableOf = (name: string): MemoryTable => {
+    let table = tables.get(name)
+    if (!table) tables.set(name, (table = createTable(name, history)))
+    return table
+  }
+
+  const change = (name: string, object: UntypedObject, isRemoval: boolean): StoredObject => {
+    const table = tableOf(name)
+    revision++
+    const metadata = { ...object.metadata, resourceVersion: String(revision) }
+    const stored = { ...object, metadata } as StoredObject
+    const previous = table.get(stored.metadata.namespace, stored.metadata.name)
+    const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
+    const done: Change = { type, revision, object: stored, previous }
+    table.record(done)
+    for (const listener of listeners) listener(table, done)
+    return stored
+  }
+
+  return {
+    get revision() {
+      return revision
+    },
+    table: tableOf,
+    tables: () => tables.values(),
+    put: (name, object) => change(name, object, false),
+    remove: (name, object) => change(name, object, true),
+    compact() {
+      for (const table of tables.values()) table.compact(revision)
+    },
+    endWatches: (name) => tables.get(name)?.end(),
+    onChange: (listener) => void listeners.push(listener),
+  }
+}
+
+interface MemoryTable extends Table {
+  record(change: Change): void
+  compact(revision: number): void
+  end(): void
+}
+
+/** A key sorts as in etcd: by namespace, then by name, byte by byte. */
+function keyOf(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''}/${name}`
+}
+
+function keyOfObject({ metadata }: StoredObject): string {
+  return keyOf(metadata.namespace, metadata.name)
+}
+
+function createTable(name: string, limit: number): MemoryTable {
+  const objects = new Map<string, StoredObject>()
+  const sorted: string[] = []
+  const listeners = new Set<Listener>()
+  let history: Change[] = []
+  let compacted = 0
+
+  const objectsOf = (namespace?: string): readonly StoredObject[] => {
+    const found: StoredObject[] = []
+    const prefix = namespace === undefined ? '' : `${namespace}/`
+    for (let at = namespace === undefined ? 0 : position(sorted, prefix); at < sorted.length; at++) {
+      const key = sorted[at]!
+      if (!key.startsWith(prefix)) break
+      found.push(objects.get(key)!)
+    }
+    return found
+  }
+
+  return {
+    name,
+    get size() {
+      return objects.size
+    },
+    get compacted() {
+      return compacted
+    },
+    get: (namespace, objectName) => objects.get(keyOf(namespace, objectName)),
+    objects: objectsOf,
+    objectsAt(revision, namespace) {
+      if (revision < compacted) return undefined
+      const then = new Map<string, StoredObject | undefined>()
+      // From the newest change backwards: what stood before the oldest one after `revision` is what stood then.
+      for (const { object, previous, revision: at } of history.toReversed()) {
+        if (at <= revision) break
+        then.set(keyOfObject(object), previous)
+      }
+      if (then.size === 0) return objectsOf(namespace)
+      const now = objectsOf(namespace).filter((object) => !then.has(keyOfObject(object)))
+      const back = [...then.values()].filter(
+        (object) => object && (namespace === undefined || object.metadata.namespace === namespace),
+      ) as StoredObject[]
+      return [...now, ...back].toSorted((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1))
+    },
+    changesSince(revision) {
+      return revision < compacted ? undefined : history.filter((change) => change.revision > revision)
+    },
+    listen(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    record(change) {
+      const key = keyOfObject(change.object)
+      if (change.type === 'ADDED') sorted.splice(position(sorted, key), 0, key)
+      if (change.type === 'DELETED') {
+        objects.delete(key)
+        sorted.splice(position(sorted, key), 1)
+      } else objects.set(key, change.object)
+      history.push(change)
+      // Cut seldom and by half, so that recording stays cheap.
+      if (history.length > 2 * limit) {
+        compacted = history[history.length - limit - 1]!.revision
+        history = history.slice(-limit)
+      }
+      for (const listener of listeners) listener.change(change)
+    },
+    compact(revision) {
+      compacted = revision
+      history = []
+    },
+    end() {
+      for (const listener of listeners) listener.end()
+    },
+  }
+}
+
+/** Where `key` is, or belongs. */
+function position(sorted: readonly string[], key: string): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (sorted[middle]! < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,223 @@
+/**
+ * Watch: the changes of a resource as they happen, from a revision on. Each watch has a buffer of its own; one whose
+ * reader is too slow is ended, harms nobody, and its client goes on from the last version it saw.
+ *
+ * With a selector a watch tells of the objects in its view: one that comes to match is ADDED, one that no longer does is
+ * DELETED, whatever happened to it in truth.
+ */
+import { formatApiVersion } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { numberIn, versionIn } from './list.ts'
+import { type Cause, cause, expired, invalidOptions } from './refusal.ts'
+import { type Dressing, dressObject, encodeLine } from './representation.ts'
+import type { Route } from './route.ts'
+import { selectionOf } from './selection.ts'
+import type { ClusterState } from './state.ts'
+import type { Change, StoredObject } from './storage.ts'
+
+/** Real servers send one about once a minute; clients take a silent watch for dead a little later. */
+const bookmarkMs = 60_000
+
+/** Without a wish, a watch lasts this long, and up to twice that. */
+const leastWatchMs = 1_800_000
+
+interface WatchEvent {
+  readonly type: Change['type'] | 'BOOKMARK' | 'ERROR'
+  readonly object: unknown
+}
+
+export interface WatchRequest {
+  readonly route: Route
+  readonly query: URLSearchParams
+  readonly dressing: Dressing
+  readonly signal: AbortSignal | undefined
+}
+
+/** The lines of the answer. The watch is on from the moment of this call. */
+export function watch(state: ClusterState, request: WatchRequest): AsyncIterable<Uint8Array> {
+  const { route, query, dressing, signal } = request
+  checkWatchOptions(query)
+  const { served, namespace } = route
+  const selection = selectionOf(served, query)
+  const table = state.storage.table(served.table)
+  const hasBookmarks = isTrue(query.get('allowWatchBookmarks'))
+  const timeoutMs = (numberIn(query, 'timeoutSeconds') || 0) * 1000 || leastWatchMs * (1 + state.random.next())
+  const stream = createStream(signal, state.watchBuffer)
+
+  const send = (type: WatchEvent['type'], object: UntypedObject): void =>
+    stream.push({ type, object: dressObject(object, dressing) })
+  const inView = (object: StoredObject | undefined): object is StoredObject =>
+    object !== undefined &&
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    selection.matches(object)
+  const sendChange = (change: Change): void => {
+    const event = seenAs(change, inView)
+    if (event) send(event.type, event.object)
+  }
+  const bookmark = (annotations?: Readonly<Record<string, string>>): void => {
+    const metadata = {
+      resourceVersion: String(state.storage.revision),
+      creationTimestamp: null,
+      ...(annotations && { annotations }),
+    }
+    const isMetadata = dressing.form !== 'object'
+    stream.push({
+      type: 'BOOKMARK',
+      object: {
+        kind: isMetadata ? 'PartialObjectMetadata' : served.kind,
+        apiVersion: isMetadata ? 'meta.k8s.io/v1' : formatApiVersion(served),
+        metadata,
+      },
+    })
+  }
+
+  const version = versionIn(query)
+  const wantsInitial = query.get('sendInitialEvents')
+  // Without a version a watch starts with what there is; so it does on demand.
+  const startsWithState = wantsInitial === null ? !version : isTrue(wantsInitial)
+  if (startsWithState) {
+    for (const object of table.objects(namespace)) if (selection.matches(object)) send('ADDED', object)
+    if (isTrue(wantsInitial) && hasBookmarks) bookmark({ 'k8s.io/initial-events-end': 'true' })
+  } else if (version) {
+    const changes = table.changesSince(version)
+    if (!changes) {
+      const { status } = expired(`too old resource version: ${version} (${table.compacted})`)
+      stream.push({ type: 'ERROR', object: status })
+      stream.end()
+      return stream.lines
+    }
+    for (const change of changes) sendChange(change)
+  }
+
+  const stopListening = table.listen({
+    change: (change) => {
+      if (change.revision > (version ?? 0)) sendChange(change)
+    },
+    end: () => stream.end(),
+  })
+  const ending = state.clock.after(timeoutMs, () => stream.end())
+  let ticking = hasBookmarks ? state.clock.after(bookmarkMs, tick) : undefined
+  function tick(): void {
+    bookmark()
+    ticking = state.clock.after(bookmarkMs, tick)
+  }
+  stream.onEnd(() => {
+    stopListening()
+    ending.cancel()
+    ticking?.cancel()
+  })
+  return stream.lines
+}
+
+function isTrue(value: string | null): boolean {
+  return value === 'true' || value === '1'
+}
+
+/** What a change looks like to those who see only a part of the objects. */
+function seenAs(
+  { type, object, previous, revision }: Change,
+  inView: (object: StoredObject | undefined) => boolean,
+): { readonly type: Change['type']; readonly object: UntypedObject } | undefined {
+  const isIn = type !== 'DELETED' && inView(object)
+  const wasIn = inView(previous)
+  if (isIn) return { type: wasIn ? 'MODIFIED' : 'ADDED', object }
+  if (!wasIn || !previous) return undefined
+  if (type === 'DELETED') return { type, object }
+  // It left the view: the state it had there, at the version of now.
+  return {
+    type: 'DELETED',
+    object: { ...previous, metadata: { ...previous.metadata, resourceVersion: String(revision) } },
+  }
+}
+
+interface EventStream {
+  push(event: WatchEvent): void
+  /** No more events; what is buffered is still delivered. */
+  end(): void
+  onEnd(callback: () => void): void
+  readonly lines: AsyncIterable<Uint8Array>
+}
+
+function createStream(signal: AbortSignal | undefined, maxBuffered: number): EventStream {
+  let buffered: WatchEvent[] = []
+  let isEnded = false
+  let cleanUp: () => void = () => undefined
+  let waiting: { resolve(result: IteratorResult<Uint8Array>): void; reject(error: unknown): void } | undefined
+
+  const end = (): void => {
+    if (isEnded) return
+    isEnded = true
+    signal?.removeEventListener('abort', abort)
+    cleanUp()
+    waiting?.resolve({ done: true, value: undefined })
+    waiting = undefined
+  }
+  const abort = (): void => {
+    const reader = waiting
+    waiting = undefined
+    buffered = []
+    end()
+    reader?.reject(signal?.reason)
+  }
+  signal?.addEventListener('abort', abort, { once: true })
+
+  const iterator: AsyncIterator<Uint8Array> = {
+    next() {
+      if (signal?.aborted) return Promise.reject(signal.reason as Error)
+      // All that is ready goes out at once: a burst costs one write, not one an event.
+      if (buffered.length > 0) {
+        const value = Buffer.concat(buffered.map(encodeLine))
+        buffered = []
+        return Promise.resolve({ done: false, value })
+      }
+      if (isEnded) return Promise.resolve({ done: true, value: undefined })
+      return new Promise((resolve, reject) => (waiting = { resolve, reject }))
+    },
+    return() {
+      buffered = []
+      end()
+      return Promise.resolve({ done: true, value: undefined })
+    },
+  }
+  return {
+    push(event) {
+      if (isEnded) return
+      if (waiting) {
+        waiting.resolve({ done: false, value: encodeLine(event) })
+        waiting = undefined
+      } else if (buffered.push(event) > maxBuffered) {
+        // Too slow. What it has not read is dropped too, or it would read on for long without hearing of the end.
+        buffered = []
+        end()
+      }
+    },
+    end,
+    onEnd(callback) {
+      if (isEnded) callback()
+      else cleanUp = callback
+    },
+    lines: { [Symbol.asyncIterator]: () => iterator },
+  }
+}
+
+function checkWatchOptions(query: URLSearchParams): void {
+  const match = query.get('resourceVersionMatch') ?? ''
+  const hasInitial = query.get('sendInitialEvents') !== null
+  const causes: Cause[] = []
+  const field = 'resourceVersionMatch'
+  if (hasInitial && match !== 'NotOlderThan') {
+    causes.push(cause.forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
+  }
+  if (match !== '') {
+    if (!hasInitial) {
+      causes.push(
+        cause.forbidden(field, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'),
+      )
+    }
+    if (match !== 'NotOlderThan') causes.push(cause.unsupported(field, match, ['NotOlderThan']))
+    if (query.get('continue')) {
+      causes.push(cause.forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'))
+    }
+  }
+  if (causes.length > 0) throw invalidOptions('ListOptions', causes)
+}

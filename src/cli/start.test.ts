@@ -1,0 +1,45 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect } from '../client/connect.ts'
+import { command } from './start.ts'
+
+async function kubeconfigPath(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'muster-start-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return path.join(folder, 'kubeconfig')
+}
+
+describe('muster start', () => {
+  it('leaves a kubeconfig that leads to the cluster, for its owner alone, and ends when asked to', async () => {
+    const file = await kubeconfigPath()
+    await writeFile(file, 'what was there before', { mode: 0o644 })
+    const stop = new AbortController()
+    const ready = Promise.withResolvers<string>()
+    const run = command.run({
+      flags: { 'kubeconfig-out': file },
+      positionals: [],
+      out: ready.resolve,
+      err: ready.reject,
+      signal: stop.signal,
+    })
+    const line = await ready.promise
+    expect(line).toMatch(/^an embedded cluster is ready on https:\/\/127\.0\.0\.1:\d+; .*export KUBECONFIG=/)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    const [, token = ''] = /token: (\S+)/.exec(await readFile(file, 'utf8')) ?? []
+    expect(line).not.toContain(token)
+    const client = await connect({ kubeconfig: file })
+    expect((await client.discovery.resources()).length).toBeGreaterThan(60)
+    await client.close()
+    stop.abort()
+    expect(await run).toBe(0)
+  })
+
+  it.each(['x', '-1', '65536', ''])('refuses %j as a port', async (port) => {
+    const nobody = (): void => undefined
+    const flags = { port, 'kubeconfig-out': await kubeconfigPath() }
+    const run = command.run({ flags, positionals: [], out: nobody, err: nobody, signal: AbortSignal.abort() })
+    await expect(run).rejects.toMatchObject({ name: 'InvalidFlag' })
+  })
+})
