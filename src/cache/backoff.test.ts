@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../clock/random.ts'
-import { backoff } from './backoff.ts'
+import { backoffMs } from './backoff.ts'
+
+const options = { firstMs: 100, maxMs: 5000 }
 
 describe('backoff', () => {
   it('grows to its cap, never beyond, and never gives up', () => {
-    const waits = backoff({ firstMs: 100, maxMs: 5000 }, seededRandom(1))
-    const taken = Array.from({ length: 2000 }, () => waits.next())
-    expect(taken[0]).toBeLessThan(150)
-    for (const wait of taken) expect(wait).toBeLessThanOrEqual(7500)
-    for (const wait of taken.slice(10)) expect(wait).toBeGreaterThanOrEqual(2500)
+    const random = seededRandom(1)
+    expect(backoffMs(1, options, random)).toBeLessThan(150)
+    for (let failures = 1; failures < 2000; failures++) {
+      const wait = backoffMs(failures, options, random)
+      expect(wait).toBeLessThanOrEqual(7500)
+      expect(wait).toBeGreaterThanOrEqual(failures > 10 ? 2500 : 50)
+    }
   })
 
-  it('starts over after a success and never undercuts the server', () => {
-    const waits = backoff({ firstMs: 100, maxMs: 5000 }, seededRandom(1))
-    for (let i = 0; i < 10; i++) waits.next()
-    waits.reset()
-    expect(waits.next()).toBeLessThan(150)
-    expect(waits.next(60_000)).toBe(60_000)
+  it('never undercuts the server', () => {
+    expect(backoffMs(1, options, seededRandom(1), 60_000)).toBe(60_000)
   })
 })

@@ -7,23 +7,11 @@ export interface BackoffOptions {
   readonly maxMs: number
 }
 
-/** Waits that double with each failure, spread by chance, and start over after a success. It never gives up. */
-export interface Backoff {
-  /** How long to wait after one more failure; never less than the server asked for. */
-  next(atLeastMs?: number): number
-  reset(): void
-}
-
-export function backoff({ firstMs, maxMs }: BackoffOptions, random: Random): Backoff {
-  let failures = 0
-  return {
-    next(atLeastMs = 0) {
-      const wait = jitter(Math.min(firstMs * 2 ** Math.min(failures, 30), maxMs), random, 0.5)
-      failures++
-      return Math.max(wait, atLeastMs)
-    },
-    reset() {
-      failures = 0
-    },
-  }
+/**
+ * How long to wait after so many failures in a row: doubling, spread by chance so that many waiters do not come back
+ * together, and never less than the server asked for. It never says to give up.
+ */
+export function backoffMs(failures: number, { firstMs, maxMs }: BackoffOptions, random: Random, atLeastMs = 0): number {
+  const doublings = Math.min(Math.max(failures - 1, 0), 30)
+  return Math.max(jitter(Math.min(firstMs * 2 ** doublings, maxMs), random, 0.5), atLeastMs)
 }

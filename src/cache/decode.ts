@@ -36,6 +36,8 @@ export interface Decoder {
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject
 }
 
+export { scanIdentity, scanList, scanWatchFrame } from './frames.ts'
+
 /** Deeper values are left to the parser: the recursion must end before the stack does. */
 const deepest = 200
 
@@ -326,12 +328,10 @@ function align(guide: readonly Json[], index: number, shift: number): number {
 
 /** Does the text begin with the same first member, a string, as the object? In most lists that is its name or type. */
 function beginsAs(object: Json | undefined): boolean {
-  if (!isNode(object) || Array.isArray(object)) return false
-  for (const key in object) {
-    const value = (object as JsonObject)[key]
-    return typeof value === 'string' && cursor.text.startsWith(`{"${key}":"${value}"`, cursor.at)
-  }
-  return false
+  if (!isNode(object)) return false
+  const [key] = Object.keys(object)
+  const value = key === undefined ? undefined : (object as JsonObject)[key]
+  return typeof value === 'string' && cursor.text.startsWith(`{"${key}":"${value}"`, cursor.at)
 }
 
 function finish<T extends Node>(pool: InternPool, fresh: T, filter: Filter | undefined, since: number): T {
@@ -387,7 +387,7 @@ function fill(
   }
   if (!cursor.skipText(tail)) return startOver(start)
   if (!isChanged) return base
-  const copy = (Array.isArray(base) ? base.slice() : { ...base }) as Record<string, Json>
+  const copy = (Array.isArray(base) ? base.slice() : { ...(base as JsonObject) }) as Record<string, Json>
   let index = 0
   for (const { key } of parts) if (key !== undefined) copy[key] = values[index++]!
   return finish(pool, copy, filter, since)
@@ -403,32 +403,36 @@ function startOver(start: number): undefined {
  * learnt from. Undefined if the guide has another node in such a place: it may be equal, and would have to stay.
  */
 function baseOf(guide: Node, template: Template): Node | undefined {
-  const { node, keys, values } = template
+  return Array.isArray(guide)
+    ? baseOfItems(guide as readonly Json[], template)
+    : baseOfMembers(guide as JsonObject, template)
+}
+
+function baseOfItems(guide: readonly Json[], { node, values }: Template): Node | undefined {
+  let isFit = guide.length === values.length
+  for (let index = 0; index < guide.length; index++) {
+    if (index < values.length && (values[index] === undefined || isSame(guide[index]!, values[index]))) continue
+    if (isNode(guide[index])) return undefined
+    isFit = false
+  }
+  return isFit ? guide : node
+}
+
+function baseOfMembers(guide: JsonObject, template: Template): Node | undefined {
+  const { node, keys, values, parts } = template
   let isFit = true
   let index = 0
-  if (Array.isArray(guide)) {
-    for (; index < guide.length; index++) {
-      const value = guide[index] as Json
-      if (index < values.length && (values[index] === undefined || values[index] === value)) continue
-      if (isNode(value)) return undefined
-      isFit = false
-    }
-    return isFit && index === values.length ? guide : node
-  }
   for (const key in guide) {
-    const value = (guide as JsonObject)[key]
+    const value = guide[key]
     if (key !== keys[index]) {
-      if (isNode(value) && (node as JsonObject)[key] !== value && !isPart(template, key)) return undefined
       isFit = false
-    } else if (values[index] !== undefined && values[index] !== value) {
+      if (isNode(value) && value !== (node as JsonObject)[key] && !parts.some((part) => part.key === key))
+        return undefined
+    } else if (values[index] !== undefined && !isSame(values[index]!, value)) {
+      isFit = false
       if (isNode(value)) return undefined
-      isFit = false
     }
     index++
   }
   return isFit && index === keys.length ? guide : node
-}
-
-function isPart({ parts }: Template, key: string): boolean {
-  return parts.some((part) => part.key === key)
 }

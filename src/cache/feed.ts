@@ -18,7 +18,7 @@ import type { KubeObject } from '../kube/object.ts'
 import { type Answers, createAnswers } from './answers.ts'
 import { decodeObject } from './decode.ts'
 import { scanIdentity } from './frames.ts'
-import { type Change, createDelivery, goneVersion, type Member } from './delivery.ts'
+import { type Change, Delivery, goneVersion, type Member } from './delivery.ts'
 import type { InternPool } from './intern.ts'
 import { refOf, versionOf } from './key.ts'
 import {
@@ -33,14 +33,7 @@ import {
   type Scope,
 } from './need.ts'
 import { isLater } from './own-writes.ts'
-import {
-  type Freshness,
-  type Reflector,
-  type ReflectorOptions,
-  type ReflectorSink,
-  type ServerTraits,
-  startReflector,
-} from './reflector.ts'
+import { type Freshness, Reflector, type ReflectorOptions, type ReflectorSink, type ServerTraits } from './reflector.ts'
 import { createStore, type Store } from './store.ts'
 import type { ConsumerProblem } from './subscription.ts'
 
@@ -53,22 +46,6 @@ export interface FeedInput {
   readonly traits: ServerTraits
   readonly options: ReflectorOptions
   readonly onProblem: (problem: ConsumerProblem) => void
-}
-
-export interface Feed {
-  readonly members: ReadonlySet<Member>
-  readonly cover: Cover
-  /** Watches open or being opened. */
-  readonly watches: number
-  /** The copy that serves reads, once there is one. */
-  readonly store: Store | undefined
-  join(member: Member): void
-  /** Gives the member's share back; the feed stops when nobody is left. */
-  leave(member: Member): void
-  /** @throws NotSynced */
-  storeFor(member: Member): Store
-  freshness(): Freshness
-  beginWrite(ref: ObjectRef, consumer: string): WriteTicket
 }
 
 /** A write under way. Exactly one of its methods is called, once. */
@@ -94,157 +71,241 @@ const noCover: Cover = { scopes: [], detail: 'metadata', managedFields: false }
 /** A version larger than any. */
 const lastVersion = '9'.repeat(40)
 
-export function createFeed(input: FeedInput): Feed {
-  const { clock, resource, pool, onProblem } = input
-  let current: Generation | undefined
-  let next: Generation | undefined
-  let lastDecoded: KubeObject | undefined
-  let reported: Freshness = { state: 'syncing', since: clock.now() }
-  let isAdapting = false
+export class Feed {
+  readonly #input: FeedInput
+  readonly #delivery: Delivery
+  /** Made by the first write: most feeds never see one. */
+  #answers: Answers | undefined
+  #current: Generation | undefined
+  #next: Generation | undefined
+  #lastDecoded: KubeObject | undefined
+  #reported: Freshness
+  #isAdapting = false
 
-  const read = ({ namespace, name }: ObjectRef): KubeObject | undefined => current?.store.get(namespace, name)
-  const delivery = createDelivery({ resource, read, onProblem })
-  const answers: Answers = createAnswers()
-  const { members } = delivery
+  constructor(input: FeedInput) {
+    this.#input = input
+    const { resource, onProblem, clock } = input
+    this.#delivery = new Delivery({ resource, onProblem, read: (ref) => this.#read(ref) })
+    this.#reported = { state: 'syncing', since: clock.now() }
+  }
+
+  get members(): ReadonlySet<Member> {
+    return this.#delivery.members
+  }
+
+  get cover(): Cover {
+    return (this.#next ?? this.#current)?.cover ?? noCover
+  }
+
+  /** Watches open or being opened. */
+  get watches(): number {
+    return (this.#current?.reflectors.size ?? 0) + (this.#next?.reflectors.size ?? 0)
+  }
+
+  /** The copy that serves reads, once there is one. */
+  get store(): Store | undefined {
+    return this.#current?.store
+  }
+
+  join(member: Member): void {
+    this.#delivery.members.add(member)
+    if (this.#current) this.#declareIndexes(this.#current.store, member)
+    if (this.#next) this.#declareIndexes(this.#next.store, member)
+    this.#adaptSoon()
+  }
+
+  /** Gives the member's share back; the feed stops when nobody is left. */
+  leave(member: Member): void {
+    this.#delivery.members.delete(member)
+    for (const index of Object.values(member.indexes)) {
+      this.#current?.store.removeIndex(index)
+      this.#next?.store.removeIndex(index)
+    }
+    if (this.members.size > 0) {
+      this.#adaptSoon()
+      return
+    }
+    dismiss(this.#current)
+    dismiss(this.#next)
+    this.#current = undefined
+    this.#next = undefined
+  }
+
+  /** @throws NotSynced */
+  storeFor(member: Member): Store {
+    if (this.#current && member.filter) return this.#current.store
+    const { reason } = this.freshness()
+    const why = reason === undefined ? '' : ` ${reason}`
+    const name = formatResource(this.#input.resource)
+    throw new MusterError('NotSynced', `${name} has not been listed for ${member.consumer} yet.${why}`)
+  }
+
+  /** The worst of the watches that serve reads; before the first sync, of those that are being filled. */
+  freshness(): Freshness {
+    const rank = { synced: 0, stale: 1, syncing: 2 }
+    let worst: Freshness | undefined
+    for (const { freshness } of (this.#current ?? this.#next)?.reflectors.values() ?? []) {
+      if (!worst || rank[freshness.state] > rank[worst.state]) worst = freshness
+    }
+    return worst ?? this.#reported
+  }
+
+  beginWrite(ref: ObjectRef, consumer: string): WriteTicket {
+    const delivery = this.#delivery
+    delivery.beginWrite(ref, consumer)
+    this.#answers ??= createAnswers()
+    const answers = this.#answers
+    return {
+      written: (object) => {
+        const version = versionOf(object)
+        // The watch may have brought the echo before the answer came: then there is none to wait for.
+        const isEchoed = !isLater(version, this.#read(ref)?.metadata.resourceVersion ?? '0') && !answers.has(ref)
+        delivery.endWrite(ref, consumer, version, () => this.#absorb(answers, ref, object))
+        if (isEchoed) delivery.seen(ref, version)
+      },
+      deleted: (told) => {
+        const uid = told ?? this.#read(ref)?.metadata.uid
+        delivery.endWrite(ref, consumer, goneVersion(uid), () => {
+          if (uid !== undefined) this.#absorbDelete(answers, ref, uid)
+        })
+      },
+      failed: () => delivery.endWrite(ref, consumer, undefined, () => undefined),
+    }
+  }
+
+  #read({ namespace, name }: ObjectRef): KubeObject | undefined {
+    return this.#current?.store.get(namespace, name)
+  }
 
   // ── what the watch delivers ────────────────────────────────────────────────────────────────────────────────
 
-  const publish = (generation: Generation, change: Change): void => {
-    if (generation === current) delivery.publish(change)
+  #publish(generation: Generation, change: Change): void {
+    if (generation === this.#current) this.#delivery.publish(change)
   }
 
-  const upsert = (generation: Generation, object: KubeObject): void => {
+  #upsert(generation: Generation, object: KubeObject): void {
     const ref = refOf(object)
     const version = versionOf(object)
-    if (answers.isHistory(ref, object)) {
-      if (generation === current) delivery.tellHidden(ref, version)
+    if (this.#answers?.isHistory(ref, object)) {
+      if (generation === this.#current) this.#delivery.tellHidden(ref, version)
       return
     }
     const previous = generation.store.get(ref.namespace, ref.name)
     if (previous?.metadata.resourceVersion !== version || previous.metadata.uid !== object.metadata.uid) {
       generation.store.put(object)
-      publish(generation, { ref, version, previous, object })
+      this.#publish(generation, { ref, version, previous, object })
     }
-    caughtUp(generation, ref, version)
+    this.#caughtUp(generation, ref, version)
   }
 
-  const remove = (generation: Generation, object: KubeObject): void => {
+  #remove(generation: Generation, object: KubeObject): void {
     const ref = refOf(object)
     const version = versionOf(object)
-    if (!answers.isGone(ref, object.metadata.uid) && answers.isHistory(ref, object)) {
-      if (generation === current) delivery.tellHidden(ref, version)
+    const answers = this.#answers
+    if (answers && !answers.isGone(ref, object.metadata.uid) && answers.isHistory(ref, object)) {
+      if (generation === this.#current) this.#delivery.tellHidden(ref, version)
       return
     }
     const previous = generation.store.get(ref.namespace, ref.name)
     if (previous && previous.metadata.uid === object.metadata.uid) {
       generation.store.remove(ref.namespace, ref.name)
-      publish(generation, { ref, version, previous, object: undefined })
+      this.#publish(generation, { ref, version, previous, object: undefined })
     }
-    caughtUp(generation, ref, version)
+    this.#caughtUp(generation, ref, version)
   }
 
-  const caughtUp = (generation: Generation, ref: ObjectRef, version: string): void => {
-    if (generation !== current) return
-    delivery.seen(ref, version)
-    answers.drop(ref)
+  #caughtUp(generation: Generation, ref: ObjectRef, version: string): void {
+    if (generation !== this.#current) return
+    this.#delivery.seen(ref, version)
+    this.#answers?.drop(ref)
   }
 
   /** A whole scope, listed at `version` by a request that began at `begunAt`. */
-  const replace = (
+  #replace(
     generation: Generation,
     scope: Scope,
     listed: readonly KubeObject[],
     version: string,
     begunAt: number,
-  ): void => {
+  ): void {
     const isConcerned = concernedBy(scope)
-    const held = answers.newerThan(version, begunAt, isConcerned)
-    const changes = generation.store.replace(scope.namespace, held.merge(listed, generation.store))
+    const newer = this.#answers?.newerThan(version, begunAt, isConcerned)
+    const contents = newer ? newer.merge(listed, generation.store) : listed
+    const changes = generation.store.replace(scope.namespace, contents)
     generation.waiting.delete(scope)
-    if (generation === current) {
-      answers.settle(version, begunAt, isConcerned)
+    if (generation === this.#current) {
+      this.#answers?.settle(version, begunAt, isConcerned)
       for (const { previous, object } of changes) {
         const ref = refOf((object ?? previous)!)
-        delivery.publish({ ref, version: object ? versionOf(object) : '', previous, object })
+        this.#delivery.publish({ ref, version: object ? versionOf(object) : '', previous, object })
       }
-      delivery.relisted(version, isConcerned)
-      admitThoseServed()
-    } else if (generation === next && generation.waiting.size === 0) swap(generation)
-    reportFreshness()
+      this.#delivery.relisted(version, isConcerned)
+      this.#admitThoseServed()
+    } else if (generation === this.#next && generation.waiting.size === 0) this.#swap(generation)
+    this.#reportFreshness()
   }
 
-  const progress = (generation: Generation, scope: Scope, version: string): void => {
-    if (generation !== current) return
-    delivery.passed(version, concernedBy(scope))
-    answers.passed(version, concernedBy(scope))
+  #progress(generation: Generation, scope: Scope, version: string): void {
+    if (generation !== this.#current) return
+    this.#delivery.passed(version, concernedBy(scope))
+    this.#answers?.passed(version, concernedBy(scope))
   }
 
-  const decode = (generation: Generation, text: string, start: number, end: number): KubeObject => {
+  #decode(generation: Generation, text: string, start: number, end: number): KubeObject {
+    const { resource, pool } = this.#input
     const { namespace, name } = scanIdentity(text, start, end)
-    const guide = generation.store.get(namespace, name) ?? read({ namespace, name }) ?? lastDecoded
-    const { detail, managedFields } = generation.cover
-    const form = {
+    const guide = generation.store.get(namespace, name) ?? this.#read({ namespace, name }) ?? this.#lastDecoded
+    this.#lastDecoded = decodeObject(text, start, end, {
       apiVersion: formatApiVersion(resource),
       kind: resource.kind,
-      detail,
-      keepManagedFields: managedFields,
-    }
-    const object = decodeObject(text, start, end, { ...form, guide, pool })
-    lastDecoded = object
-    return object
+      detail: generation.cover.detail,
+      keepManagedFields: generation.cover.managedFields,
+      guide,
+      pool,
+    })
+    return this.#lastDecoded
   }
 
   // ── generations ────────────────────────────────────────────────────────────────────────────────────────────
 
-  const startGeneration = (cover: Cover): Generation => {
+  #startGeneration(cover: Cover): Generation {
     const generation: Generation = { cover, store: createStore(), reflectors: new Map(), waiting: new Set() }
-    for (const member of members) declareIndexes(generation.store, member)
-    for (const scope of cover.scopes) startScope(generation, scope)
+    for (const member of this.members) this.#declareIndexes(generation.store, member)
+    for (const scope of cover.scopes) this.#startScope(generation, scope)
     return generation
   }
 
-  const startScope = (generation: Generation, scope: Scope): void => {
+  #startScope(generation: Generation, scope: Scope): void {
     const sink: ReflectorSink = {
-      decode: (text, start, end) => decode(generation, text, start, end),
-      replace: (objects, version, begunAt) => replace(generation, scope, objects, version, begunAt),
-      upsert: (object) => upsert(generation, object),
-      remove: (object) => remove(generation, object),
-      progress: (version) => progress(generation, scope, version),
-      answered: () => answers.latest(),
-      freshness: () => reportFreshness(),
+      decode: (text, start, end) => this.#decode(generation, text, start, end),
+      replace: (objects, version, begunAt) => this.#replace(generation, scope, objects, version, begunAt),
+      upsert: (object) => this.#upsert(generation, object),
+      remove: (object) => this.#remove(generation, object),
+      progress: (version) => this.#progress(generation, scope, version),
+      answered: () => this.#answers?.latest(),
+      freshness: () => this.#reportFreshness(),
     }
     generation.waiting.add(scope)
-    const { detail } = generation.cover
-    generation.reflectors.set(scope, startReflector({ ...input, scope, detail, sink }))
-  }
-
-  const stopScope = (generation: Generation, scope: Scope): void => {
-    generation.reflectors.get(scope)?.stop()
-    generation.reflectors.delete(scope)
-    generation.waiting.delete(scope)
-  }
-
-  const dismiss = (generation: Generation | undefined): void => {
-    for (const scope of generation?.reflectors.keys() ?? []) stopScope(generation!, scope)
+    generation.reflectors.set(scope, new Reflector(this.#input, scope, generation.cover.detail, sink))
   }
 
   /** The new generation is whole: it takes over, and consumers learn what is different. */
-  const swap = (generation: Generation): void => {
-    const old = current
+  #swap(generation: Generation): void {
+    const old = this.#current
     dismiss(old)
-    current = generation
-    next = undefined
-    const established = [...members].filter((member) => member.filter)
+    this.#current = generation
+    this.#next = undefined
+    const established = [...this.members].filter((member) => member.filter)
     for (const member of established) member.filter = filterFor(member.need, generation.cover)
-    if (old) tellDifferences(old.store, generation.store, established)
+    if (old) this.#tellDifferences(old.store, generation.store, established)
     // The old watches will not bring the echoes any more, nor what they would have brought before them.
-    delivery.relisted(lastVersion, () => true)
-    admitThoseServed()
+    this.#delivery.relisted(lastVersion, () => true)
+    this.#admitThoseServed()
   }
 
-  const tellDifferences = (before: Store, after: Store, established: readonly Member[]): void => {
+  #tellDifferences(before: Store, after: Store, established: readonly Member[]): void {
     const tell = (previous: KubeObject | undefined, object: KubeObject | undefined): void => {
-      for (const member of established) delivery.tell(member, previous, object)
+      for (const member of established) this.#delivery.tell(member, previous, object)
     }
     for (const previous of before.list()) {
       const object = after.get(previous.metadata.namespace, previous.metadata.name ?? '')
@@ -260,42 +321,42 @@ export function createFeed(input: FeedInput): Feed {
   }
 
   /** Members whose whole need is listed may read from now on; they are told first what is there. */
-  const admitThoseServed = (): void => {
-    if (!current) return
-    const { cover, waiting, store } = current
+  #admitThoseServed(): void {
+    if (!this.#current) return
+    const { cover, waiting, store } = this.#current
     const ready = waiting.size === 0 ? cover : { ...cover, scopes: cover.scopes.filter((scope) => !waiting.has(scope)) }
-    for (const member of members) {
+    for (const member of this.members) {
       if (member.filter || !coverServes(ready, member.need)) continue
       member.filter = filterFor(member.need, ready)
-      delivery.tellInitial(member, store.list())
+      this.#delivery.tellInitial(member, store.list())
       member.onSynced()
     }
   }
 
   /** Fits the watches to what is needed now. Many joins of one moment are one change. */
-  const adaptSoon = (): void => {
-    if (isAdapting) return
-    isAdapting = true
+  #adaptSoon(): void {
+    if (this.#isAdapting) return
+    this.#isAdapting = true
     // Not at once, also because a caller wants to hold its subscription before the first event comes.
     queueMicrotask(() => {
-      isAdapting = false
-      if (members.size > 0) adapt(coverNeeds([...members].map((member) => member.need)))
-      admitThoseServed()
+      this.#isAdapting = false
+      if (this.members.size > 0) this.#adapt(coverNeeds([...this.members].map((member) => member.need)))
+      this.#admitThoseServed()
     })
   }
 
-  const adapt = (cover: Cover): void => {
-    if (current && isSameButNamespaces(current.cover, cover)) {
-      dismiss(next)
-      next = undefined
-      changeNamespaces(current, cover)
-    } else if (!next || !sameCover(cover, next.cover)) {
-      dismiss(next)
-      next = startGeneration(cover)
+  #adapt(cover: Cover): void {
+    if (this.#current && isSameButNamespaces(this.#current.cover, cover)) {
+      dismiss(this.#next)
+      this.#next = undefined
+      this.#changeNamespaces(this.#current, cover)
+    } else if (!this.#next || !sameCover(cover, this.#next.cover)) {
+      dismiss(this.#next)
+      this.#next = this.#startGeneration(cover)
     }
   }
 
-  const changeNamespaces = (generation: Generation, cover: Cover): void => {
+  #changeNamespaces(generation: Generation, cover: Cover): void {
     for (const scope of generation.cover.scopes) {
       if (cover.scopes.some((wanted) => sameScope(wanted, scope))) continue
       stopScope(generation, scope)
@@ -304,130 +365,67 @@ export function createFeed(input: FeedInput): Feed {
     const kept = [...generation.reflectors.keys()]
     const fresh = cover.scopes.filter((wanted) => !kept.some((scope) => sameScope(wanted, scope)))
     generation.cover = { ...cover, scopes: [...kept, ...fresh] }
-    for (const scope of fresh) startScope(generation, scope)
+    for (const scope of fresh) this.#startScope(generation, scope)
   }
 
-  const declareIndexes = (store: Store, { consumer, indexes }: Member): void => {
+  #declareIndexes(store: Store, { consumer, indexes }: Member): void {
     for (const index of Object.values(indexes)) {
       store.addIndex(index, (object) => {
         let keys: readonly string[] = []
-        delivery.guard(consumer, 'index', () => void (keys = index(object)))
+        this.#delivery.guard(consumer, 'index', () => void (keys = index(object)))
         return keys
       })
     }
   }
 
-  // ── freshness ──────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** The worst of the watches that serve reads; before the first sync, of those that are being filled. */
-  const worstFreshness = (): Freshness => {
-    const rank = { synced: 0, stale: 1, syncing: 2 }
-    let worst: Freshness | undefined
-    for (const { freshness } of (current ?? next)?.reflectors.values() ?? []) {
-      if (!worst || rank[freshness.state] > rank[worst.state]) worst = freshness
+  #reportFreshness(): void {
+    const worst = this.freshness()
+    if (worst.state === this.#reported.state && worst.reason === this.#reported.reason) return
+    this.#reported = worst
+    for (const { consumer, onFreshness } of this.members) {
+      this.#delivery.guard(consumer, 'onFreshness', () => onFreshness(worst))
     }
-    return worst ?? reported
-  }
-
-  const reportFreshness = (): void => {
-    const worst = worstFreshness()
-    if (worst.state === reported.state && worst.reason === reported.reason) return
-    reported = worst
-    for (const { consumer, onFreshness } of members) delivery.guard(consumer, 'onFreshness', () => onFreshness(worst))
   }
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Takes the state that a write answered with into the copy, unless the copy is as far already. */
-  const absorb = (ref: ObjectRef, object: KubeObject): void => {
+  #absorb(answers: Answers, ref: ObjectRef, object: KubeObject): void {
     const version = versionOf(object)
-    const known = read(ref)?.metadata.resourceVersion ?? answers.versionOf(ref)
+    const known = this.#read(ref)?.metadata.resourceVersion ?? answers.versionOf(ref)
     if (known !== undefined && !isLater(version, known)) return
-    answers.written(ref, object, clock.now())
+    answers.written(ref, object, this.#input.clock.now())
     const text = stringifyJson(object)
-    for (const generation of [current, next]) {
+    for (const generation of [this.#current, this.#next]) {
       if (!generation) continue
       const previous = generation.store.get(ref.namespace, ref.name)
       const isInside = generation.cover.scopes.some((scope) => inScope(scope, object))
-      const lean = isInside ? decode(generation, text, 0, text.length) : undefined
+      const lean = isInside ? this.#decode(generation, text, 0, text.length) : undefined
       if (lean) generation.store.put(lean)
       else generation.store.remove(ref.namespace, ref.name)
-      if (lean ?? previous) publish(generation, { ref, version, previous, object: lean })
+      if (lean ?? previous) this.#publish(generation, { ref, version, previous, object: lean })
     }
   }
 
-  const absorbDelete = (ref: ObjectRef, uid: string): void => {
-    answers.deleted(ref, uid, read(ref)?.metadata.resourceVersion ?? '', clock.now())
-    for (const generation of [current, next]) {
+  #absorbDelete(answers: Answers, ref: ObjectRef, uid: string): void {
+    answers.deleted(ref, uid, this.#read(ref)?.metadata.resourceVersion ?? '', this.#input.clock.now())
+    for (const generation of [this.#current, this.#next]) {
       const previous = generation?.store.get(ref.namespace, ref.name)
       if (!generation || previous?.metadata.uid !== uid) continue
       generation.store.remove(ref.namespace, ref.name)
-      publish(generation, { ref, version: goneVersion(uid), previous, object: undefined })
+      this.#publish(generation, { ref, version: goneVersion(uid), previous, object: undefined })
     }
   }
+}
 
-  return {
-    members,
-    get cover() {
-      return (next ?? current)?.cover ?? noCover
-    },
-    get watches() {
-      return (current?.reflectors.size ?? 0) + (next?.reflectors.size ?? 0)
-    },
-    get store() {
-      return current?.store
-    },
-    join(member) {
-      members.add(member)
-      if (current) declareIndexes(current.store, member)
-      if (next) declareIndexes(next.store, member)
-      adaptSoon()
-    },
-    leave(member) {
-      members.delete(member)
-      for (const index of Object.values(member.indexes)) {
-        current?.store.removeIndex(index)
-        next?.store.removeIndex(index)
-      }
-      if (members.size > 0) {
-        adaptSoon()
-        return
-      }
-      dismiss(current)
-      dismiss(next)
-      current = undefined
-      next = undefined
-    },
-    storeFor(member) {
-      if (current && member.filter) return current.store
-      const { reason } = worstFreshness()
-      const why = reason === undefined ? '' : ` ${reason}`
-      throw new MusterError(
-        'NotSynced',
-        `${formatResource(resource)} has not been listed for ${member.consumer} yet.${why}`,
-      )
-    },
-    freshness: worstFreshness,
-    beginWrite(ref, consumer) {
-      delivery.beginWrite(ref, consumer)
-      return {
-        written(object) {
-          const version = versionOf(object)
-          // The watch may have brought the echo before the answer came: then there is none to wait for.
-          const isEchoed = !isLater(version, read(ref)?.metadata.resourceVersion ?? '0') && !answers.has(ref)
-          delivery.endWrite(ref, consumer, version, () => absorb(ref, object))
-          if (isEchoed) delivery.seen(ref, version)
-        },
-        deleted(told) {
-          const uid = told ?? read(ref)?.metadata.uid
-          delivery.endWrite(ref, consumer, goneVersion(uid), () => {
-            if (uid !== undefined) absorbDelete(ref, uid)
-          })
-        },
-        failed: () => delivery.endWrite(ref, consumer, undefined, () => undefined),
-      }
-    },
-  }
+function stopScope(generation: Generation, scope: Scope): void {
+  generation.reflectors.get(scope)?.stop()
+  generation.reflectors.delete(scope)
+  generation.waiting.delete(scope)
+}
+
+function dismiss(generation: Generation | undefined): void {
+  for (const scope of generation?.reflectors.keys() ?? []) stopScope(generation!, scope)
 }
 
 /** Do the covers differ, if at all, in nothing but single namespaces that came or went? */

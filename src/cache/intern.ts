@@ -257,27 +257,30 @@ function sameMembers(a: Node, b: Node): boolean {
  * large the tree below is, and trees that differ elsewhere merely share a slot.
  */
 function hashNode(node: Node): number {
-  let hash = 17
-  if (Array.isArray(node)) {
-    hash = node.length + 1
-    for (let index = 0; index < node.length && index < 32; index++) hash = mix(hash, hashMember(node[index] as Json, 0))
-    return hash
-  }
-  for (const key in node) {
-    hash = mix(hash, key.length)
-    hash = mix(hash, hashMember((node as JsonObject)[key]!, 0))
-  }
+  return Array.isArray(node) ? hashItems(node as readonly Json[]) : hashMembers(node as JsonObject)
+}
+
+function hashItems(items: readonly Json[]): number {
+  let hash = items.length + 1
+  for (let index = 0; index < items.length && index < 32; index++) hash = mix(hash, hashValue(items[index]!, 0))
   return hash
 }
 
-function hashMember(value: Json, depth: number): number {
+function hashMembers(members: JsonObject): number {
+  let hash = 17
+  for (const key in members) hash = mix(mix(hash, key.length), hashValue(members[key]!, 0))
+  return hash
+}
+
+function hashValue(value: Json, depth: number): number {
   if (typeof value === 'string') return hashText(value)
   if (typeof value === 'number') return value | 0
   if (typeof value !== 'object') return typeof value === 'bigint' ? Number(value & 0xffffn) : value ? 5 : 3
   if (value === null) return 1
   if (depth > 3) return 7
-  if (Array.isArray(value)) return value.length === 0 ? 11 : mix(value.length, hashMember(value[0] as Json, depth + 1))
-  for (const key in value) return mix(key.length, hashMember((value as JsonObject)[key]!, depth + 1))
+  if (Array.isArray(value)) return value.length === 0 ? 11 : mix(value.length, hashValue(value[0] as Json, depth + 1))
+  const members = value as JsonObject
+  for (const key in members) return mix(key.length, hashValue(members[key]!, depth + 1))
   return 13
 }
 

@@ -86,7 +86,7 @@ function treeBytes(value: Value, depth: number): number {
   if (!isNode(value)) return scalarBytes(value)
   if (depth > deepest) return 0
   let bytes = nodeBytes(value)
-  for (const member of Object.values(value)) bytes += treeBytes(member as Value, depth + 1)
+  for (const member of Object.values(value)) bytes += treeBytes(member, depth + 1)
   return bytes
 }
 
@@ -150,7 +150,7 @@ export function audit(objects: Iterable<unknown>): Audit {
         if (nodes.has(value)) continue
         nodes.add(value)
         bytes += nodeBytes(value)
-        for (const member of Object.values(value)) rest.push(member as Value)
+        for (const member of Object.values(value)) rest.push(member)
       } else if (typeof value !== 'string') bytes += scalarBytes(value)
       else if (!strings.has(value)) {
         strings.add(value)

@@ -12,11 +12,13 @@
 import type { Clock } from '../clock/clock.ts'
 import { jitter, type Random } from '../clock/random.ts'
 import { isLater } from './own-writes.ts'
-import { backoff, type BackoffOptions } from './backoff.ts'
+import { backoffMs, type BackoffOptions } from './backoff.ts'
 import type { Detail, Scope } from './need.ts'
 import { scanList, scanWatchFrame } from './frames.ts'
 import { readLineBatches, readText } from '../client/body.ts'
-import type { Client } from '../client/client.ts'
+import type { Client, ListOptions } from '../client/client.ts'
+import { mediaType } from '../client/media-type.ts'
+import { versionOf } from './key.ts'
 import { listPath, watchPath } from '../client/paths.ts'
 import { describeError, isMusterError, MusterError } from '../kube/errors.ts'
 import { parseJson } from '../kube/json.ts'
@@ -75,19 +77,12 @@ export interface ServerTraits {
   streamsLists: boolean
 }
 
-export interface Reflector {
-  readonly freshness: Freshness
-  stop(): void
-}
-
+/** What all reflectors of a feed share. */
 export interface ReflectorInput {
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
   readonly resource: Resource
-  readonly scope: Scope
-  readonly detail: Detail
-  readonly sink: ReflectorSink
   readonly traits: ServerTraits
   readonly options: ReflectorOptions
 }
@@ -95,247 +90,278 @@ export interface ReflectorInput {
 /** Why the copy must be listed anew rather than continued. */
 class Relist extends Error {}
 
-const metadataAccept = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
-const metadataListAccept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
+/** Answers that mean: this server does not stream lists. */
+const noStreaming = ['BadRequest', 'Invalid', 'MethodNotAllowed', 'NotAcceptable', 'UnsupportedMediaType'] as const
 
-export function startReflector(input: ReflectorInput): Reflector {
-  const { client, clock, random, resource, scope, sink, traits, options } = input
-  const stopping = new AbortController()
-  const retries = backoff(options.backoff, random)
-  let freshness: Freshness = { state: 'syncing', since: clock.now() }
+type Selection = Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>
+
+export class Reflector {
+  readonly #input: ReflectorInput
+  readonly #selection: Selection
+  readonly #detail: Detail
+  readonly #sink: ReflectorSink
+  #freshness: Freshness
   /** The version to go on from; undefined until a list has been stored, and again when it cannot be trusted. */
-  let version: string | undefined
+  #version: string | undefined
   /** A watch that told nothing proves nothing: the server may hold older data than we do. */
-  let isVersionProven = true
+  #isVersionProven = true
   /** Pages are given up for one attempt when their token expired half-way: so large a list never ends in pages. */
-  let inPages = true
+  #inPages = true
+  #failures = 0
+  /** Ends what is under way now. */
+  #attempt = new AbortController()
+  #isStopped = false
+  #heardAt = 0
 
-  const selection = {
-    namespace: scope.namespace,
-    labelSelector: formatLabels(scope.labels) || undefined,
-    fieldSelector: formatFields(scope.fields) || undefined,
-  }
-  const watchHeaders = { accept: input.detail === 'metadata' ? metadataAccept : 'application/json' }
-  const listHeaders = { accept: input.detail === 'metadata' ? metadataListAccept : 'application/json' }
-
-  const report = (state: Freshness['state'], reason?: string): void => {
-    const unchanged = freshness.state === state && freshness.reason === reason
-    freshness = {
-      state,
-      since: freshness.state === state ? freshness.since : clock.now(),
-      ...(reason === undefined ? {} : { reason }),
-      ...(version === undefined ? {} : { resourceVersion: version }),
+  constructor(input: ReflectorInput, scope: Scope, detail: Detail, sink: ReflectorSink) {
+    this.#input = input
+    this.#selection = {
+      namespace: scope.namespace,
+      labelSelector: formatLabels(scope.labels) || undefined,
+      fieldSelector: formatFields(scope.fields) || undefined,
     }
-    if (!unchanged) sink.freshness(freshness)
+    this.#detail = detail
+    this.#sink = sink
+    this.#freshness = { state: 'syncing', since: input.clock.now() }
+    void this.#run()
   }
 
-  const stored = (objects: readonly KubeObject[], resourceVersion: string, begunAt: number): void => {
-    version = resourceVersion
-    isVersionProven = true
-    sink.replace(objects, resourceVersion, begunAt)
-    report('synced')
+  get freshness(): Freshness {
+    return this.#freshness
   }
 
-  const fetchText = async (path: string, headers: Readonly<Record<string, string>>): Promise<string> => {
-    const limits = { signal: stopping.signal, timeoutMs: options.answerMs, retry: false } as const
-    const { body } = await client.request({ method: 'GET', path, headers, ...limits })
-    return await readText(body)
+  stop(): void {
+    this.#isStopped = true
+    this.#attempt.abort(new MusterError('CacheClosed', `${formatResource(this.#input.resource)}: no longer watched.`))
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, options } = this.#input
+    while (!this.#isStopped) {
+      const begunAt = clock.now()
+      let atLeastMs = 0
+      try {
+        await this.#synchronise()
+        // The usual end: the server's time-out. One that ends watches at once would have us run in circles.
+        if (clock.now() - begunAt >= options.backoff.firstMs) continue
+      } catch (error) {
+        if (this.#isStopped) return
+        this.#recover(error)
+        atLeastMs = (error instanceof MusterError ? error.retryAfterMs : undefined) ?? 0
+        this.#attempt = new AbortController()
+      }
+      this.#failures++
+      const wait = backoffMs(this.#failures, options.backoff, random, atLeastMs)
+      await clock.sleep(wait, this.#attempt.signal).catch(() => undefined)
+    }
+  }
+
+  /** Lists if need be, then watches until the watch ends. */
+  async #synchronise(): Promise<void> {
+    const { traits } = this.#input
+    if (this.#version === undefined) {
+      if (traits.streamsLists) {
+        try {
+          await this.#watch(true)
+          return
+        } catch (error) {
+          if (this.#version !== undefined || !isMusterError(error, ...noStreaming)) throw error
+          traits.streamsLists = false
+        }
+      }
+      await this.#list()
+      this.#failures = 0
+    }
+    if (!this.#isVersionProven) await this.#proveVersion()
+    await this.#watch(false)
+  }
+
+  /** Takes the consequence of an error. */
+  #recover(error: unknown): void {
+    if (error instanceof Relist || isMusterError(error, 'Gone')) this.#version = undefined
+    const name = formatResource(this.#input.resource)
+    const reason = error instanceof Relist ? `${name}: ${error.message}; listing again.` : describeError(error)
+    this.#report(this.#freshness.state === 'syncing' ? 'syncing' : 'stale', reason)
   }
 
   /** Pages of an ordinary list, collected and then stored at once. */
-  const listPages = async (): Promise<void> => {
+  async #list(): Promise<void> {
+    const { clock, resource, options } = this.#input
     const begunAt = clock.now()
     const objects: KubeObject[] = []
+    const accept = this.#detail === 'metadata' ? mediaType.metadataList : mediaType.json
     let next: string | undefined
     for (;;) {
-      const path = listPath(resource, { ...selection, limit: inPages ? options.pageSize : undefined, continue: next })
-      const text = await fetchText(path, listHeaders).catch((error: unknown) => {
-        if (next !== undefined && isMusterError(error, 'Gone')) inPages = false
+      const limit = this.#inPages ? options.pageSize : undefined
+      const path = listPath(resource, { ...this.#selection, limit, continue: next })
+      const text = await this.#fetch(path, accept).catch((error: unknown) => {
+        if (next !== undefined && isMusterError(error, 'Gone')) this.#inPages = false
         throw error
       })
       const page = scanList(text)
-      for (const { start, end } of page.items) objects.push(sink.decode(text, start, end))
+      for (const { start, end } of page.items) objects.push(this.#sink.decode(text, start, end))
       if (!page.continue) {
-        inPages = true
-        stored(objects, page.resourceVersion, begunAt)
+        this.#inPages = true
+        this.#stored(objects, page.resourceVersion, begunAt)
         return
       }
       next = page.continue
     }
   }
 
-  /** Calls off a stream that has fallen silent. */
-  const watchdog = (): { readonly signal: AbortSignal; alive(): void; stop(): void } => {
-    const cut = new AbortController()
-    let heardAt = clock.now()
-    const check = (): void => {
-      const left = heardAt + options.idleMs - clock.now()
-      if (left > 0) timer = clock.after(left, check)
-      else
-        cut.abort(new MusterError('StreamIdle', `${formatResource(resource)}: nothing came for ${options.idleMs} ms.`))
-    }
-    let timer = clock.after(options.idleMs, check)
-    return {
-      signal: AbortSignal.any([stopping.signal, cut.signal]),
-      // One timer a watch, moved when it fires: an event costs a clock reading and no more.
-      alive: () => void (heardAt = clock.now()),
-      stop: () => timer.cancel(),
-    }
-  }
-
-  /** Opens a watch and feeds what it brings to the sink until it ends. `initial`: the list comes first, in the stream. */
-  const watch = async (initial: boolean): Promise<void> => {
-    const begunAt = clock.now()
-    const path = watchPath(resource, {
-      ...selection,
-      allowBookmarks: true,
-      timeoutSeconds: Math.round(jitter(options.watchMs, random) / 1000),
-      ...(initial ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : { resourceVersion: version }),
-    })
-    const dog = watchdog()
-    let collected: KubeObject[] | undefined = initial ? [] : undefined
-    let heard = false
-    try {
-      const { body } = await client.request({
-        method: 'GET',
-        path,
-        headers: watchHeaders,
-        signal: dog.signal,
-        timeoutMs: options.answerMs,
-        streaming: true,
-        retry: false,
-      })
-      dog.alive()
-      if (!initial) report('synced')
-      for await (const lines of readLineBatches(body)) {
-        dog.alive()
-        for (const line of lines) {
-          if (stopping.signal.aborted) return
-          const frame = scanWatchFrame(line)
-          if (!heard && frame.type !== 'ERROR') {
-            heard = true
-            isVersionProven = true
-            if (!initial) retries.reset()
-          }
-          switch (frame.type) {
-            case 'ADDED':
-            case 'MODIFIED':
-            case 'DELETED': {
-              const object = sink.decode(line, frame.start, frame.end)
-              if (collected) {
-                if (frame.type !== 'DELETED') collected.push(object)
-                break
-              }
-              advance(object)
-              if (frame.type === 'DELETED') sink.remove(object)
-              else sink.upsert(object)
-              break
-            }
-            case 'BOOKMARK': {
-              const bookmark = parseJson(line.slice(frame.start, frame.end)) as unknown as KubeObject
-              if (!collected) {
-                advance(bookmark)
-                sink.progress(version!)
-              } else if (bookmark.metadata.annotations?.['k8s.io/initial-events-end'] === 'true') {
-                stored(collected, bookmark.metadata.resourceVersion ?? '', begunAt)
-                collected = undefined
-                retries.reset()
-              }
-              break
-            }
-            case 'ERROR':
-              throw statusError(parseJson(line.slice(frame.start, frame.end)) as unknown as Status)
-            default:
-              throw new MusterError('ProtocolError', `${path}: a watch event of unknown type "${frame.type}".`)
-          }
-        }
-      }
-      if (collected) throw new MusterError('ConnectionLost', `${path}: the stream ended before the list was whole.`)
-      if (!heard) isVersionProven = false
-    } catch (error) {
-      isVersionProven = false
-      throw error
-    } finally {
-      dog.stop()
-    }
-  }
-
-  /** Versions only grow; one that falls means that the server has lost or hides data, and that our copy may be wrong. */
-  const advance = (object: KubeObject): void => {
-    const next = object.metadata.resourceVersion
-    if (next === undefined)
-      throw new MusterError('ProtocolError', `${formatResource(resource)}: an event without resourceVersion.`)
-    if (version !== undefined && isLater(version, next)) {
-      throw new Relist(`the server went back from version ${version} to ${next}`)
-    }
-    version = next
+  async #fetch(path: string, accept: string): Promise<string> {
+    const { client, options } = this.#input
+    const limits = { signal: this.#attempt.signal, timeoutMs: options.answerMs, retry: false } as const
+    const { body } = await client.request({ method: 'GET', path, headers: { accept }, ...limits })
+    return await readText(body)
   }
 
   /** Asks the server how far it is: a watch from a version it has not reached would wait in silence. */
-  const proveVersion = async (): Promise<void> => {
-    const path = listPath(resource, { ...selection, limit: 1 })
-    const current = scanList(await fetchText(path, { accept: metadataListAccept })).resourceVersion
-    for (const known of [version, sink.answered()]) {
+  async #proveVersion(): Promise<void> {
+    const path = listPath(this.#input.resource, { ...this.#selection, limit: 1 })
+    const current = scanList(await this.#fetch(path, mediaType.metadataList)).resourceVersion
+    for (const known of [this.#version, this.#sink.answered()]) {
       if (known !== undefined && isLater(known, current)) {
         throw new Relist(`the server is at version ${current}, older than ${known} seen before`)
       }
     }
-    isVersionProven = true
+    this.#isVersionProven = true
   }
 
-  const synchronise = async (): Promise<void> => {
-    if (version === undefined) {
-      if (traits.streamsLists) {
-        try {
-          await watch(true)
-          return
-        } catch (error) {
-          if (
-            version !== undefined ||
-            !isMusterError(error, 'BadRequest', 'Invalid', 'MethodNotAllowed', 'NotAcceptable', 'UnsupportedMediaType')
+  /** Opens a watch and feeds what it brings to the sink until it ends. `isInitial`: the list comes first, in the stream. */
+  async #watch(isInitial: boolean): Promise<void> {
+    const { client, clock, random, resource, options } = this.#input
+    const begunAt = clock.now()
+    const path = watchPath(resource, {
+      ...this.#selection,
+      allowBookmarks: true,
+      timeoutSeconds: Math.round(jitter(options.watchMs, random) / 1000),
+      ...(isInitial
+        ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
+        : { resourceVersion: this.#version }),
+    })
+    const accept = this.#detail === 'metadata' ? mediaType.metadata : mediaType.json
+    const watchdog = this.#startWatchdog()
+    const collected: KubeObject[] | undefined = isInitial ? [] : undefined
+    this.#isVersionProven = false
+    try {
+      const { body } = await client.request({
+        method: 'GET',
+        path,
+        headers: { accept },
+        signal: this.#attempt.signal,
+        timeoutMs: options.answerMs,
+        streaming: true,
+        retry: false,
+      })
+      this.#heardAt = clock.now()
+      if (!isInitial) this.#report('synced')
+      await this.#follow(body, collected, begunAt)
+      if (isInitial && this.#version === undefined) {
+        throw new MusterError('ConnectionLost', `${path}: the stream ended before the list was whole.`)
+      }
+    } catch (error) {
+      this.#isVersionProven = false
+      throw error
+    } finally {
+      watchdog.stop()
+    }
+  }
+
+  /** Calls off a stream that has fallen silent: one timer, moved when it fires, so that an event costs a clock reading. */
+  #startWatchdog(): { stop(): void } {
+    const { clock, resource, options } = this.#input
+    this.#heardAt = clock.now()
+    const check = (): void => {
+      const left = this.#heardAt + options.idleMs - clock.now()
+      if (left > 0) timer = clock.after(left, check)
+      else {
+        const why = `${formatResource(resource)}: nothing came for ${options.idleMs} ms.`
+        this.#attempt.abort(new MusterError('StreamIdle', why))
+      }
+    }
+    let timer = clock.after(options.idleMs, check)
+    return { stop: () => timer.cancel() }
+  }
+
+  async #follow(body: AsyncIterable<Uint8Array>, initial: KubeObject[] | undefined, begunAt: number): Promise<void> {
+    const { clock } = this.#input
+    let collected = initial
+    for await (const lines of readLineBatches(body)) {
+      this.#heardAt = clock.now()
+      for (const line of lines) {
+        if (this.#isStopped) return
+        const { type, start, end } = scanWatchFrame(line)
+        if (type === 'ERROR') throw statusError(parseJson(line.slice(start, end)) as unknown as Status)
+        if (type === 'BOOKMARK') {
+          const bookmark = parseJson(line.slice(start, end)) as unknown as KubeObject
+          if (!collected) this.#bookmark(bookmark)
+          else if (bookmark.metadata.annotations?.['k8s.io/initial-events-end'] === 'true') {
+            this.#stored(collected, versionOf(bookmark), begunAt)
+            collected = undefined
+          }
+        } else if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') {
+          const object = this.#sink.decode(line, start, end)
+          if (!collected) this.#event(type, object)
+          else if (type !== 'DELETED') collected.push(object)
+        } else {
+          throw new MusterError(
+            'ProtocolError',
+            `${formatResource(this.#input.resource)}: a watch event of type "${type}".`,
           )
-            throw error
-          traits.streamsLists = false
         }
+        if (!collected) this.#trusted()
       }
-      await listPages()
-      retries.reset()
-    }
-    if (!isVersionProven) await proveVersion()
-    await watch(false)
-  }
-
-  const run = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const begunAt = clock.now()
-      let wait: number
-      try {
-        await synchronise()
-        // The usual end: the server's time-out. One that ends watches at once would have us run in circles.
-        if (clock.now() - begunAt >= options.backoff.firstMs) continue
-        wait = retries.next()
-      } catch (error) {
-        if (stopping.signal.aborted) return
-        wait = recover(error)
-      }
-      await clock.sleep(wait, stopping.signal).catch(() => undefined)
     }
   }
 
-  /** Takes the consequence of an error, and says how long to wait. */
-  const recover = (error: unknown): number => {
-    if (error instanceof Relist || isMusterError(error, 'Gone')) version = undefined
-    const reason =
-      error instanceof Relist ? `${formatResource(resource)}: ${error.message}; listing again.` : describeError(error)
-    report(freshness.state === 'syncing' ? 'syncing' : 'stale', reason)
-    return retries.next(error instanceof MusterError ? error.retryAfterMs : undefined)
+  #event(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubeObject): void {
+    this.#advance(object)
+    if (type === 'DELETED') this.#sink.remove(object)
+    else this.#sink.upsert(object)
   }
 
-  void run()
-  return {
-    get freshness() {
-      return freshness
-    },
-    stop: () => stopping.abort(new MusterError('CacheClosed', `${formatResource(resource)}: no longer watched.`)),
+  #bookmark(bookmark: KubeObject): void {
+    this.#advance(bookmark)
+    this.#sink.progress(versionOf(bookmark))
+  }
+
+  /** The watch tells something from the version on that we asked for: the server knows that version. */
+  #trusted(): void {
+    this.#isVersionProven = true
+    this.#failures = 0
+  }
+
+  /** Versions only grow; one that falls means that the server has lost or hides data, and that our copy may be wrong. */
+  #advance({ metadata }: KubeObject): void {
+    const next = metadata.resourceVersion
+    if (next === undefined) {
+      throw new MusterError(
+        'ProtocolError',
+        `${formatResource(this.#input.resource)}: an event without resourceVersion.`,
+      )
+    }
+    if (this.#version !== undefined && isLater(this.#version, next)) {
+      throw new Relist(`the server went back from version ${this.#version} to ${next}`)
+    }
+    this.#version = next
+  }
+
+  #stored(objects: readonly KubeObject[], resourceVersion: string, begunAt: number): void {
+    this.#version = resourceVersion
+    this.#isVersionProven = true
+    this.#sink.replace(objects, resourceVersion, begunAt)
+    this.#report('synced')
+  }
+
+  #report(state: Freshness['state'], reason?: string): void {
+    const { state: before, reason: reasonBefore, since } = this.#freshness
+    this.#freshness = {
+      state,
+      since: before === state ? since : this.#input.clock.now(),
+      ...(reason === undefined ? {} : { reason }),
+      ...(this.#version === undefined ? {} : { resourceVersion: this.#version }),
+    }
+    if (before !== state || reasonBefore !== reason) this.#sink.freshness(this.#freshness)
   }
 }

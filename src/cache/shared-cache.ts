@@ -8,7 +8,7 @@ import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { labelSelector, parseFields } from '../kube/selector.ts'
 import type { Member } from './delivery.ts'
-import { createFeed, type Feed } from './feed.ts'
+import { Feed } from './feed.ts'
 import { createInternPool } from './intern.ts'
 import { describeCover, type Need } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
@@ -67,7 +67,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     const key = formatResource(resource)
     let feed = feeds.get(key)
     if (!feed) {
-      feed = createFeed({ client, clock, random, resource, pool, traits, options: reflector, onProblem })
+      feed = new Feed({ client, clock, random, resource, pool, traits, options: reflector, onProblem })
       feeds.set(key, feed)
       resources.set(key, resource)
     }

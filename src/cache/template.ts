@@ -10,7 +10,7 @@ import type { Json, JsonObject } from '../kube/json.ts'
 import { backslash, closeArray, closeObject, colon, cursor, quote } from './cursor.ts'
 import { type Filter, isUnwanted } from './filter.ts'
 import { isSame, type Node } from './intern.ts'
-import type { KubeObject } from '../kube/object.ts'
+import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 
 /** The spelling of one node. */
 export interface Template {
@@ -92,20 +92,20 @@ const deepest = 64
  * The makes of one resource. Objects with the same labels are taken to be of one make: as labels are shared, the node
  * itself tells. All others are taken to be of a common one.
  */
-export function createTemplates(filter: Filter | undefined, metadata: Filter): Templates {
+export function createTemplates(filter: Filter | undefined, ofMetadata: Filter): Templates {
   const isKept = (key: string): boolean => key === 'metadata' || !filter || !isUnwanted(filter, key)
-  const filterOf = (key: string): Filter | undefined => (key === 'metadata' ? metadata : filter?.only?.get(key))
+  const filterOf = (key: string): Filter | undefined => (key === 'metadata' ? ofMetadata : filter?.only?.get(key))
   const families = new WeakMap<object, Kin>()
   const learnt: Kin[] = []
   let others: Kin | undefined
   let held = 0
 
   const kinOf = (object: KubeObject, guide: KubeObject): Kin => {
-    const labels = object.metadata?.labels
+    const labels = labelsOf(object)
     const known = labels && families.get(labels)
     if (known) return known
     const kin = { sample: guide, sightings: 0, make: undefined, characters: 0 }
-    if (labels && labels === guide.metadata?.labels && isOther(object, guide)) {
+    if (labels && labels === labelsOf(guide) && isOther(object, guide)) {
       families.set(labels, kin)
       return kin
     }
@@ -130,7 +130,9 @@ export function createTemplates(filter: Filter | undefined, metadata: Filter): T
       const start = cursor.at
       if (isKept(key)) {
         const template =
-          isAlike(object[key], guide[key]) && learnNode(object[key] as Node, guide[key] as Node, filterOf(key), 0)
+          key !== '__proto__' &&
+          isAlike(object[key], guide[key]) &&
+          learnNode(object[key] as Node, guide[key] as Node, filterOf(key), 0)
         if (template) members.set(key, template)
         cursor.at = start
         cursor.skipValue()
@@ -140,7 +142,10 @@ export function createTemplates(filter: Filter | undefined, metadata: Filter): T
   }
 
   return {
-    find: ({ metadata }) => (metadata?.labels && families.get(metadata.labels)?.make) ?? others?.make,
+    find(object) {
+      const labels = labelsOf(object)
+      return (labels && families.get(labels)?.make) ?? others?.make
+    },
     observe(object, guide) {
       if (!cursor.isAscii) return
       const kin = kinOf(object, guide)
@@ -156,8 +161,15 @@ export function createTemplates(filter: Filter | undefined, metadata: Filter): T
   }
 }
 
-function isOther(a: KubeObject, b: KubeObject): boolean {
-  return a.metadata?.uid !== b.metadata?.uid
+/** Nobody has checked yet that the metadata is what it should be. */
+function labelsOf({ metadata }: { readonly metadata?: unknown }): object | undefined {
+  const labels = (metadata as ObjectMeta | null | undefined)?.labels
+  return typeof labels === 'object' && labels !== null ? labels : undefined
+}
+
+function isOther(a: { readonly metadata?: unknown }, b: { readonly metadata?: unknown }): boolean {
+  const left = a.metadata as ObjectMeta | null | undefined
+  return left?.uid !== (b.metadata as ObjectMeta | null | undefined)?.uid
 }
 
 /** The text from `start` to the cursor, decoded into `value`, was not spelled as the template says. */
