@@ -19,9 +19,9 @@ export interface Member {
   readonly consumer: string
   readonly need: Need
   readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
-  readonly onFreshness: (freshness: Freshness) => void
-  /** Called once `filter` is set. */
-  readonly onSynced: () => void
+  readonly onFreshness: ((freshness: Freshness) => void) | undefined
+  /** Called when the member may read, or is a member no longer: whoever waits for it looks again. */
+  readonly wake: () => void
   readonly indexes: Readonly<Record<string, IndexFunction<KubeObject>>>
   /** What of the shared copy this consumer sees; undefined until its first sync. */
   filter: ((object: KubeObject) => boolean) | undefined

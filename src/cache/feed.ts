@@ -117,6 +117,7 @@ export class Feed {
   /** Gives the member's share back; the feed stops when nobody is left. */
   leave(member: Member): void {
     this.#delivery.members.delete(member)
+    member.wake()
     for (const index of Object.values(member.indexes)) {
       this.#current?.store.removeIndex(index)
       this.#next?.store.removeIndex(index)
@@ -329,7 +330,7 @@ export class Feed {
       if (member.filter || !coverServes(ready, member.need)) continue
       member.filter = filterFor(member.need, ready)
       this.#delivery.tellInitial(member, store.list())
-      member.onSynced()
+      member.wake()
     }
   }
 
@@ -383,7 +384,7 @@ export class Feed {
     if (worst.state === this.#reported.state && worst.reason === this.#reported.reason) return
     this.#reported = worst
     for (const { consumer, onFreshness } of this.members) {
-      this.#delivery.guard(consumer, 'onFreshness', () => onFreshness(worst))
+      if (onFreshness) this.#delivery.guard(consumer, 'onFreshness', () => onFreshness(worst))
     }
   }
 

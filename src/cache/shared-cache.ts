@@ -2,7 +2,8 @@
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
-import type { Client } from '../client/client.ts'
+import type { Client, ObjectRef } from '../client/client.ts'
+import type { Store } from './store.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
@@ -12,7 +13,7 @@ import { Feed } from './feed.ts'
 import { createInternPool } from './intern.ts'
 import { describeCover, type Need } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
-import type { ConsumerProblem, IndexFunction, SubscribeOptions, Subscription } from './subscription.ts'
+import type { ConsumerProblem, IndexFunction, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 export interface SharedCacheOptions {
@@ -78,12 +79,10 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     subscribe<T extends KubeObject>(resource: Resource, wish: SubscribeOptions<T>): Subscription<T> {
       if (isClosed) throw new MusterError('CacheClosed', `${formatResource(resource)}: the cache is closed.`)
       const feed = feedOf(resource)
-      const leave = (member: Member): void => {
-        feed.leave(member)
+      return new FeedSubscription(resource, wish, feed, clock, () => {
         const key = formatResource(resource)
         if (feed.members.size === 0 && feeds.get(key) === feed) feeds.delete(key)
-      }
-      return createSubscription(resource, wish, feed, leave, clock)
+      })
     },
     writer(consumer) {
       return createWriter(client, (resource, ref) => feeds.get(formatResource(resource))?.beginWrite(ref, consumer))
@@ -108,94 +107,125 @@ function needOf<T extends KubeObject>(resource: Resource, wish: SubscribeOptions
   }
 }
 
-function createSubscription<T extends KubeObject>(
-  resource: Resource,
-  wish: SubscribeOptions<T>,
-  feed: Feed,
-  leave: (member: Member) => void,
-  clock: Clock,
-): Subscription<T> {
-  const waiting = new Set<() => void>()
-  const wake = (): void => {
-    for (const look of waiting) look()
-  }
-  // The feed knows objects, the consumer knows their kind: the cast is where the two meet.
-  const member: Member = {
-    consumer: wish.consumer,
-    need: needOf(resource, wish),
-    onEvent: wish.onEvent as Member['onEvent'],
-    onFreshness(freshness) {
-      wake()
-      wish.onFreshness?.(freshness)
-    },
-    onSynced: wake,
-    indexes: (wish.indexes ?? {}) as Record<string, IndexFunction<KubeObject>>,
-    filter: undefined,
-  }
-  const name = formatResource(resource)
+/** What a consumer holds: a member of a feed, seen as a subscription. */
+class FeedSubscription<T extends KubeObject> implements Subscription<T> {
+  readonly resource: Resource
+  readonly #feed: Feed
+  readonly #clock: Clock
+  readonly #member: Member
+  readonly #onLeave: () => void
+  #waiting: Set<() => void> | undefined
 
-  const visible = (objects: Iterable<KubeObject>): readonly T[] => {
+  constructor(resource: Resource, wish: SubscribeOptions<T>, feed: Feed, clock: Clock, onLeave: () => void) {
+    this.resource = resource
+    this.#feed = feed
+    this.#clock = clock
+    this.#onLeave = onLeave
+    // The feed knows objects, the consumer knows their kind: the casts are where the two meet.
+    this.#member = {
+      consumer: wish.consumer,
+      need: needOf(resource, wish),
+      onEvent: wish.onEvent as Member['onEvent'],
+      onFreshness: wish.onFreshness,
+      wake: () => this.#wake(),
+      indexes: (wish.indexes ?? noIndexes) as Record<string, IndexFunction<KubeObject>>,
+      filter: undefined,
+    }
+    feed.join(this.#member)
+  }
+
+  get consumer(): string {
+    return this.#member.consumer
+  }
+
+  get freshness(): Freshness {
+    return this.#feed.freshness()
+  }
+
+  get({ namespace, name }: ObjectRef): T | undefined {
+    const object = this.#store().get(namespace, name)
+    return object && this.#member.filter!(object) ? (object as T) : undefined
+  }
+
+  list(namespace?: string): readonly T[] {
+    return this.#visible(this.#store().list(namespace))
+  }
+
+  byOwner(uid: string): readonly T[] {
+    return this.#visible(this.#store().byOwner(uid))
+  }
+
+  byIndex(index: string, key: string): readonly T[] {
+    const { indexes, consumer } = this.#member
+    const keysOf = indexes[index]
+    if (!keysOf) throw new MusterError('IndexNotFound', `${this.#name}: ${consumer} declared no index "${index}".`)
+    return this.#visible(this.#store().byIndex(keysOf, key))
+  }
+
+  synced({ timeoutMs, signal }: SyncOptions = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        this.#waiting?.delete(look)
+        timer?.cancel()
+        signal?.removeEventListener('abort', abort)
+        act()
+      }
+      const look = (): void => {
+        if (this.#member.filter) settle(resolve)
+        else if (!this.#isOpen)
+          settle(() => reject(new MusterError('CacheClosed', `${this.#name}: closed while waiting.`)))
+      }
+      const abort = (): void => settle(() => reject(signal!.reason as Error))
+      const expire = (): void => {
+        const { reason = 'the server has not answered yet' } = this.freshness
+        settle(() =>
+          reject(new MusterError('SyncTimeout', `${this.#name}: not synced after ${timeoutMs} ms: ${reason}`)),
+        )
+      }
+      const timer = timeoutMs === undefined ? undefined : this.#clock.after(timeoutMs, expire)
+      if (signal?.aborted) {
+        abort()
+        return
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      this.#waiting ??= new Set()
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  close(): void {
+    if (!this.#isOpen) return
+    this.#feed.leave(this.#member)
+    this.#onLeave()
+  }
+
+  get #name(): string {
+    return formatResource(this.resource)
+  }
+
+  get #isOpen(): boolean {
+    return this.#feed.members.has(this.#member)
+  }
+
+  #wake(): void {
+    for (const look of this.#waiting ?? []) look()
+  }
+
+  #store(): Store {
+    if (this.#isOpen) return this.#feed.storeFor(this.#member)
+    throw new MusterError('CacheClosed', `${this.#name}: the subscription of ${this.consumer} is closed.`)
+  }
+
+  #visible(objects: Iterable<KubeObject>): readonly T[] {
+    const filter = this.#member.filter!
     const seen: T[] = []
-    for (const object of objects) if (member.filter!(object)) seen.push(object as T)
+    for (const object of objects) if (filter(object)) seen.push(object as T)
     return seen
   }
-
-  const store = (): ReturnType<Feed['storeFor']> => {
-    if (!feed.members.has(member))
-      throw new MusterError('CacheClosed', `${name}: the subscription of ${wish.consumer} is closed.`)
-    return feed.storeFor(member)
-  }
-
-  feed.join(member)
-  return {
-    resource,
-    consumer: wish.consumer,
-    get freshness() {
-      return feed.freshness()
-    },
-    get(ref) {
-      const object = store().get(ref.namespace, ref.name)
-      return object && member.filter!(object) ? (object as T) : undefined
-    },
-    list: (namespace) => visible(store().list(namespace)),
-    byOwner: (uid) => visible(store().byOwner(uid)),
-    byIndex(index, key) {
-      const keysOf = member.indexes[index]
-      if (!keysOf) throw new MusterError('IndexNotFound', `${name}: ${wish.consumer} declared no index "${index}".`)
-      return visible(store().byIndex(keysOf, key))
-    },
-    synced({ timeoutMs, signal } = {}) {
-      return new Promise<void>((resolve, reject) => {
-        const settle = (act: () => void): void => {
-          waiting.delete(look)
-          timer?.cancel()
-          signal?.removeEventListener('abort', abort)
-          act()
-        }
-        const look = (): void => {
-          if (member.filter) settle(resolve)
-          else if (!feed.members.has(member))
-            settle(() => reject(new MusterError('CacheClosed', `${name}: closed while waiting.`)))
-        }
-        const abort = (): void => settle(() => reject(signal!.reason as Error))
-        const expire = (): void => {
-          const { reason = 'the server has not answered yet' } = feed.freshness()
-          settle(() => reject(new MusterError('SyncTimeout', `${name}: not synced after ${timeoutMs} ms: ${reason}`)))
-        }
-        const timer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, expire)
-        if (signal?.aborted) return abort()
-        signal?.addEventListener('abort', abort, { once: true })
-        waiting.add(look)
-        look()
-      })
-    },
-    close() {
-      if (!feed.members.has(member)) return
-      leave(member)
-      wake()
-    },
-  }
 }
+
+const noIndexes = {}
 
 function reportFeed(resource: Resource, feed: Feed): FeedReport {
   const { store } = feed

@@ -51,133 +51,140 @@ interface DeclaredIndex<T extends KubeObject> {
 type Names<T extends KubeObject> = Map<string, Entry<T>>
 
 export function createStore<T extends KubeObject = KubeObject>(): Store<T> {
-  const namespaces = new Map<string, Names<T>>()
-  const indexes = new Map<unknown, DeclaredIndex<T>>()
-  let size = 0
-  let bytes = 0
+  return new MemoryStore<T>()
+}
+
+/** A class because a process may hold thousands: methods are shared, closures are not. */
+class MemoryStore<T extends KubeObject> implements Store<T> {
+  readonly #namespaces = new Map<string, Names<T>>()
+  /** Made by the first index. */
+  #indexes: Map<unknown, DeclaredIndex<T>> | undefined
+  #size = 0
+  #bytes = 0
   /** The object stored last: lists come sorted, so it is the likeliest to share with the next. */
-  let neighbour: T | undefined
+  #neighbour: T | undefined
 
-  const entryOf = (namespace: string | undefined, name: string): Entry<T> | undefined =>
-    namespaces.get(namespace ?? '')?.get(name)
-
-  const reindex = (entry: Entry<T>, before: T | undefined, after: T | undefined): void => {
-    for (const { index } of indexes.values()) index.update(entry, before, after)
+  get size(): number {
+    return this.#size
   }
 
-  const insert = (object: T): void => {
-    const namespace = object.metadata.namespace ?? ''
-    const entry: Entry<T> = { object, bytes: entryBytes + growth(neighbour, object, false) }
-    let names = namespaces.get(namespace)
-    if (!names) namespaces.set(namespace, (names = new Map()))
-    names.set(object.metadata.name ?? '', entry)
-    size++
-    bytes += entry.bytes
-    neighbour = object
-    reindex(entry, undefined, object)
+  get bytes(): number {
+    return this.#bytes
   }
 
-  const change = (entry: Entry<T>, object: T): void => {
-    const before = entry.object
-    const after = Math.max(entryBytes, entry.bytes + growth(before, object, true))
-    bytes += after - entry.bytes
-    entry.bytes = after
-    entry.object = object
-    neighbour = object
-    reindex(entry, before, object)
+  get(namespace: string | undefined, name: string): T | undefined {
+    return this.#namespaces.get(namespace ?? '')?.get(name)?.object
   }
 
-  const remove = (namespace: string | undefined, name: string): T | undefined => {
-    const names = namespaces.get(namespace ?? '')
-    const entry = names?.get(name)
-    if (!names || !entry) return undefined
-    names.delete(name)
-    if (names.size === 0) namespaces.delete(namespace ?? '')
-    size--
-    bytes -= entry.bytes
-    if (neighbour === entry.object) neighbour = undefined
-    reindex(entry, entry.object, undefined)
-    return entry.object
-  }
-
-  const put = (object: T): T | undefined => {
-    const entry = entryOf(object.metadata.namespace, object.metadata.name ?? '')
-    const previous = entry?.object
-    if (!entry) insert(object)
-    else if (previous !== object) change(entry, object)
-    return previous
-  }
-
-  const within = (namespace: string | undefined): Iterable<Names<T>> => {
-    if (namespace === undefined) return namespaces.values()
-    const names = namespaces.get(namespace)
-    return names ? [names] : []
-  }
-
-  const list = (namespace?: string): T[] => {
+  list(namespace?: string): T[] {
     const objects: T[] = []
-    for (const names of within(namespace)) for (const { object } of names.values()) objects.push(object)
+    for (const names of this.#within(namespace)) for (const { object } of names.values()) objects.push(object)
     return objects
   }
 
-  const replace = (namespace: string | undefined, objects: Iterable<T>): readonly Change<T>[] => {
+  put(object: T): T | undefined {
+    const entry = this.#namespaces.get(object.metadata.namespace ?? '')?.get(object.metadata.name ?? '')
+    const previous = entry?.object
+    if (!entry) this.#insert(object)
+    else if (previous !== object) this.#change(entry, object)
+    return previous
+  }
+
+  remove(namespace: string | undefined, name: string): T | undefined {
+    const names = this.#namespaces.get(namespace ?? '')
+    const entry = names?.get(name)
+    if (!names || !entry) return undefined
+    names.delete(name)
+    if (names.size === 0) this.#namespaces.delete(namespace ?? '')
+    this.#size--
+    this.#bytes -= entry.bytes
+    if (this.#neighbour === entry.object) this.#neighbour = undefined
+    this.#reindex(entry, entry.object, undefined)
+    return entry.object
+  }
+
+  replace(namespace: string | undefined, objects: Iterable<T>): readonly Change<T>[] {
     const wanted = byName(namespace, objects)
     const changes: Change<T>[] = []
-    for (const previous of list(namespace)) {
+    for (const previous of this.list(namespace)) {
       const { metadata } = previous
       if (wanted.get(metadata.namespace ?? '')?.has(metadata.name ?? '')) continue
-      remove(metadata.namespace, metadata.name ?? '')
+      this.remove(metadata.namespace, metadata.name ?? '')
       changes.push({ previous, object: undefined })
     }
     for (const names of wanted.values()) {
       for (const object of names.values()) {
-        const previous = put(object)
+        const previous = this.put(object)
         if (!previous || !isSameState(previous, object)) changes.push({ previous, object })
       }
     }
     return changes
   }
 
-  const addIndex = (id: unknown, keysOf: (object: T) => readonly string[]): void => {
-    const declared = indexes.get(id)
+  addIndex(id: unknown, keysOf: (object: T) => readonly string[]): void {
+    this.#indexes ??= new Map()
+    const declared = this.#indexes.get(id)
     if (declared) {
       declared.users++
       return
     }
     const index = createIndex(keysOf)
-    for (const names of namespaces.values()) {
+    for (const names of this.#namespaces.values()) {
       for (const entry of names.values()) index.update(entry, undefined, entry.object)
     }
-    indexes.set(id, { index, users: 1 })
+    this.#indexes.set(id, { index, users: 1 })
   }
 
-  return {
-    get: (namespace, name) => entryOf(namespace, name)?.object,
-    list,
-    put,
-    remove,
-    replace,
-    addIndex,
-    removeIndex(id) {
-      const declared = indexes.get(id)
-      if (declared && --declared.users === 0) indexes.delete(id)
-    },
-    byIndex(id, key) {
-      const declared = indexes.get(id)
-      if (!declared) throw new MusterError('IndexNotFound', `the store has no such index.`)
-      return declared.index.find(key)
-    },
-    byOwner(uid) {
-      if (!indexes.has(ownerUids)) addIndex(ownerUids, ownerUids)
-      return indexes.get(ownerUids)!.index.find(uid)
-    },
-    get size() {
-      return size
-    },
-    get bytes() {
-      return bytes
-    },
-    audit: () => audit(list()),
+  removeIndex(id: unknown): void {
+    const declared = this.#indexes?.get(id)
+    if (declared && --declared.users === 0) this.#indexes?.delete(id)
+  }
+
+  byIndex(id: unknown, key: string): readonly T[] {
+    const declared = this.#indexes?.get(id)
+    if (!declared) throw new MusterError('IndexNotFound', `the store has no such index.`)
+    return declared.index.find(key)
+  }
+
+  byOwner(uid: string): readonly T[] {
+    if (!this.#indexes?.has(ownerUids)) this.addIndex(ownerUids, ownerUids)
+    return this.byIndex(ownerUids, uid)
+  }
+
+  audit(): Audit {
+    return audit(this.list())
+  }
+
+  #within(namespace: string | undefined): Iterable<Names<T>> {
+    if (namespace === undefined) return this.#namespaces.values()
+    const names = this.#namespaces.get(namespace)
+    return names ? [names] : []
+  }
+
+  #insert(object: T): void {
+    const namespace = object.metadata.namespace ?? ''
+    const entry: Entry<T> = { object, bytes: entryBytes + growth(this.#neighbour, object, false) }
+    let names = this.#namespaces.get(namespace)
+    if (!names) this.#namespaces.set(namespace, (names = new Map()))
+    names.set(object.metadata.name ?? '', entry)
+    this.#size++
+    this.#bytes += entry.bytes
+    this.#neighbour = object
+    this.#reindex(entry, undefined, object)
+  }
+
+  #change(entry: Entry<T>, object: T): void {
+    const before = entry.object
+    const after = Math.max(entryBytes, entry.bytes + growth(before, object, true))
+    this.#bytes += after - entry.bytes
+    entry.bytes = after
+    entry.object = object
+    this.#neighbour = object
+    this.#reindex(entry, before, object)
+  }
+
+  #reindex(entry: Entry<T>, before: T | undefined, after: T | undefined): void {
+    if (this.#indexes) for (const { index } of this.#indexes.values()) index.update(entry, before, after)
   }
 }
 

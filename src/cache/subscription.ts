@@ -56,8 +56,14 @@ export interface Subscription<T extends KubeObject = UntypedObject> {
   byOwner(uid: string): readonly T[]
   byIndex(index: string, key: string): readonly T[]
   /** Resolves when reads are allowed. @throws SyncTimeout with the reason it takes so long */
-  synced(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>
+  synced(options?: SyncOptions): Promise<void>
   close(): void
+}
+
+export interface SyncOptions {
+  /** The longest wait. @default none */
+  readonly timeoutMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Something that a consumer's code did wrong and that was contained. */

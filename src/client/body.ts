@@ -132,50 +132,67 @@ export function leave(body: Body): void {
  * `ended` once, however it ends.
  */
 export function abortable(body: Body, signal: AbortSignal, ended: () => void): Body {
-  const source = body[Symbol.asyncIterator]()
-  let isOver = false
-  let giveUp: ((reason: unknown) => void) | undefined
+  return new AbortableBody(body[Symbol.asyncIterator](), signal, ended)
+}
 
-  const end = (): void => {
-    if (isOver) return
-    isOver = true
-    signal.removeEventListener('abort', abort)
-    ended()
+/** A class, and its own listener, because every idle watch holds one. */
+class AbortableBody implements AsyncIterableIterator<Uint8Array> {
+  readonly #source: AsyncIterator<Uint8Array>
+  readonly #signal: AbortSignal
+  readonly #ended: () => void
+  #isOver = false
+  #giveUp: ((reason: unknown) => void) | undefined
+
+  constructor(source: AsyncIterator<Uint8Array>, signal: AbortSignal, ended: () => void) {
+    this.#source = source
+    this.#signal = signal
+    this.#ended = ended
+    if (signal.aborted) this.handleEvent()
+    else signal.addEventListener('abort', this, { once: true })
   }
-  const abort = (): void => {
-    end()
-    void source.return?.().then(undefined, () => undefined)
-    giveUp?.(signal.reason)
+
+  [Symbol.asyncIterator](): this {
+    return this
   }
-  const next = (): Promise<IteratorResult<Uint8Array>> => {
-    if (isOver) return signal.aborted ? Promise.reject(signal.reason as Error) : Promise.resolve(over)
+
+  next(): Promise<IteratorResult<Uint8Array>> {
+    if (this.#isOver) {
+      return this.#signal.aborted ? Promise.reject(this.#signal.reason as Error) : Promise.resolve(over)
+    }
     return new Promise((resolve, reject) => {
-      giveUp = reject
+      this.#giveUp = reject
       const give = (result: IteratorResult<Uint8Array>): void => {
-        if (result.done) end()
+        if (result.done) this.#end()
         resolve(result)
       }
       const fail = (error: unknown): void => {
-        end()
+        this.#end()
         reject(error)
       }
-      source.next().then(give, fail)
+      this.#source.next().then(give, fail)
     })
   }
 
-  if (signal.aborted) abort()
-  else signal.addEventListener('abort', abort, { once: true })
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next,
-      async return() {
-        if (!isOver) {
-          end()
-          await source.return?.()
-        }
-        return over
-      },
-    }),
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    if (!this.#isOver) {
+      this.#end()
+      await this.#source.return?.()
+    }
+    return over
+  }
+
+  /** The signal calls this. */
+  handleEvent(): void {
+    this.#end()
+    void this.#source.return?.().then(undefined, () => undefined)
+    this.#giveUp?.(this.#signal.reason)
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#signal.removeEventListener('abort', this)
+    this.#ended()
   }
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../clock/virtual-clock.ts'
 import { MusterError } from '../kube/errors.ts'
-import { startDeadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('a deadline', () => {
   it('ends work that takes too long, whether or not the work listens', async () => {
     const clock = virtualClock()
-    const deadline = startDeadline({ clock, timeoutMs: 1_000, what: 'GET /x' })
+    const deadline = new Deadline({ clock, timeoutMs: 1_000, what: 'GET /x' })
     const work = deadline.race(never())
     work.catch(() => undefined)
     await clock.advance(999)
@@ -21,14 +21,14 @@ describe('a deadline', () => {
   })
 
   it('passes on what the work gives, result or error', async () => {
-    const deadline = startDeadline({ clock: virtualClock(), timeoutMs: 1_000, what: 'x' })
+    const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, what: 'x' })
     expect(await deadline.race(Promise.resolve(7))).toBe(7)
     await expect(deadline.race(Promise.reject(new Error('own')))).rejects.toThrow('own')
   })
 
   it("turns the caller's abort into Aborted, with the caller's reason as cause", async () => {
     const abort = new AbortController()
-    const deadline = startDeadline({ clock: virtualClock(), timeoutMs: 1_000, signal: abort.signal, what: 'GET /x' })
+    const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, signal: abort.signal, what: 'GET /x' })
     const work = deadline.race(never())
     const reason = new Error('shutting down')
     abort.abort(reason)
@@ -38,13 +38,13 @@ describe('a deadline', () => {
   it("keeps a caller's own MusterError", async () => {
     const reason = new MusterError('StreamIdle', 'silent')
     const signal = AbortSignal.abort(reason)
-    const deadline = startDeadline({ clock: virtualClock(), timeoutMs: 1_000, signal, what: 'x' })
+    const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, signal, what: 'x' })
     await expect(deadline.race(Promise.resolve(1))).rejects.toBe(reason)
   })
 
   it('reports the reason, not what the work makes of it', async () => {
     const abort = new AbortController()
-    const deadline = startDeadline({ clock: virtualClock(), timeoutMs: 1_000, signal: abort.signal, what: 'x' })
+    const deadline = new Deadline({ clock: virtualClock(), timeoutMs: 1_000, signal: abort.signal, what: 'x' })
     const work = new Promise((_resolve, reject) => {
       deadline.signal.addEventListener('abort', () => reject(new TypeError('terminated')))
     })
@@ -56,7 +56,7 @@ describe('a deadline', () => {
   it('stops timing but not listening', async () => {
     const clock = virtualClock()
     const abort = new AbortController()
-    const deadline = startDeadline({ clock, timeoutMs: 1_000, signal: abort.signal, what: 'x' })
+    const deadline = new Deadline({ clock, timeoutMs: 1_000, signal: abort.signal, what: 'x' })
     deadline.stopTiming()
     await clock.advance(10_000)
     expect(deadline.signal.aborted).toBe(false)
@@ -67,7 +67,7 @@ describe('a deadline', () => {
   it('lets go of everything when released', async () => {
     const clock = virtualClock()
     const abort = new AbortController()
-    const deadline = startDeadline({ clock, timeoutMs: 1_000, signal: abort.signal, what: 'x' })
+    const deadline = new Deadline({ clock, timeoutMs: 1_000, signal: abort.signal, what: 'x' })
     deadline.release()
     await clock.advance(10_000)
     abort.abort()

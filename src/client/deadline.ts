@@ -3,53 +3,64 @@
  *
  * Work is raced against it: a transport that ignores its signal can keep its promise pending, but never its caller.
  */
-import type { Clock } from '../clock/clock.ts'
+import type { Clock, Timer } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
 
-export interface Deadline {
-  /** The moment the time is up. */
-  readonly at: number
-  /** Aborted when the time is up or the caller gave up; its reason is a MusterError. */
-  readonly signal: AbortSignal
-  /** Settles as `work` does, or fails with the signal's reason if that comes first. */
-  race<T>(work: Promise<T>): Promise<T>
-  /** Stops the time; the caller's signal stays in force. */
-  stopTiming(): void
-  /** Lets go of the caller's signal and of the timer. */
-  release(): void
-}
-
-export function startDeadline(options: {
+export interface DeadlineOptions {
   readonly clock: Clock
   readonly timeoutMs: number
   readonly signal?: AbortSignal | undefined
   /** What is timed, for the message. */
   readonly what: string
-}): Deadline {
-  const { clock, timeoutMs, what } = options
-  const outer = options.signal
-  const controller = new AbortController()
-  const { signal } = controller
+}
 
-  const abort = (): void => controller.abort(abortReason(outer?.reason, what))
-  if (outer?.aborted) abort()
-  else outer?.addEventListener('abort', abort, { once: true })
+/** A class, and its own listener, because every idle watch holds one. */
+export class Deadline {
+  /** When time is up. */
+  readonly at: number
+  readonly #controller = new AbortController()
+  readonly #outer: AbortSignal | undefined
+  readonly #what: string
+  #timer: Timer | undefined
 
-  const timer = Number.isFinite(timeoutMs)
-    ? clock.after(timeoutMs, () => {
-        controller.abort(new MusterError('RequestTimeout', `${what}: not done within ${timeoutMs} ms.`))
+  constructor({ clock, timeoutMs, signal, what }: DeadlineOptions) {
+    this.at = clock.now() + timeoutMs
+    this.#outer = signal
+    this.#what = what
+    if (signal?.aborted) this.handleEvent()
+    else signal?.addEventListener('abort', this, { once: true })
+    if (Number.isFinite(timeoutMs)) {
+      this.#timer = clock.after(timeoutMs, () => {
+        this.#controller.abort(new MusterError('RequestTimeout', `${what}: not done within ${timeoutMs} ms.`))
       })
-    : undefined
+    }
+  }
 
-  return {
-    at: clock.now() + timeoutMs,
-    signal,
-    race: (work) => raceAbort(signal, work),
-    stopTiming: () => timer?.cancel(),
-    release: () => {
-      timer?.cancel()
-      outer?.removeEventListener('abort', abort)
-    },
+  /** Aborted when the time is up or the caller gives up, always with a MusterError. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** The result of `work`, or the error of whatever ends the wait first. */
+  race<T>(work: Promise<T>): Promise<T> {
+    return raceAbort(this.signal, work)
+  }
+
+  /** Stops the time; the caller's signal stays in force. */
+  stopTiming(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  /** Lets go of the caller's signal and of the timer. */
+  release(): void {
+    this.stopTiming()
+    this.#outer?.removeEventListener('abort', this)
+  }
+
+  /** The caller's signal calls this. */
+  handleEvent(): void {
+    this.#controller.abort(abortReason(this.#outer?.reason, this.#what))
   }
 }
 

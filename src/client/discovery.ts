@@ -11,7 +11,7 @@ import { isMusterError, MusterError } from '../kube/errors.ts'
 import { formatApiVersion, type GroupVersion, type GroupVersionKind } from '../kube/kind.ts'
 import { readJson } from './body.ts'
 import type { DiscoveredResource, Discovery, RawRequest } from './client.ts'
-import { startDeadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import { readResourceList, readRoot, type RootDocument } from './discovery-document.ts'
 import { mediaType } from './media-type.ts'
 import type { TransportResponse } from './transport.ts'
@@ -164,7 +164,7 @@ export function createDiscovery(options: DiscoveryOptions): CachedDiscovery {
     limits: Parameters<Discovery['resources']>[0],
   ): Promise<T> => {
     const timeoutMs = limits?.timeoutMs ?? Number.POSITIVE_INFINITY
-    const deadline = startDeadline({ clock, timeoutMs, signal: limits?.signal, what })
+    const deadline = new Deadline({ clock, timeoutMs, signal: limits?.signal, what })
     try {
       deadline.signal.throwIfAborted()
       return await deadline.race(work())

@@ -11,7 +11,7 @@ import { isMusterError, MusterError } from '../kube/errors.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { Status } from '../kube/object.ts'
 import type { ExecOptions, ExecResult } from './client.ts'
-import { startDeadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import { printable } from './redaction.ts'
 import type { MessageStream } from './transport.ts'
 
@@ -39,7 +39,7 @@ export async function runCommand(
     const offered = JSON.stringify(printable(stream.protocol))
     throw new MusterError('ProtocolError', `${what}: the server speaks the unknown exec protocol ${offered}.`)
   }
-  const deadline = startDeadline({ clock, timeoutMs: Number.POSITIVE_INFINITY, signal: options.signal, what })
+  const deadline = new Deadline({ clock, timeoutMs: Number.POSITIVE_INFINITY, signal: options.signal, what })
   const feeds = [
     feed(
       options.stdin,

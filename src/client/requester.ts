@@ -7,7 +7,7 @@ import type { Random } from '../clock/random.ts'
 import { apiError, whereabouts } from './api-error.ts'
 import { abortable, bodyOf, leave, readBytes } from './body.ts'
 import type { ClientStats, RawRequest } from './client.ts'
-import { type Deadline, startDeadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import type { FlowControl } from './flow-control.ts'
 import { mediaType } from './media-type.ts'
 import { type RetryPolicy, withRetries } from './retry.ts'
@@ -71,7 +71,7 @@ export function createRequester(options: RequesterOptions): Requester {
   }
 
   const start = (raw: RawRequest): Deadline =>
-    startDeadline({
+    new Deadline({
       clock,
       timeoutMs: raw.timeoutMs ?? options.timeoutMs,
       signal: raw.signal,
