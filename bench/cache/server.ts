@@ -72,7 +72,10 @@ function changes(count: number): readonly Buffer[] {
 }
 
 const prepared = new Map<number, readonly Buffer[]>()
-const sentinel = atVersion(`${fleet.watchLine('ADDED', 0).replace(/"name":"[^"]*"/, '"name":"sentinel"')}\n`, baseVersion)
+const sentinel = atVersion(
+  `${fleet.watchLine('ADDED', 0).replace(/"name":"[^"]*"/, '"name":"sentinel"')}\n`,
+  baseVersion,
+)
 
 async function control(url: URL, response: Http2ServerResponse): Promise<void> {
   const events = Number(url.searchParams.get('events') ?? 0)

@@ -14,7 +14,7 @@ import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } 
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
 import { type InternPool, isSame, type Node } from './intern.ts'
 import type { Detail } from './need.ts'
-import { createTemplates, learnOther, type Make, skipAlong, type Template } from './template.ts'
+import { createTemplates, learnOther, type Make, type Part, skipAlong, type Template } from './template.ts'
 
 export interface DecoderOptions {
   /** Filled in where the text has none, as in lists; always used for metadata alone, which says PartialObjectMetadata. */
@@ -35,8 +35,6 @@ export interface Decoder {
    */
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject
 }
-
-export { scanIdentity, scanList, scanWatchFrame } from './frames.ts'
 
 /** Deeper values are left to the parser: the recursion must end before the stack does. */
 const deepest = 200
@@ -408,31 +406,38 @@ function baseOf(guide: Node, template: Template): Node | undefined {
     : baseOfMembers(guide as JsonObject, template)
 }
 
-function baseOfItems(guide: readonly Json[], { node, values }: Template): Node | undefined {
-  let isFit = guide.length === values.length
+function baseOfItems(guide: readonly Json[], { node, slots }: Template): Node | undefined {
+  let isFit = 2 * guide.length === slots.length
   for (let index = 0; index < guide.length; index++) {
-    if (index < values.length && (values[index] === undefined || isSame(guide[index]!, values[index]))) continue
-    if (isNode(guide[index])) return undefined
+    const value = guide[index]!
+    const fixed = 2 * index < slots.length ? slots[2 * index + 1] : null
+    if (fixed === undefined || isSame(value, fixed)) continue
+    if (isNode(value)) return undefined
     isFit = false
   }
   return isFit ? guide : node
 }
 
-function baseOfMembers(guide: JsonObject, template: Template): Node | undefined {
-  const { node, keys, values, parts } = template
+function baseOfMembers(guide: JsonObject, { node, slots, parts }: Template): Node | undefined {
   let isFit = true
-  let index = 0
+  let slot = 0
   for (const key in guide) {
     const value = guide[key]
-    if (key !== keys[index]) {
+    if (key !== slots[slot]) {
       isFit = false
-      if (isNode(value) && value !== (node as JsonObject)[key] && !parts.some((part) => part.key === key))
-        return undefined
-    } else if (values[index] !== undefined && !isSame(values[index]!, value)) {
-      isFit = false
-      if (isNode(value)) return undefined
+      if (isNode(value) && value !== (node as JsonObject)[key] && !hasPart(parts, key)) return undefined
+    } else {
+      const fixed = slots[slot + 1]
+      if (fixed !== undefined && !isSame(fixed, value)) {
+        isFit = false
+        if (isNode(value)) return undefined
+      }
     }
-    index++
+    slot += 2
   }
-  return isFit && index === keys.length ? guide : node
+  return isFit && slot === slots.length ? guide : node
+}
+
+function hasPart(parts: readonly Part[], key: string): boolean {
+  return parts.some((part) => part.key === key)
 }

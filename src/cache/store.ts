@@ -7,7 +7,7 @@
 import { MusterError } from '../kube/errors.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { createIndex, type Entry, type Index, ownerUids } from './indexes.ts'
-import { type Audit, audit, entryBytes, growth } from './memory.ts'
+import { addedBytes, type Audit, audit, changedBytes, entryBytes } from './memory.ts'
 
 /** Objects without a namespace are filed under the empty one. */
 export interface Store<T extends KubeObject = KubeObject> {
@@ -163,7 +163,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
 
   #insert(object: T): void {
     const namespace = object.metadata.namespace ?? ''
-    const entry: Entry<T> = { object, bytes: entryBytes + growth(this.#neighbour, object, false) }
+    const entry: Entry<T> = { object, bytes: entryBytes + addedBytes(this.#neighbour, object) }
     let names = this.#namespaces.get(namespace)
     if (!names) this.#namespaces.set(namespace, (names = new Map()))
     names.set(object.metadata.name ?? '', entry)
@@ -175,7 +175,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
 
   #change(entry: Entry<T>, object: T): void {
     const before = entry.object
-    const after = Math.max(entryBytes, entry.bytes + growth(before, object, true))
+    const after = Math.max(entryBytes, entry.bytes + changedBytes(before, object))
     this.#bytes += after - entry.bytes
     entry.bytes = after
     entry.object = object

@@ -16,9 +16,8 @@ import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 export interface Template {
   /** What the template was learnt from. */
   readonly node: Node
-  /** Its keys, and what all objects of this make have there: undefined where they differ. */
-  readonly keys: readonly string[]
-  readonly values: readonly (Json | undefined)[]
+  /** For each member or item its key, then what all objects of this make have there: undefined where they differ. */
+  readonly slots: readonly (Json | undefined)[]
   readonly parts: readonly Part[]
   /** The text behind the last part. */
   readonly tail: string
@@ -217,10 +216,9 @@ function learnNode(node: Node, sibling: Node, filter: Filter | undefined, depth:
     }
   }
   cursor.at++
-  const names = Object.keys(node)
   const differing = new Set(parts.map(({ key }) => String(key)))
-  const values = names.map((key) => (differing.has(key) ? undefined : (node as JsonObject)[key]))
-  return { node, keys: names, values, parts, tail: cursor.copy(from, cursor.at), other: undefined, misses: 0 }
+  const slots = Object.entries(node).flatMap(([key, value]) => [key, differing.has(key) ? undefined : (value as Json)])
+  return { node, slots, parts, tail: cursor.copy(from, cursor.at), other: undefined, misses: 0 }
 }
 
 /** Two objects, or two arrays. */
