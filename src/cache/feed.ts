@@ -16,7 +16,7 @@ import { stringifyJson } from '../kube/json.ts'
 import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { type Answers, createAnswers } from './answers.ts'
-import { decodeObject } from './decode.ts'
+import { createDecoder, type Decoder } from './decode.ts'
 import { scanIdentity } from './frames.ts'
 import { type Change, Delivery, goneVersion, type Member } from './delivery.ts'
 import type { InternPool } from './intern.ts'
@@ -63,7 +63,10 @@ interface Generation {
   readonly reflectors: Map<Scope, Reflector>
   /** Scopes that have not been listed yet. */
   readonly waiting: Set<Scope>
+  readonly decoder: Decoder
   cover: Cover
+  /** A sibling of the next object, most likely: lists come sorted. */
+  lastDecoded: KubeObject | undefined
 }
 
 const noCover: Cover = { scopes: [], detail: 'metadata', managedFields: false }
@@ -78,7 +81,6 @@ export class Feed {
   #answers: Answers | undefined
   #current: Generation | undefined
   #next: Generation | undefined
-  #lastDecoded: KubeObject | undefined
   #reported: Freshness
   #isAdapting = false
 
@@ -253,24 +255,36 @@ export class Feed {
   }
 
   #decode(generation: Generation, text: string, start: number, end: number): KubeObject {
-    const { resource, pool } = this.#input
     const { namespace, name } = scanIdentity(text, start, end)
-    const guide = generation.store.get(namespace, name) ?? this.#read({ namespace, name }) ?? this.#lastDecoded
-    this.#lastDecoded = decodeObject(text, start, end, {
-      apiVersion: formatApiVersion(resource),
-      kind: resource.kind,
-      detail: generation.cover.detail,
-      keepManagedFields: generation.cover.managedFields,
-      guide,
-      pool,
-    })
-    return this.#lastDecoded
+    generation.lastDecoded = generation.decoder.decode(
+      text,
+      start,
+      end,
+      generation.store.get(namespace, name) ?? generation.lastDecoded,
+    )
+    return generation.lastDecoded
   }
 
   // ── generations ────────────────────────────────────────────────────────────────────────────────────────────
 
   #startGeneration(cover: Cover): Generation {
-    const generation: Generation = { cover, store: createStore(), reflectors: new Map(), waiting: new Set() }
+    const { resource, pool } = this.#input
+    const { detail, managedFields: keepManagedFields } = cover
+    const decoder = createDecoder({
+      apiVersion: formatApiVersion(resource),
+      kind: resource.kind,
+      pool,
+      detail,
+      keepManagedFields,
+    })
+    const generation: Generation = {
+      cover,
+      decoder,
+      store: createStore(),
+      reflectors: new Map(),
+      waiting: new Set(),
+      lastDecoded: undefined,
+    }
     for (const member of this.members) this.#declareIndexes(generation.store, member)
     for (const scope of cover.scopes) this.#startScope(generation, scope)
     return generation

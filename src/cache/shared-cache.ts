@@ -13,7 +13,7 @@ import { Feed } from './feed.ts'
 import { createInternPool } from './intern.ts'
 import { describeCover, type Need } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
-import type { ConsumerProblem, IndexFunction, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
+import type { ConsumerProblem, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 export interface SharedCacheOptions {
@@ -128,7 +128,7 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
       onEvent: wish.onEvent as Member['onEvent'],
       onFreshness: wish.onFreshness,
       wake: () => this.#wake(),
-      indexes: (wish.indexes ?? noIndexes) as Record<string, IndexFunction<KubeObject>>,
+      indexes: wish.indexes ?? noIndexes,
       filter: undefined,
     }
     feed.join(this.#member)

@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isMusterError } from '../kube/errors.ts'
+import { parseJson, stringifyJson } from '../kube/json.ts'
+import { Cursor } from './cursor.ts'
+
+function at(text: string): Cursor {
+  const cursor = new Cursor()
+  cursor.load(text, 0, text.length)
+  return cursor
+}
+
+const scalarText = fc.oneof(
+  fc.stringMatching(/^-?[0-9]{0,20}(\.[0-9]{0,3})?([eE][+-]?[0-9]{0,3})?$/),
+  fc.constantFrom(
+    'true',
+    'false',
+    'null',
+    'nul',
+    'tru',
+    '+1',
+    '.5',
+    '1.',
+    '-',
+    '00',
+    '-01',
+    '1e',
+    '0x1',
+    'NaN',
+    'Infinity',
+  ),
+)
+
+describe('a cursor', () => {
+  it('reads scalars as the parser does, and refuses those it refuses', () => {
+    fc.assert(
+      fc.property(scalarText, (text) => {
+        const read = (): unknown => {
+          const cursor = at(text)
+          const value = cursor.readScalar()
+          cursor.end()
+          return value
+        }
+        let wanted: unknown
+        try {
+          wanted = parseJson(text)
+        } catch {
+          expect(read).toThrow('no proper JSON object')
+          return
+        }
+        expect(read()).toBe(wanted)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('steps over any value, to where it ends', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.string(), (value, rest) => {
+        // A number goes on as far as there are digits.
+        const text = stringifyJson(value)
+        const cursor = at(`${text},${rest}`)
+        cursor.skipValue()
+        expect(cursor.at).toBe(text.length)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['{"a":[1,2', '["a', '["a\\', '"a', '"a\n"', '{"a":"\u0000"}', '', 'x'])(
+    'does not step over %j, which has no end',
+    (text) => {
+      expect(() => at(text).skipValue()).toThrow('no proper JSON object')
+    },
+  )
+
+  it('sees no syntax in characters that end in the same byte', () => {
+    // U+0122 and U+017B end in 0x22 (a quote) and 0x7b (a brace).
+    const text = '{"a":"\u0122","\u017b":["\u017d"]}'
+    const cursor = at(text)
+    cursor.skipValue()
+    expect(cursor.at).toBe(text.length)
+    expect(at(text).firstKey()).toBe('a')
+  })
+
+  it('takes an expected key only as it stands, whole and without escapes', () => {
+    expect(at('"abc":1').skipKey('abc')).toBe(true)
+    expect(at('"abcd":1').skipKey('abc')).toBe(false)
+    expect(at('"ab":1').skipKey('abc')).toBe(false)
+    expect(at('"a","b":1').skipKey('a","b')).toBe(false)
+    expect(at('"a\\nb":1').skipKey('a\\nb')).toBe(false)
+    expect(at('"a\nb":1').skipKey('a\nb')).toBe(false)
+  })
+
+  it('gives keys in order, however they are spelled', () => {
+    const cursor = at('{ "a" : 1 , "\\u0062":[2],"ü":{} }')
+    const keys: string[] = []
+    for (let key = cursor.firstKey(['b']); key !== undefined; key = cursor.nextKey(['b'])) {
+      keys.push(key)
+      cursor.skipValue()
+    }
+    cursor.end()
+    expect(keys).toEqual(['a', 'b', 'ü'])
+  })
+
+  it('reads one stretch of a text as if there were nothing else', () => {
+    const cursor = new Cursor()
+    cursor.load('xx[1]yy', 2, 5)
+    cursor.skipValue()
+    cursor.end()
+    cursor.load('xx[1]yy', 2, 4)
+    expect(() => cursor.skipValue()).toThrow('ends too early')
+  })
+
+  it('fails with a MusterError that does not quote the text', () => {
+    try {
+      at('{"password":secret}').parse(0, 19)
+      expect.unreachable()
+    } catch (error) {
+      expect(isMusterError(error, 'ProtocolError')).toBe(true)
+      expect(String(error)).not.toContain('secret')
+    }
+  })
+})
