@@ -1,5 +1,5 @@
 /** A machine made of data: its files, environment and programs are what a test says, and change when it says so. */
-import type { Finished, Machine, Program, WebAnswer, WebRequest } from '../src/client/machine.ts'
+import type { Finished, Machine, Program, WebAnswer, WebRequest } from '../src/client/credentials/machine.ts'
 
 export interface MemoryMachine extends Machine {
   /** By path. An `Error` is what reading it fails with. */

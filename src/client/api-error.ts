@@ -8,7 +8,7 @@ import { type ErrorName, MusterError } from '../kube/errors.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { Status } from '../kube/object.ts'
 import { readHead } from './body.ts'
-import { printable, redact } from './redaction.ts'
+import { printable, redact } from './credentials/redaction.ts'
 import type { TransportResponse } from './transport.ts'
 
 /** The server's own refusal. `status` is synthetic when the answer held none. */

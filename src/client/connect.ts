@@ -15,7 +15,7 @@ export interface ConnectOptions extends Omit<ClientOptions, 'transport'>, LoadCo
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const [{ httpTransport }, { createClient }, { systemClock }] = await Promise.all([
-    import('./http-transport.ts'),
+    import('./http/http-transport.ts'),
     import('./create-client.ts'),
     import('../clock/system-clock.ts'),
   ])

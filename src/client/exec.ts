@@ -12,7 +12,7 @@ import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { Status } from '../kube/object.ts'
 import type { ExecOptions, ExecResult } from './client.ts'
 import { Deadline } from './deadline.ts'
-import { printable } from './redaction.ts'
+import { printable } from './credentials/redaction.ts'
 import type { MessageStream } from './transport.ts'
 
 const closingProtocol = 'v5.channel.k8s.io'

@@ -44,7 +44,7 @@ export type {
   TransportStats,
 } from './transport.ts'
 export { type Handler, inProcessTransport } from './in-process.ts'
-export { httpTransport, type HttpTransportOptions } from './http-transport.ts'
+export { httpTransport, type HttpTransportOptions } from './http/http-transport.ts'
 
 export type { Connection, Credentials, Impersonation, TlsSettings } from './connection.ts'
 export {

@@ -8,9 +8,14 @@ import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
 import type { Connection, Impersonation } from './connection.ts'
-import { type ChosenContext, chooseContext } from './context.ts'
-import { anonymousCredentials, type CredentialOptions, readPemFile, userCredentials } from './credentials.ts'
-import { inClusterConnection } from './in-cluster.ts'
+import { type ChosenContext, chooseContext } from './credentials/context.ts'
+import {
+  anonymousCredentials,
+  type CredentialOptions,
+  readPemFile,
+  userCredentials,
+} from './credentials/credentials.ts'
+import { inClusterConnection } from './credentials/in-cluster.ts'
 import {
   isEmptyKubeconfig,
   type Kubeconfig,
@@ -19,8 +24,8 @@ import {
   mergeKubeconfigs,
   parseKubeconfig,
   readKubeconfig,
-} from './kubeconfig.ts'
-import { errorCode, explainFileError, type Machine, systemMachine } from './machine.ts'
+} from './credentials/kubeconfig.ts'
+import { errorCode, explainFileError, type Machine, systemMachine } from './credentials/machine.ts'
 
 export interface ConnectionOptions extends Partial<Omit<CredentialOptions, 'machine' | 'clock'>> {
   /** The context to use. @default the current one */

@@ -1,0 +1,187 @@
+/**
+ * From a kubeconfig user to {@link Credentials}.
+ *
+ * At most one thing speaks in the headers (token, token file, user name with password, auth-provider or exec plugin)
+ * and at most one certificate in the handshake; a user may have both. Whatever is renewed is held by the one object
+ * made here: two clusters whose users happen to share a name never see each other's tokens.
+ */
+import { isAbsolute, join, sep } from 'node:path'
+import type { Clock } from '../../clock/clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { Json } from '../../kube/json.ts'
+import { bearer } from './bearer.ts'
+import { type CertificateCredentials, certificateCredentials, checkPair, type PemSource } from './client-certificate.ts'
+import type { Credentials } from '../connection.ts'
+import { base64 } from './document.ts'
+import { type Entry, type KubeconfigAuthProvider, type KubeconfigUser, malformed, type Place } from './kubeconfig.ts'
+import { explainFileError, type Machine } from './machine.ts'
+import type { OidcTokens } from './oidc.ts'
+import { tokenFileCredentials } from './token-file.ts'
+
+export interface CredentialOptions {
+  readonly machine: Machine
+  readonly clock: Clock
+  /** The longest run of a credential plugin. @default 60_000 */
+  readonly execTimeoutMs?: number | undefined
+  /** Called with the tokens that an OIDC issuer renewed; without it they live as long as this process. */
+  readonly onOidcRenewed?: ((tokens: OidcTokens) => void | Promise<void>) | undefined
+}
+
+const defaultExecTimeoutMs = 60_000
+
+/** Nobody in particular. */
+export const anonymousCredentials: Credentials = fixedCredentials({})
+
+export function tokenCredentials(token: string): Credentials {
+  return fixedCredentials(bearer(token.trim()))
+}
+
+export function basicCredentials(username: string, password: string): Credentials {
+  const pair = Buffer.from(`${username}:${password}`, 'utf8').toString('base64')
+  return fixedCredentials({ authorization: `Basic ${pair}` })
+}
+
+/** The credentials of a checked user. `clusterInfo` is told to an exec plugin that asks for it. */
+export async function userCredentials(
+  user: Entry<KubeconfigUser>,
+  clusterInfo: Json,
+  options: CredentialOptions,
+): Promise<Credentials> {
+  const speaking = await headerCredentials(user, clusterInfo, options)
+  const certificate = await certificateOf(user, options)
+  if (!certificate) return speaking
+  return {
+    headers: (signal) => speaking.headers(signal),
+    certificate: (signal) => certificate.certificate(signal),
+    refused(sent) {
+      const [byHeaders, byCertificate] = [speaking.refused(sent), certificate.refused(sent)]
+      return byHeaders || byCertificate
+    },
+  }
+}
+
+/** A path in a kubeconfig is relative to the file that holds it. */
+export function resolvePath(path: string, place: Place, key: string): string {
+  if (isAbsolute(path)) return path
+  if (place.directory !== undefined) return join(place.directory, path)
+  throw malformed(place.source, [`${place.path}.${key} must be an absolute path, because this is no file`])
+}
+
+/** A file that must be there from the start, such as a certificate authority. */
+export async function readPemFile(path: string, place: Place, key: string, machine: Machine): Promise<string> {
+  const file = resolvePath(path, place, key)
+  const origin = `${place.path}.${key} in ${place.source}`
+  let pem: string
+  try {
+    pem = await machine.readFile(file)
+  } catch (error) {
+    const message = `${file} (${origin}) ${explainFileError(error)}.`
+    throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+  }
+  if (pem.includes('-----BEGIN ')) return pem
+  throw new MusterError('CredentialFileUnreadable', `${file} (${origin}) holds no PEM certificate.`)
+}
+
+function fixedCredentials(headers: Readonly<Record<string, string>>): Credentials {
+  return {
+    headers: () => Promise.resolve(headers),
+    certificate: () => Promise.resolve(undefined),
+    refused: () => false,
+  }
+}
+
+async function headerCredentials(
+  { value, place }: Entry<KubeconfigUser>,
+  clusterInfo: Json,
+  options: CredentialOptions,
+): Promise<Credentials> {
+  const { token, tokenFile, username, password, authProvider, exec } = value
+  if (tokenFile) {
+    return tokenFileCredentials(resolvePath(tokenFile, place, 'tokenFile'), { ...options, fallback: token?.trim() })
+  }
+  if (token) return tokenCredentials(token)
+  if (username || password) return basicCredentials(username ?? '', password ?? '')
+  if (authProvider)
+    return await authProviderCredentials({ value: authProvider, place: within(place, 'auth-provider') }, options)
+  // A certificate of the user's own is used instead of asking a plugin for one.
+  if (!exec || value.clientCertificate || value.clientCertificateData) return anonymousCredentials
+
+  const { execCredentials } = await import('./exec-plugin.ts')
+  const command = exec.command ?? ''
+  const resolved = command.includes(sep) ? resolvePath(command, place, 'exec.command') : command
+  return execCredentials(
+    { value: { ...exec, command: resolved }, place: within(place, 'exec') },
+    { ...options, clusterInfo, timeoutMs: options.execTimeoutMs ?? defaultExecTimeoutMs },
+  )
+}
+
+async function certificateOf(
+  { value, place }: Entry<KubeconfigUser>,
+  options: CredentialOptions,
+): Promise<CertificateCredentials | undefined> {
+  const cert = pemSource(value.clientCertificateData, value.clientCertificate, place, 'client-certificate')
+  const key = pemSource(value.clientKeyData, value.clientKey, place, 'client-key')
+  if (!cert || !key) return undefined
+  // What stands in the kubeconfig itself will not change: better to hear of it now than at the first request.
+  if ('pem' in cert && 'pem' in key) await checkPair(cert.pem, key.pem, cert.origin, key.origin)
+  return certificateCredentials({ cert, key }, options)
+}
+
+function pemSource(
+  data: string | undefined,
+  file: string | undefined,
+  place: Place,
+  key: string,
+): PemSource | undefined {
+  if (data) return { pem: data, origin: `${place.path}.${key}-data in ${place.source}` }
+  return file ? { file: resolvePath(file, place, key), origin: `${place.path}.${key} in ${place.source}` } : undefined
+}
+
+/** Programs that took the place of auth-providers which clients once had built in. */
+const successors: Readonly<Record<string, string>> = {
+  gcp: 'gke-gcloud-auth-plugin',
+  azure: 'kubelogin (Azure/kubelogin)',
+  openstack: 'client-keystone-auth',
+}
+
+async function authProviderCredentials(
+  { value, place }: Entry<KubeconfigAuthProvider>,
+  options: CredentialOptions,
+): Promise<Credentials> {
+  const { name = '', config = {} } = value
+  if (name !== 'oidc') {
+    const successor = Object.hasOwn(successors, name) ? successors[name] : undefined
+    throw malformed(place.source, [
+      successor
+        ? `${place.path}: the auth-provider "${name}" was removed from Kubernetes; use the exec plugin ${successor}`
+        : `${place.path}.name must be oidc; for other providers use an exec plugin`,
+    ])
+  }
+  const at = within(place, 'config')
+  const issuerUrl = config['idp-issuer-url'] ?? ''
+  const problems: string[] = []
+  if (!/^https?:/.test(issuerUrl) || !URL.canParse(issuerUrl)) problems.push(`${at.path}.idp-issuer-url is not a URL`)
+  if (!config['client-id']) problems.push(`${at.path}.client-id is missing`)
+  const caData = config['idp-certificate-authority-data']
+  const inline = caData ? base64(caData, `${at.path}.idp-certificate-authority-data`, problems) : undefined
+  if (problems.length > 0) throw malformed(place.source, problems)
+
+  const caFile = config['idp-certificate-authority']
+  const key = 'idp-certificate-authority'
+  const ca = inline ?? (caFile ? await readPemFile(caFile, at, key, options.machine) : undefined)
+  const { oidcCredentials } = await import('./oidc.ts')
+  const provider = {
+    issuerUrl,
+    clientId: config['client-id'] ?? '',
+    clientSecret: config['client-secret'],
+    idToken: config['id-token'],
+    refreshToken: config['refresh-token'] || undefined,
+    ca,
+    origin: `${place.path} in ${place.source}`,
+  }
+  return oidcCredentials(provider, { ...options, onRenewed: options.onOidcRenewed })
+}
+
+function within(place: Place, key: string): Place {
+  return { ...place, path: `${place.path}.${key}` }
+}

@@ -1,0 +1,92 @@
+/**
+ * Reading a document that a person wrote into typed data.
+ *
+ * A reader notes every problem with its path instead of stopping at the first, so that one look at the message is
+ * enough to mend a file. It never repeats a value: what stands in the wrong place may well be a password.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+
+/** `value` as `T`; `undefined` when it is not one, and then `problems` says why. */
+export type Reader<T> = (value: Json, path: string, problems: string[]) => T | undefined
+
+/** One member of a mapping; absent and `null` both read as `undefined`. */
+export type Member<T> = (parent: JsonObject, path: string, problems: string[]) => T | undefined
+
+export function member<T>(key: string, reader: Reader<T>): Member<T> {
+  return (parent, path, problems) => {
+    const value = Object.hasOwn(parent, key) ? parent[key] : undefined
+    return value === undefined || value === null ? undefined : reader(value, path ? `${path}.${key}` : key, problems)
+  }
+}
+
+/** A member that must be there, and not be empty. */
+export function required<T>(key: string, reader: Reader<T>): Member<T> {
+  const optional = member(key, reader)
+  return (parent, path, problems) => {
+    const before = problems.length
+    const value = optional(parent, path, problems)
+    if ((value === undefined || value === '') && problems.length === before) problems.push(`${path}.${key} is missing`)
+    return value
+  }
+}
+
+/** A mapping with known members. Further members are left alone: newer writers and other tools may add their own. */
+export function record<T>(members: { readonly [K in keyof T]-?: Member<NonNullable<T[K]>> }): Reader<T> {
+  const entries = Object.entries<Member<unknown>>(members)
+  return (value, path, problems) => {
+    if (!isJsonObject(value)) return mismatch('a mapping', value, path, problems)
+    return Object.fromEntries(entries.map(([name, read]) => [name, read(value, path, problems)])) as T
+  }
+}
+
+export function list<T>(item: Reader<T>): Reader<readonly T[]> {
+  return (value, path, problems) => {
+    if (!Array.isArray(value)) return mismatch('a list', value, path, problems)
+    return (value as readonly Json[]).flatMap((entry, index) => item(entry, `${path}[${index}]`, problems) ?? [])
+  }
+}
+
+/** A mapping with any keys. */
+export function dictionary<T>(item: Reader<T>): Reader<Readonly<Record<string, T>>> {
+  return (value, path, problems) => {
+    if (!isJsonObject(value)) return mismatch('a mapping', value, path, problems)
+    const entries = Object.entries(value).flatMap(([key, entry]) => {
+      const read = entry === undefined || entry === null ? undefined : item(entry, `${path}["${key}"]`, problems)
+      return read === undefined ? [] : [[key, read] as const]
+    })
+    return Object.fromEntries(entries)
+  }
+}
+
+export const text: Reader<string> = (value, path, problems) =>
+  typeof value === 'string' ? value : mismatch('text', value, path, problems)
+
+export const flag: Reader<boolean> = (value, path, problems) =>
+  typeof value === 'boolean' ? value : mismatch('true or false', value, path, problems)
+
+export const anything: Reader<NonNullable<Json>> = (value) => value ?? undefined
+
+/** Text wrapped in base64, as kubeconfigs and Secrets hold PEM. */
+export const base64: Reader<string> = (value, path, problems) => {
+  if (typeof value !== 'string') return mismatch('base64 text', value, path, problems)
+  const packed = value.replace(/\s+/g, '')
+  if (packed.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(packed)) {
+    return Buffer.from(packed, 'base64').toString('utf8')
+  }
+  const hint = value.includes('-----BEGIN') ? ': it holds plain PEM, encode it with base64' : ''
+  problems.push(`${path} is not valid base64${hint}`)
+  return undefined
+}
+
+function mismatch(wanted: string, value: Json, path: string, problems: string[]): undefined {
+  const cure = wanted === 'text' && typeof value !== 'object' ? ': put it in quotes' : ''
+  problems.push(`${path || 'the document'} must be ${wanted}, but is ${nameOfType(value)}${cure}`)
+}
+
+function nameOfType(value: unknown): string {
+  if (value === null || value === undefined) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  if (typeof value === 'string') return 'text'
+  return typeof value === 'boolean' ? 'true or false' : 'a number'
+}

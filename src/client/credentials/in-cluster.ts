@@ -1,0 +1,46 @@
+/** The connection of a Pod: its service account, as the kubelet mounts it. */
+import type { Clock } from '../../clock/clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { Connection } from '../connection.ts'
+import { errorCode, explainFileError, type Machine } from './machine.ts'
+import { tokenFileCredentials } from './token-file.ts'
+
+const account = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+export interface InClusterOptions {
+  readonly machine: Machine
+  readonly clock: Clock
+}
+
+/** Throws `NotInCluster`, saying what is missing, when this is no Pod or has no service account. */
+export async function inClusterConnection({ machine, clock }: InClusterOptions): Promise<Connection> {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port, POD_NAMESPACE: podNamespace } = machine.env
+  if (!host || !port) {
+    throw new MusterError('NotInCluster', 'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set.')
+  }
+  if ((await readMounted('token', machine)) === undefined) {
+    throw new MusterError(
+      'NotInCluster',
+      `${account}/token does not exist: let the Pod mount its service account (automountServiceAccountToken).`,
+    )
+  }
+  const namespace = podNamespace || (await readMounted('namespace', machine))?.trim()
+  return {
+    name: 'in-cluster',
+    server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    // Some clusters serve a publicly trusted certificate and mount no CA.
+    tls: { ca: await readMounted('ca.crt', machine) },
+    credentials: tokenFileCredentials(`${account}/token`, { machine, clock }),
+    namespace: namespace || 'default',
+  }
+}
+
+async function readMounted(name: string, machine: Machine): Promise<string | undefined> {
+  try {
+    return await machine.readFile(`${account}/${name}`)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    const message = `${account}/${name} ${explainFileError(error)}.`
+    throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * A kubeconfig: clusters (where), users (who) and contexts (which user on which cluster), each by name.
+ *
+ * Pure: documents in, data out. Several documents merge as kubectl merges the files of KUBECONFIG: for each name, and
+ * for the current context, the first that has it wins. A document of the wrong shape is refused as a whole, with
+ * every problem; whether its entries make sense is asked for the chosen context only (see `context.ts`), because one
+ * broken entry must not lock a person out of all other clusters.
+ */
+import { dirname, resolve } from 'node:path'
+import { MusterError } from '../../kube/errors.ts'
+import { type Json, parseJson } from '../../kube/json.ts'
+import { anything, base64, dictionary, flag, list, member, type Reader, record, required, text } from './document.ts'
+
+export interface KubeconfigCluster {
+  readonly server?: string | undefined
+  readonly tlsServerName?: string | undefined
+  readonly insecureSkipTlsVerify?: boolean | undefined
+  /** A path. */
+  readonly certificateAuthority?: string | undefined
+  /** PEM. */
+  readonly certificateAuthorityData?: string | undefined
+  readonly proxyUrl?: string | undefined
+  readonly disableCompression?: boolean | undefined
+  readonly extensions?: readonly KubeconfigExtension[] | undefined
+}
+
+export interface KubeconfigExtension {
+  readonly name?: string | undefined
+  readonly extension?: Json | undefined
+}
+
+export interface KubeconfigContext {
+  readonly cluster?: string | undefined
+  readonly user?: string | undefined
+  readonly namespace?: string | undefined
+}
+
+export interface KubeconfigUser {
+  /** Paths, and PEM where the name says data. */
+  readonly clientCertificate?: string | undefined
+  readonly clientCertificateData?: string | undefined
+  readonly clientKey?: string | undefined
+  readonly clientKeyData?: string | undefined
+  readonly token?: string | undefined
+  readonly tokenFile?: string | undefined
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  readonly as?: string | undefined
+  readonly asUid?: string | undefined
+  readonly asGroups?: readonly string[] | undefined
+  readonly asUserExtra?: Readonly<Record<string, readonly string[]>> | undefined
+  readonly authProvider?: KubeconfigAuthProvider | undefined
+  readonly exec?: KubeconfigExec | undefined
+}
+
+export interface KubeconfigAuthProvider {
+  readonly name?: string | undefined
+  readonly config?: Readonly<Record<string, string>> | undefined
+}
+
+export interface KubeconfigExec {
+  readonly apiVersion?: string | undefined
+  readonly command?: string | undefined
+  readonly args?: readonly string[] | undefined
+  readonly env?: readonly { readonly name?: string | undefined; readonly value?: string | undefined }[] | undefined
+  readonly installHint?: string | undefined
+  readonly interactiveMode?: string | undefined
+  readonly provideClusterInfo?: boolean | undefined
+}
+
+/** Where an entry was written: for messages, and for the paths in it, which are relative to its file. */
+export interface Place {
+  /** A file, or what else the document came from. */
+  readonly source: string
+  /** The path in the document: `users[2].user`. */
+  readonly path: string
+  /** Absent for a document that is no file. */
+  readonly directory: string | undefined
+}
+
+export interface Entry<T> {
+  readonly value: T
+  readonly place: Place
+}
+
+export interface Kubeconfig {
+  readonly sources: readonly string[]
+  readonly currentContext: string | undefined
+  readonly clusters: ReadonlyMap<string, Entry<KubeconfigCluster>>
+  readonly contexts: ReadonlyMap<string, Entry<KubeconfigContext>>
+  readonly users: ReadonlyMap<string, Entry<KubeconfigUser>>
+}
+
+interface Named<T> {
+  readonly name?: string | undefined
+  readonly value?: T | undefined
+  /** Where the value stands: `users[2].user`. */
+  readonly path: string
+}
+
+interface Document {
+  readonly kind?: string | undefined
+  readonly apiVersion?: string | undefined
+  readonly currentContext?: string | undefined
+  readonly clusters?: readonly Named<KubeconfigCluster>[] | undefined
+  readonly contexts?: readonly Named<KubeconfigContext>[] | undefined
+  readonly users?: readonly Named<KubeconfigUser>[] | undefined
+}
+
+const cluster: Reader<KubeconfigCluster> = record<KubeconfigCluster>({
+  server: member('server', text),
+  tlsServerName: member('tls-server-name', text),
+  insecureSkipTlsVerify: member('insecure-skip-tls-verify', flag),
+  certificateAuthority: member('certificate-authority', text),
+  certificateAuthorityData: member('certificate-authority-data', base64),
+  proxyUrl: member('proxy-url', text),
+  disableCompression: member('disable-compression', flag),
+  extensions: member(
+    'extensions',
+    list(record<KubeconfigExtension>({ name: member('name', text), extension: member('extension', anything) })),
+  ),
+})
+
+const context: Reader<KubeconfigContext> = record<KubeconfigContext>({
+  cluster: member('cluster', text),
+  user: member('user', text),
+  namespace: member('namespace', text),
+})
+
+const exec: Reader<KubeconfigExec> = record<KubeconfigExec>({
+  apiVersion: member('apiVersion', text),
+  command: member('command', text),
+  args: member('args', list(text)),
+  env: member('env', list(record({ name: member('name', text), value: member('value', text) }))),
+  installHint: member('installHint', text),
+  interactiveMode: member('interactiveMode', text),
+  provideClusterInfo: member('provideClusterInfo', flag),
+})
+
+const user: Reader<KubeconfigUser> = record<KubeconfigUser>({
+  clientCertificate: member('client-certificate', text),
+  clientCertificateData: member('client-certificate-data', base64),
+  clientKey: member('client-key', text),
+  clientKeyData: member('client-key-data', base64),
+  token: member('token', text),
+  tokenFile: member('tokenFile', text),
+  username: member('username', text),
+  password: member('password', text),
+  as: spelledAlso('as', text),
+  asUid: spelledAlso('as-uid', text),
+  asGroups: spelledAlso('as-groups', list(text)),
+  asUserExtra: spelledAlso('as-user-extra', dictionary(list(text))),
+  authProvider: member(
+    'auth-provider',
+    record<KubeconfigAuthProvider>({ name: member('name', text), config: member('config', dictionary(text)) }),
+  ),
+  exec: member('exec', exec),
+})
+
+const document: Reader<Document> = record<Document>({
+  kind: member('kind', text),
+  apiVersion: member('apiVersion', text),
+  currentContext: member('current-context', text),
+  clusters: member('clusters', list(named('cluster', cluster))),
+  contexts: member('contexts', list(named('context', context))),
+  users: member('users', list(named('user', user))),
+})
+
+function named<T>(key: string, reader: Reader<T>): Reader<Named<T>> {
+  const entry = record<Omit<Named<T>, 'path'>>({
+    name: required('name', text),
+    value: member(key, reader as Reader<NonNullable<T>>),
+  })
+  return (value, path, problems) => {
+    const read = entry(value, path, problems)
+    return read && { ...read, path: `${path}.${key}` }
+  }
+}
+
+/** Impersonation is also documented as `act-as…`. To overlook it would mean to act with more rights than was meant. */
+function spelledAlso<T>(key: string, reader: Reader<T>): ReturnType<typeof member<T>> {
+  const [short, long] = [member(key, reader), member(`act-${key}`, reader)]
+  return (parent, path, problems) => short(parent, path, problems) ?? long(parent, path, problems)
+}
+
+/** A kubeconfig as text. `file` says that `source` is a file: then paths in it are relative to its directory. */
+export async function parseKubeconfig(
+  content: string,
+  source: string,
+  options: { readonly file?: boolean } = {},
+): Promise<Kubeconfig> {
+  return readKubeconfig(await parseDocument(content, source), source, options)
+}
+
+/** A kubeconfig that is parsed already. `null` is an empty one. */
+export function readKubeconfig(value: unknown, source: string, options: { readonly file?: boolean } = {}): Kubeconfig {
+  const problems: string[] = []
+  const read = value === null || value === undefined ? {} : document(value as Json, '', problems)
+  if (read?.kind && (read.kind !== 'Config' || (read.apiVersion && read.apiVersion !== 'v1'))) {
+    throw malformed(source, [
+      `this is a ${[read.apiVersion, read.kind].filter(Boolean).join(' ')}, where a kubeconfig (v1 Config) is expected`,
+    ])
+  }
+  const directory = options.file ? dirname(resolve(source)) : undefined
+  const byName = <T>(section: string, found: readonly Named<T>[] = []): Map<string, Entry<T>> => {
+    const entries = new Map<string, Entry<T>>()
+    for (const { name = '', value: entry, path } of found) {
+      if (entries.has(name)) problems.push(`${section} has "${name}" twice, again at ${path}`)
+      else entries.set(name, { value: entry ?? ({} as T), place: { source, path, directory } })
+    }
+    return entries
+  }
+  const kubeconfig: Kubeconfig = {
+    sources: [source],
+    currentContext: read?.currentContext || undefined,
+    clusters: byName('clusters', read?.clusters),
+    contexts: byName('contexts', read?.contexts),
+    users: byName('users', read?.users),
+  }
+  if (problems.length > 0) throw malformed(source, problems)
+  return kubeconfig
+}
+
+export function mergeKubeconfigs(kubeconfigs: readonly Kubeconfig[]): Kubeconfig {
+  const first = <T>(section: (kubeconfig: Kubeconfig) => ReadonlyMap<string, T>): Map<string, T> =>
+    new Map(kubeconfigs.toReversed().flatMap((kubeconfig) => Array.from(section(kubeconfig))))
+  return {
+    sources: kubeconfigs.flatMap(({ sources }) => sources),
+    currentContext: kubeconfigs.find(({ currentContext }) => currentContext)?.currentContext,
+    clusters: first(({ clusters }) => clusters),
+    contexts: first(({ contexts }) => contexts),
+    users: first(({ users }) => users),
+  }
+}
+
+export function isEmptyKubeconfig({ clusters, contexts, users }: Kubeconfig): boolean {
+  return clusters.size + contexts.size + users.size === 0
+}
+
+/** The error for a kubeconfig that cannot be used: every problem, with its source. */
+export function malformed(source: string, problems: readonly string[]): MusterError {
+  const shown = problems.slice(0, 10)
+  const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
+  return new MusterError('KubeconfigMalformed', `${source}: ${shown.join('; ')}${more}.`)
+}
+
+/** JSON or YAML to data. The parsers' own messages quote the document, so only the place is taken from them. */
+async function parseDocument(content: string, source: string): Promise<Json> {
+  const clean = content.replace(/^\uFEFF/, '')
+  if (clean.includes('\0') || clean.includes('\uFFFD')) {
+    throw malformed(source, ['it is not text: a kubeconfig is YAML or JSON in UTF-8 (PowerShell writes UTF-16)'])
+  }
+  if (clean.trim() === '') return null
+  const isJson = clean.trimStart().startsWith('{')
+  if (isJson) {
+    try {
+      return parseJson(clean)
+    } catch {
+      // YAML may begin with a brace too, and its parser tells the line.
+    }
+  }
+  const { readYaml } = await import('../../kube/yaml.ts')
+  try {
+    // Strict: two lists of users, as files put one after the other have, would silently lose the first.
+    return readYaml(clean, { strict: true })
+  } catch (error) {
+    throw malformed(source, [`it is not valid ${isJson ? 'JSON or YAML' : 'YAML'}: ${reasonOf(error)}`])
+  }
+}
+
+/** What a parser says, up to where it begins to quote: the document is full of secrets. */
+function reasonOf(error: unknown): string {
+  const [reason = ''] = error instanceof Error ? error.message.split(/["'`<{[]/) : []
+  return reason.replace(/[\s.:,]+$/, '')
+}

@@ -1,0 +1,51 @@
+/**
+ * A bearer token in a file that somebody else keeps fresh: the kubelet, a secrets agent. It is read again when what
+ * is held is a minute old (well within the life of a projected token) and when the server refuses it.
+ */
+import type { Clock } from '../../clock/clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { bearer, isHeaderSafe } from './bearer.ts'
+import type { Credentials } from '../connection.ts'
+import { explainFileError, type Machine } from './machine.ts'
+import { renewable } from './renewable.ts'
+
+const rereadMs = 60_000
+
+export interface TokenFileOptions {
+  readonly machine: Machine
+  readonly clock: Clock
+  /** Used for as long as the file could never be read. */
+  readonly fallback?: string | undefined
+}
+
+export function tokenFileCredentials(path: string, { machine, clock, fallback }: TokenFileOptions): Credentials {
+  let everRead = false
+  const headers = renewable(async () => {
+    const token = await readToken(path, machine).catch((error: unknown) => {
+      if (fallback === undefined || everRead) throw error
+      return fallback
+    })
+    everRead ||= token !== fallback
+    // A token that was accepted once is better than none: it serves on while the file cannot be read.
+    return { value: bearer(token), renewAt: clock.now() + rereadMs, expiresAt: Number.POSITIVE_INFINITY }
+  }, clock)
+  return {
+    headers: (signal) => headers.get(signal),
+    certificate: () => Promise.resolve(undefined),
+    refused: (sent) => headers.refuse((held) => sent === undefined || sent['authorization'] === held.authorization),
+  }
+}
+
+async function readToken(path: string, machine: Machine): Promise<string> {
+  let content: string
+  try {
+    content = await machine.readFile(path)
+  } catch (error) {
+    const message = `the token file ${path} ${explainFileError(error)}.`
+    throw new MusterError('CredentialFileUnreadable', message, { cause: error })
+  }
+  const token = content.trim()
+  if (isHeaderSafe(token)) return token
+  const what = token === '' ? 'is empty' : 'holds something else than one token'
+  throw new MusterError('CredentialFileUnreadable', `the token file ${path} ${what}.`)
+}

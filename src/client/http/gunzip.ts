@@ -1,0 +1,39 @@
+/** A compressed body, decompressed while it arrives. */
+import { MusterError } from '../../kube/errors.ts'
+import { errorCode } from './socket-error.ts'
+
+/** `what` names the request in the message when the bytes are no gzip. */
+export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const source = body[Symbol.asyncIterator]()
+      let plain: AsyncGenerator<Uint8Array, undefined> | undefined
+      let left = false
+
+      async function* inflate(): AsyncGenerator<Uint8Array, undefined> {
+        const { createGunzip } = process.getBuiltinModule('node:zlib')
+        const { pipeline } = process.getBuiltinModule('node:stream')
+        // Whatever ends the pipeline reaches the reader of its last stream.
+        const bytes = pipeline({ [Symbol.asyncIterator]: () => source }, createGunzip(), () => {})
+        try {
+          yield* bytes as AsyncIterable<Uint8Array>
+        } catch (error) {
+          if (left) return
+          if (!errorCode(error)?.startsWith('Z_')) throw error
+          throw new MusterError('ProtocolError', `${what}: the answer claims to be gzip and is not.`, { cause: error })
+        }
+      }
+
+      return {
+        next: () => (plain ??= inflate()).next(),
+        async return() {
+          left = true
+          // First of all the source: of an idle stream no further chunk may come to wake the generator.
+          await source.return?.()
+          await plain?.return(undefined)
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
+}

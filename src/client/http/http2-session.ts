@@ -1,0 +1,261 @@
+/**
+ * One HTTP/2 connection: it counts its streams, knows how many the server allows, notices when the server is gone,
+ * and says of each request that got no answer whether the server can have seen it.
+ *
+ * Node queues a stream beyond the server's limit without a word, for ever if the others are watches. So nobody may
+ * open one while {@link Http2Session.room} is 0.
+ */
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Clock, Timer } from '../../clock/clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { whereabouts } from '../api-error.ts'
+import { type Exchange, type Outcome, plainHeaders, unsendable } from './exchange.ts'
+import { Incoming } from './incoming.ts'
+import { socketError } from './socket-error.ts'
+
+export interface KeepAlive {
+  /** Silence after which the server is asked for a sign of life. @default 30_000 */
+  readonly pingAfterMs: number
+  /** The longest wait for that sign. @default 15_000 */
+  readonly answerWithinMs: number
+  /** A connection without streams is closed after this time, unless it is the last. @default 60_000 */
+  readonly idleMs: number
+}
+
+export interface Http2SessionOptions {
+  readonly socket: Socket
+  readonly server: URL
+  readonly place: string
+  readonly clock: Clock
+  readonly keepAlive: KeepAlive
+  /** Streams that are opened before the server has said how many it allows. */
+  readonly earlyStreams: number
+  readonly listener: Http2SessionListener
+}
+
+interface Http2SessionListener {
+  /** The server said how many streams it allows, or a stream ended: there may be room. */
+  onRoom(): void
+  /** No further stream may be opened here. Those that are open go on. */
+  onLeave(): void
+  /** It has been without streams for long. */
+  onIdle(): void
+  onClosed(): void
+}
+
+export interface Http2Session {
+  /** Streams open now. */
+  readonly streams: number
+  /** Streams that may be opened now. */
+  readonly room: number
+  /** What the server allows, once it said so. */
+  readonly limit: number | undefined
+  send(exchange: Exchange): Promise<Outcome>
+  /** Opens no further stream, and closes when the last one has ended. */
+  drain(): void
+  /** Ends at once; open streams fail with `error`. */
+  destroy(error: unknown): void
+}
+
+const streamWindow = 1 << 20
+const sessionWindow = 8 << 20
+
+/** Megabytes. Node's own 10 would refuse streams as soon as a few slow readers let their windows fill. */
+const maxSessionMemory = 1_000
+
+/** A server that has been told good-bye gets this long to hang up. */
+const lingerMs = 1_000
+
+type Origin = Pick<Exchange, 'method' | 'path'>
+
+const code = { refusedStream: 7, cancel: 8 } as const
+
+export function http2Session(options: Http2SessionOptions): Http2Session {
+  const { socket, server, place, clock, keepAlive, listener } = options
+  const session = process.getBuiltinModule('node:http2').connect(server.origin, {
+    createConnection: () => socket,
+    settings: { enablePush: false, initialWindowSize: streamWindow },
+    maxSessionMemory,
+  })
+  session.setLocalWindowSize(sessionWindow)
+
+  let limit: number | undefined
+  let streams = 0
+  let leaving = false
+  let idleSince = clock.now()
+  /** The last stream that the server will answer, once it said good-bye. */
+  let lastStream: number | undefined
+  let failure: unknown
+  let timer: Timer | undefined
+
+  const leave = (): void => {
+    if (leaving) return
+    leaving = true
+    listener.onLeave()
+  }
+  const closeWhenDone = (): void => {
+    if (!leaving || streams > 0 || socket.destroyed) return
+    session.close()
+    timer?.cancel()
+    timer = clock.after(lingerMs, () => socket.destroy())
+  }
+  const destroy = (error: unknown): void => {
+    failure ??= error
+    leave()
+    session.destroy()
+    // Node waits until everything is written, and a dead peer never reads. Not here and now: we may have been called
+    // from within the parser that reads from this socket.
+    setImmediate(() => socket.destroy())
+  }
+
+  session.on('remoteSettings', (settings) => {
+    limit = settings.maxConcurrentStreams ?? Infinity
+    listener.onRoom()
+  })
+  session.on('goaway', (_, last) => {
+    lastStream = Math.min(last, lastStream ?? last)
+    leave()
+    closeWhenDone()
+  })
+  session.on('error', (error) => void (failure ??= error))
+  session.on('close', () => {
+    timer?.cancel()
+    leave()
+    listener.onClosed()
+  })
+  session.unref()
+
+  /** Every so often: has anything been heard? Silence is answered by a ping, and an unanswered ping by the end. */
+  const watchSilence = (heard: number): void => {
+    timer = clock.after(keepAlive.pingAfterMs, () => {
+      if (session.destroyed) return
+      if (streams === 0 && clock.now() - idleSince >= keepAlive.idleMs) listener.onIdle()
+      if (leaving && streams === 0) return
+      if (socket.bytesRead !== heard) watchSilence(socket.bytesRead)
+      else ping()
+    })
+  }
+  const ping = (): void => {
+    const heard = socket.bytesRead
+    timer = clock.after(keepAlive.answerWithinMs, () => {
+      // A long answer on a slow line holds the sign of life back, but is one itself.
+      if (socket.bytesRead !== heard) watchSilence(socket.bytesRead)
+      else destroy(new MusterError('ConnectionLost', `${place}: the server has fallen silent.`))
+    })
+    session.ping((error) => {
+      if (error || socket.destroyed) return
+      timer?.cancel()
+      watchSilence(socket.bytesRead)
+    })
+  }
+  watchSilence(socket.bytesRead)
+
+  const opened = (): void => {
+    if (streams++ === 0) session.ref()
+  }
+  const ended = (): void => {
+    if (--streams === 0) {
+      session.unref()
+      idleSince = clock.now()
+    }
+    if (leaving) closeWhenDone()
+    else listener.onRoom()
+  }
+
+  /** What became of a stream that closed without a head. */
+  const fate = (stream: ClientHttp2Stream, origin: Origin, streamError: unknown): Outcome => {
+    const neverSent = stream.id === undefined
+    if (neverSent) leave()
+    const pastTheLast = lastStream !== undefined && !neverSent && (stream.id ?? 0) > lastStream
+    const refused = neverSent || pastTheLast || stream.rstCode === code.refusedStream
+    return { unanswered: refused ? 'refused' : 'lost', error: lost(origin, streamError, 'before the answer came') }
+  }
+  const lost = (origin: Origin, streamError: unknown, when: string): MusterError =>
+    socketError(failure ?? streamError, `${whereabouts(origin)}: ${place}`, when)
+
+  return {
+    get streams() {
+      return streams
+    },
+    get room() {
+      if (leaving || session.closed || session.destroyed) return 0
+      return Math.max((limit ?? options.earlyStreams) - streams, 0)
+    },
+    get limit() {
+      return limit
+    },
+    send(exchange) {
+      const stream = openStream(session, server, exchange)
+      // What the stream's listeners hold lives as long as a watch: not the headers and body of its request.
+      const { ending, method, path } = exchange
+      const origin = { method, path }
+      opened()
+      return new Promise((resolve, reject) => {
+        let body: Incoming | undefined
+        let streamError: unknown
+        let whole = false
+        let open = true
+        const uncount = (): void => {
+          if (open) ended()
+          open = false
+        }
+        const cancel = (): void => {
+          stream.close(code.cancel)
+          stream.destroy()
+        }
+        ending.onEnd = (error) => {
+          body?.abort(error)
+          reject(error)
+          cancel()
+        }
+        stream.on('response', (headers: IncomingHttpHeaders & IncomingHttpStatusHeader) => {
+          ending.headArrived()
+          body = new Incoming(stream, cancel)
+          resolve({ status: headers[':status'] ?? 0, headers: plainHeaders(headers), body })
+        })
+        stream.on('end', () => {
+          // Node also ends a stream that it destroys, as if all had arrived.
+          whole = !stream.destroyed
+          if (!whole) return
+          body?.end()
+          // Closed on both sides: its place is free before its reader can ask for the next.
+          if (stream.writableFinished) uncount()
+        })
+        stream.on('error', (error) => void (streamError = error))
+        stream.on('close', () => {
+          // A request without an answer is not over: it may be sent again.
+          if (body) ending.release()
+          // In some versions of Node the news of a GOAWAY comes a moment after the streams that it ended.
+          queueMicrotask(() => {
+            uncount()
+            if (!body) resolve(fate(stream, origin, streamError))
+            else if (!whole) body.fail(lost(origin, streamError, 'before the answer was complete'))
+          })
+        })
+      })
+    },
+    drain() {
+      leave()
+      closeWhenDone()
+    },
+    destroy,
+  }
+}
+
+function openStream(session: ClientHttp2Session, server: URL, exchange: Exchange): ClientHttp2Stream {
+  const headers = {
+    ':method': exchange.method,
+    ':path': exchange.path,
+    ':scheme': server.protocol.slice(0, -1),
+    ':authority': server.host,
+    ...exchange.headers,
+  }
+  try {
+    const stream = session.request(headers, { endStream: exchange.body === undefined })
+    if (exchange.body) stream.end(exchange.body)
+    return stream
+  } catch (error) {
+    throw unsendable(exchange, error)
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * What a socket says when it fails, in words that tell a person what to do. Node and OpenSSL have codes for it; the
+ * text of an error is never passed on whole, as nobody promises what it holds.
+ */
+import { type ErrorName, MusterError } from '../../kube/errors.ts'
+
+interface Meaning {
+  readonly name: ErrorName
+  readonly text: string
+}
+
+const unreachable = (text: string): Meaning => ({ name: 'Unreachable', text })
+const unknownHost = (text: string): Meaning => ({ name: 'HostNotFound', text })
+const notTls: Meaning = {
+  name: 'ProtocolError',
+  text: 'the server does not speak TLS on this port; if it serves plain HTTP, write http:// instead of https://',
+}
+
+const meanings: Readonly<Record<string, Meaning>> = {
+  ECONNREFUSED: unreachable('nothing listens there (connection refused)'),
+  ETIMEDOUT: unreachable('no answer to the attempt to connect'),
+  EHOSTUNREACH: unreachable('no route to this host'),
+  ENETUNREACH: unreachable('no route to this network'),
+  EHOSTDOWN: unreachable('the host is down'),
+  ENETDOWN: unreachable('the network is down'),
+  EADDRNOTAVAIL: unreachable('this address cannot be reached from here'),
+  EACCES: unreachable('this machine does not allow the connection'),
+  EPERM: unreachable('this machine does not allow the connection'),
+  ENOTFOUND: unknownHost('the name has no address'),
+  EAI_AGAIN: unknownHost('the name server does not answer'),
+  EAI_FAIL: unknownHost('the name server failed'),
+  EAI_NODATA: unknownHost('the name has no address'),
+  EAI_NONAME: unknownHost('the name has no address'),
+  ERR_SSL_WRONG_VERSION_NUMBER: notTls,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: notTls,
+  ERR_SSL_RECORD_LAYER_FAILURE: notTls,
+  ERR_SSL_HTTP_REQUEST: notTls,
+}
+
+/** Alerts by which a server refuses a client certificate. With TLS 1.3 they come after the handshake. */
+const refusedCertificate =
+  /ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)/
+
+export function errorCode(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+/** The failure of a socket to `place`; `when` says what was under way: "before the answer came". */
+export function socketError(error: unknown, place: string, when: string): MusterError {
+  if (error instanceof MusterError) return error
+  const code = errorCode(error) ?? ''
+  const meaning = meanings[code] ?? alertMeaning(code) ?? parserMeaning(code)
+  if (meaning) return new MusterError(meaning.name, `${place}: ${meaning.text}.`, { cause: error })
+  const suffix = code ? ` (${code})` : ''
+  return new MusterError('ConnectionLost', `${place}: the connection was lost ${when}${suffix}.`, { cause: error })
+}
+
+function alertMeaning(code: string): Meaning | undefined {
+  const alert = /ALERT_(\w+)$/.exec(code)?.[1]
+  if (!alert) return undefined
+  const words = alert.toLowerCase().replaceAll('_', ' ')
+  if (alert === 'CERTIFICATE_REQUIRED') {
+    return { name: 'CertificateInvalid', text: 'the server asks for a client certificate, and none is configured' }
+  }
+  if (alert === 'CERTIFICATE_EXPIRED') {
+    return { name: 'CertificateExpired', text: 'the server says that the client certificate has expired' }
+  }
+  if (refusedCertificate.test(code)) {
+    return { name: 'CertificateInvalid', text: `the server refuses the client certificate (${words})` }
+  }
+  return { name: 'ProtocolError', text: `the server refuses the TLS handshake (${words})` }
+}
+
+/** What the HTTP/1.1 and HTTP/2 parsers say about bytes that are neither. */
+function parserMeaning(code: string): Meaning | undefined {
+  if (code.startsWith('HPE_')) {
+    return {
+      name: 'ProtocolError',
+      text: 'the answer is not HTTP; if the server speaks TLS, write https:// instead of http://',
+    }
+  }
+  return code === 'ERR_HTTP2_ERROR' ? { name: 'ProtocolError', text: 'the answer is not valid HTTP/2' } : undefined
+}
