@@ -2,7 +2,7 @@
 import { systemClock } from '../clock/system-clock.ts'
 import { createClient } from '../client/create-client.ts'
 import { readJson } from '../client/body.ts'
-import { httpTransport } from '../client/http-transport.ts'
+import { httpTransport } from '../client/http/http-transport.ts'
 import { loadConnection } from '../client/load-connection.ts'
 import { describeError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
