@@ -15,9 +15,9 @@ await measure(async () => {
       informer.on('error', (error) => console.error('client-node', error))
       await informer.start()
     },
-    async idle(count) {
+    async idle(first, count) {
       const empty = async () => ({ kind: 'ThingList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [] })
-      for (let index = 0; index < count; index++) {
+      for (let index = first; index < first + count; index++) {
         const informer = makeInformer(config, `/api/v1/things${index}`, empty)
         informers.push(informer)
         informer.on('error', (error) => console.error('client-node', error))

@@ -16,8 +16,8 @@ await measure(async () => {
       watchers.push(watcher)
       await watcher.start()
     },
-    async idle(count) {
-      for (let index = 0; index < count; index++) {
+    async idle(first, count) {
+      for (let index = first; index < first + count; index++) {
         const Thing = { [`Thing${index}`]: class extends GenericKind {} }[`Thing${index}`]
         RegisterKind(Thing, { group: '', version: 'v1', kind: `Thing${index}`, plural: `things${index}` })
         const watcher = K8s(Thing).Watch(() => undefined)

@@ -5,10 +5,12 @@
  * - `start`: follow Pods until the first state is there; the benchmark times it from outside.
  * - `memory N`: hold N Pods, then tell the heap after garbage collection.
  * - `rate N E`: hold N Pods, then take E changes; tells CPU seconds spent on them.
- * - `idle W`: hold W watches that bring nothing.
+ * - `idle W`: hold W watches that bring nothing, on top of a few that warm up.
  * - `consumers N C`: hold N Pods for one consumer, then for C.
  */
 const [mode, first = '0', second = '0'] = process.argv.slice(2)
+
+const warmUp = 20
 
 const settled = () => {
   for (let round = 0; round < 4; round++) globalThis.gc?.()
@@ -33,6 +35,13 @@ const control = async (path) => {
   })
 }
 
+/** What no file stands behind, as Linux counts it. */
+const anonymousMemory = async () => {
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile('/proc/self/smaps_rollup', 'utf8').catch(() => '')
+  return 1024 * Number(/^Anonymous:\s+(\d+)/m.exec(text)?.[1] ?? 0)
+}
+
 /** Resolves when `done` says so; looked at after every object, or from time to time. */
 const until = (done) =>
   new Promise((resolve) => {
@@ -47,13 +56,15 @@ export async function measure(make) {
     const client = await make()
     await client.follow(() => seen++)
     await until(() => seen >= Number(first))
-    tell({ rss: process.memoryUsage().rss })
+    tell({ rss: process.memoryUsage().rss, own: await anonymousMemory() })
     return
   }
   const client = await make()
   if (mode === 'idle') {
+    // The first ones pay for what is set up once: it is the price of each further one that is asked for.
+    await client.idle(0, warmUp)
     const before = settled()
-    await client.idle(Number(first))
+    await client.idle(warmUp, Number(first))
     await new Promise((resolve) => setTimeout(resolve, 1000))
     const after = settled()
     const { connections, watches } = await control('/control/stats')

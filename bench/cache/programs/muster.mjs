@@ -19,9 +19,9 @@ await measure(async () => {
       subscriptions.push(subscription)
       await subscription.synced()
     },
-    async idle(count) {
+    async idle(first, count) {
       // One after the other, as the peers have to.
-      for (let index = 0; index < count; index++) {
+      for (let index = first; index < first + count; index++) {
         const subscription = cache.subscribe(thing(index), { consumer: 'bench' })
         subscriptions.push(subscription)
         await subscription.synced()
