@@ -12,7 +12,7 @@ import { MusterError } from '../kube/errors.ts'
 import { type Json, parseJson } from '../kube/json.ts'
 
 export const quote = 0x22
-export const comma = 0x2c
+const comma = 0x2c
 export const colon = 0x3a
 export const openArray = 0x5b
 export const closeArray = 0x5d

@@ -14,7 +14,17 @@ import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } 
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
 import { type InternPool, isSame, type Node } from './intern.ts'
 import type { Detail } from './need.ts'
-import { createTemplates, learnOther, type Make, type Part, skipAlong, type Template } from './template.ts'
+import { createSiblings, type Siblings } from './siblings.ts'
+import {
+  createTemplates,
+  isOther,
+  learnOther,
+  type Make,
+  type Part,
+  skipAlong,
+  type Template,
+  type Templates,
+} from './template.ts'
 
 export interface DecoderOptions {
   /** Filled in where the text has none, as in lists; always used for metadata alone, which says PartialObjectMetadata. */
@@ -34,9 +44,11 @@ export interface Decoder {
    * @throws ProtocolError when the stretch is not exactly one JSON object
    */
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject
+  /** A guide for an object that is not stored yet. */
+  sibling(namespace: string | undefined, name: string): KubeObject | undefined
 }
 
-/** Deeper values are left to the parser: the recursion must end before the stack does. */
+/** Deeper values are left to the parser, and kept whole: the recursion must end before the stack does. */
 const deepest = 200
 
 /**
@@ -51,12 +63,41 @@ const noMembers: JsonObject = Object.freeze({})
 const noItems: readonly Json[] = Object.freeze([])
 
 export function createDecoder(options: DecoderOptions): Decoder {
-  const { apiVersion, kind, pool, detail = 'full', keepManagedFields = false } = options
-  const filter = detailFilter(detail)
-  const metadata = metadataFilter(keepManagedFields)
-  const templates = createTemplates(filter, metadata)
+  return new JsonDecoder(options)
+}
 
-  const decodeRoot = (guide: JsonObject, make: Make | undefined): JsonObject => {
+/** A class because a process may hold thousands, most of them idle: until it has work it holds its options alone. */
+class JsonDecoder implements Decoder {
+  readonly #options: DecoderOptions
+  #work: Work | undefined
+
+  constructor(options: DecoderOptions) {
+    this.#options = options
+  }
+
+  decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject {
+    this.#work ??= prepare(this.#options)
+    const { templates, siblings } = this.#work
+    cursor.load(text, start, end)
+    restarted = 0
+    try {
+      const make = guide && templates.find(guide)
+      const object = this.#decodeRoot(this.#work, (guide ?? noMembers) as unknown as JsonObject, make)
+      cursor.end()
+      if (guide) templates.observe(object, guide)
+      if (!guide || isOther(object, guide)) siblings.note(object)
+      return Object.freeze(object)
+    } finally {
+      cursor.unload()
+    }
+  }
+
+  sibling(namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#work?.siblings.find(namespace, name)
+  }
+
+  #decodeRoot({ filter, metadata }: Work, guide: JsonObject, make: Make | undefined): KubeObject {
+    const { apiVersion, kind, pool, detail } = this.#options
     // apiVersion and kind come first, wherever the text has them: objects of a list and of a watch get one shape.
     const members = new Map<string, Json>([
       ['apiVersion', apiVersion],
@@ -75,34 +116,22 @@ export function createDecoder(options: DecoderOptions): Decoder {
       const value = template ? decodeAlong(pool, template, before, below, 0) : decodeValue(pool, before, below, 0)
       if (detail !== 'metadata' || isMetadata) members.set(key, value)
     }
-    return build(guide, members)
-  }
-
-  return {
-    decode(text, start, end, guide) {
-      cursor.load(text, start, end)
-      restarted = 0
-      try {
-        const make = guide && templates.find(guide)
-        const object = decodeRoot((guide ?? noMembers) as unknown as JsonObject, make) as unknown as KubeObject
-        cursor.end()
-        if (guide && !make) templates.observe(object, guide)
-        return Object.freeze(object)
-      } finally {
-        cursor.unload()
-      }
-    },
+    return build(guide, members) as unknown as KubeObject
   }
 }
 
-/** Decodes one object that stands alone. Where many of a resource are read, keep a decoder. */
-export function decodeObject(
-  text: string,
-  start: number,
-  end: number,
-  options: DecoderOptions & { readonly guide?: KubeObject | undefined },
-): KubeObject {
-  return createDecoder(options).decode(text, start, end, options.guide)
+/** What a decoder works with. */
+interface Work {
+  readonly filter: Filter | undefined
+  readonly metadata: Filter
+  readonly templates: Templates
+  readonly siblings: Siblings
+}
+
+function prepare({ detail = 'full', keepManagedFields = false }: DecoderOptions): Work {
+  const filter = detailFilter(detail)
+  const metadata = metadataFilter(keepManagedFields)
+  return { filter, metadata, templates: createTemplates(filter, metadata), siblings: createSiblings() }
 }
 
 function skip(make: Make | undefined, key: string): void {
@@ -118,16 +147,14 @@ function member(guide: JsonObject, key: string): Json | undefined {
 function decodeValue(pool: InternPool, guide: Json | undefined, filter: Filter | undefined, depth: number): Json {
   const code = cursor.token()
   if (code === quote) return decodeString(pool, guide)
+  if (code !== openObject && code !== openArray) return cursor.readScalar()
+  if (depth > deepest) return parseFresh(pool)
   if (code === openObject) {
-    if (isNode(guide) && !Array.isArray(guide) && depth < deepest)
-      return decodeMembers(pool, guide as JsonObject, filter, depth)
+    if (isNode(guide) && !Array.isArray(guide)) return decodeMembers(pool, guide as JsonObject, filter, depth)
     return filter ? decodeMembers(pool, noMembers, filter, depth) : parseFresh(pool)
   }
-  if (code === openArray) {
-    if (Array.isArray(guide) && depth < deepest) return decodeItems(pool, guide as readonly Json[], filter, depth)
-    return filter ? decodeItems(pool, noItems, filter, depth) : parseFresh(pool)
-  }
-  return cursor.readScalar()
+  if (Array.isArray(guide)) return decodeItems(pool, guide as readonly Json[], filter, depth)
+  return filter ? decodeItems(pool, noItems, filter, depth) : parseFresh(pool)
 }
 
 function isNode(value: Json | undefined): value is Node {

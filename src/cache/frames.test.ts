@@ -50,6 +50,7 @@ describe('lines of a watch', () => {
     '{"type":1,"object":{}}',
     '{"type":"ADDED","object":{}',
     '<html>',
+    '{"object":{},"type":"ADDED"} x',
   ])('are refused when they are %j', (line) => {
     expect(() => scanWatchFrame(line)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
   })
@@ -123,20 +124,15 @@ describe('identity', () => {
           const inner = `"metadata":${inOrder(meta, order)}`
           const rest = '"spec":{"metadata":{"name":"other"}}'
           const text = `{${isFirst ? `${inner},${rest}` : `${rest},${inner}`}}`
-          const { name, namespace, uid, resourceVersion } = meta
-          expect(scanIdentity(`__${text}__`, 2, 2 + text.length)).toEqual({ name, namespace, uid, resourceVersion })
+          const { name, namespace } = meta
+          expect(scanIdentity(`__${text}__`, 2, 2 + text.length)).toEqual({ name, namespace })
         },
       ),
     )
   })
 
   it('of an object without a namespace has none', () => {
-    expect(scanIdentity('{"metadata":{"name":"a"}}', 0, 25)).toEqual({
-      name: 'a',
-      namespace: undefined,
-      uid: undefined,
-      resourceVersion: undefined,
-    })
+    expect(scanIdentity('{"metadata":{"name":"a"}}', 0, 25)).toEqual({ name: 'a', namespace: undefined })
   })
 
   it.each(['{}', '{"metadata":{}}', '{"metadata":{"name":7}}', '{"metadata":"x"}'])('is missing from %j', (text) => {

@@ -26,12 +26,10 @@ export interface ListPage {
   readonly items: readonly Stretch[]
 }
 
-/** What tells objects apart. */
+/** Where an object belongs. */
 export interface Identity {
   readonly namespace: string | undefined
   readonly name: string
-  readonly uid: string | undefined
-  readonly resourceVersion: string | undefined
 }
 
 /**
@@ -67,6 +65,7 @@ function scanAnyFrame(line: string): WatchFrame {
     else cursor.skipValue()
   }
   cursor.end()
+  cursor.unload()
   if (type === undefined || object === undefined || line.charCodeAt(object.start) !== openObject) {
     throw new MusterError('ProtocolError', 'a line of the watch is no event: it has no type or no object.')
   }
@@ -91,6 +90,7 @@ export function scanList(text: string): ListPage {
     else cursor.skipValue()
   }
   cursor.end()
+  cursor.unload()
   if (!items) throw new MusterError('ProtocolError', `the answer is no list: its kind is ${kind ?? 'unknown'}.`)
   const { resourceVersion = '', continue: next } = metadata
   return { apiVersion, kind, resourceVersion, continue: next === '' ? undefined : next, items }
@@ -114,41 +114,29 @@ function readMetadata(): ListMeta {
   return (cursor.parse(start, end) ?? {}) as ListMeta
 }
 
-/** What metadata says; a name may be missing. */
-type Claims = { readonly [K in keyof Identity]: string | undefined }
-
-const noClaims: Claims = { namespace: undefined, name: undefined, uid: undefined, resourceVersion: undefined }
-
 /**
- * Who the object in this stretch of text is, as far as its metadata says so; the rest is left unread.
+ * Who the object in this stretch of text is, as its metadata says; the rest is left unread.
  * @throws ProtocolError when it has no name
  */
 export function scanIdentity(text: string, start: number, end: number): Identity {
-  cursor.load(text, start, end)
-  let key = cursor.firstKey()
-  while (key !== undefined && key !== 'metadata') {
-    cursor.skipValue()
-    key = cursor.nextKey()
-  }
-  const { namespace, name, uid, resourceVersion } = key === undefined ? noClaims : readIdentity()
-  if (name === undefined) throw new MusterError('ProtocolError', 'the server sent an object without a name.')
-  return { namespace, name, uid, resourceVersion }
-}
-
-function readIdentity(): Claims {
   let namespace: string | undefined
   let name: string | undefined
-  let uid: string | undefined
-  let resourceVersion: string | undefined
+  cursor.load(text, start, end)
   for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
-    if (key === 'name') name = readString()
-    else if (key === 'namespace') namespace = readString()
-    else if (key === 'uid') uid = readString()
-    else if (key === 'resourceVersion') resourceVersion = readString()
-    else cursor.skipValue()
-    if (namespace !== undefined && name !== undefined && uid !== undefined && resourceVersion !== undefined) break
+    if (key !== 'metadata') {
+      cursor.skipValue()
+      continue
+    }
+    for (let inner = cursor.firstKey(); inner !== undefined; inner = cursor.nextKey()) {
+      if (inner === 'name') name = readString()
+      else if (inner === 'namespace') namespace = readString()
+      else cursor.skipValue()
+      if (name !== undefined && namespace !== undefined) break
+    }
+    break
   }
-  return { namespace, name, uid, resourceVersion }
+  if (name === undefined) throw new MusterError('ProtocolError', 'the server sent an object without a name.')
+  return { namespace, name }
 }
 
 function skipStretch(): Stretch {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../kube/json.ts'
+import { Cursor } from './cursor.ts'
 import { createInternPool } from './intern.ts'
 
 const parse = (text: string): Json => JSON.parse(text) as Json
@@ -70,12 +71,31 @@ describe('the intern pool', () => {
     const first = pool.value(parse(cold))
     for (let round = 0; round < 3; round++) pool.value(parse(hot))
     const kept = pool.value(parse(hot))
+    const asked: Json[] = []
     for (let index = 0; index < 20_000; index++) {
       pool.value(parse(`{"index":"number ${index % 5000}"}`))
-      if (index % 100 === 0) expect(pool.value(parse(hot))).toBe(kept)
+      if (index % 100 === 0) asked.push(pool.value(parse(hot)))
     }
+    expect(asked.every((value) => value === kept)).toBe(true)
     expect(pool.value(parse(cold))).not.toBe(first)
     expect(pool.stats.nodes.held).toBeLessThanOrEqual(2 * 2048)
+  })
+
+  it('finds a string in text that it knows from elsewhere', () => {
+    const pool = createInternPool()
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary' }).filter((text) => JSON.stringify(text) === `"${text}"`),
+        (text) => {
+          const cursor = new Cursor()
+          cursor.load(`"${text}"`, 0, text.length + 2)
+          pool.string(text)
+          const { misses } = pool.stats.strings
+          expect(pool.stringAt(cursor, 0, text.length + 1)).toBe(text)
+          expect(pool.stats.strings.misses).toBe(misses)
+        },
+      ),
+    )
   })
 
   it('holds a bounded amount of text', () => {

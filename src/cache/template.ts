@@ -7,10 +7,10 @@
  * level, is decoded in the ordinary way: a template that is wrong or missing costs time, never correctness.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
+import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import { backslash, closeArray, closeObject, colon, cursor, quote } from './cursor.ts'
 import { type Filter, isUnwanted } from './filter.ts'
 import { isSame, type Node } from './intern.ts'
-import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 
 /** The spelling of one node. */
 export interface Template {
@@ -57,7 +57,7 @@ export interface Make {
 export interface Templates {
   /** How objects like this one are spelled, if it is known. */
   find(object: KubeObject): Make | undefined
-  /** An object whose text the cursor holds, and whose make is not known, was decoded along this guide. */
+  /** An object whose text the cursor holds was decoded along this guide. */
   observe(object: KubeObject, guide: KubeObject): void
 }
 
@@ -148,7 +148,7 @@ export function createTemplates(filter: Filter | undefined, ofMetadata: Filter):
     observe(object, guide) {
       if (!cursor.isAscii) return
       const kin = kinOf(object, guide)
-      if (!isOther(object, kin.sample) || ++kin.sightings < enough) return
+      if (kin.make || !isOther(object, kin.sample) || ++kin.sightings < enough) return
       kin.sightings = 0
       // Other spellings, learnt later, may take as much again.
       kin.characters = 2 * cursor.text.length
@@ -166,7 +166,8 @@ function labelsOf({ metadata }: { readonly metadata?: unknown }): object | undef
   return typeof labels === 'object' && labels !== null ? labels : undefined
 }
 
-function isOther(a: { readonly metadata?: unknown }, b: { readonly metadata?: unknown }): boolean {
+/** Two objects, not two states of one. */
+export function isOther(a: { readonly metadata?: unknown }, b: { readonly metadata?: unknown }): boolean {
   const left = a.metadata as ObjectMeta | null | undefined
   return left?.uid !== (b.metadata as ObjectMeta | null | undefined)?.uid
 }
