@@ -8,13 +8,17 @@ import { keyOf, parseKey, refOf, versionOf } from './key.ts'
 import { isLater } from './own-writes.ts'
 import type { Store } from './store.ts'
 
-interface Answer {
+/** The latest state that an answer told of. */
+interface Written {
   readonly at: number
-  /** False: the object with this uid is gone. */
-  readonly exists: boolean
-  readonly uid: string | undefined
-  /** The version written, or the last one known before a delete. */
   readonly version: string
+}
+
+/** Writes of one object that are under way. */
+interface UnderWay {
+  count: number
+  /** Lives of the object that the watch saw end meanwhile: an answer that tells of it is no news. */
+  readonly ended: Set<string | undefined>
 }
 
 /** Answers that a list does not know of yet. */
@@ -24,14 +28,20 @@ export interface NewerAnswers {
 }
 
 export interface Answers {
+  begin(ref: ObjectRef): void
+  end(ref: ObjectRef): void
   written(ref: ObjectRef, object: KubeObject, at: number): void
-  deleted(ref: ObjectRef, uid: string, lastVersion: string, at: number): void
-  has(ref: ObjectRef): boolean
+  deleted(ref: ObjectRef, uid: string, at: number): void
   versionOf(ref: ObjectRef): string | undefined
-  /** Was the object with this uid deleted, by the latest answer? */
+  /** Did an answer tell that the object with this uid is gone? */
   isGone(ref: ObjectRef, uid: string | undefined): boolean
   /** Is this a state from before the latest answer? */
   isHistory(ref: ObjectRef, object: KubeObject): boolean
+  /** Has the watch seen this life end while a write was under way? */
+  hasEnded(ref: ObjectRef, uid: string): boolean
+  /** The watch saw this life end: no older news of it can come. */
+  ended(ref: ObjectRef, uid: string | undefined): void
+  /** The watch has caught up with what was written. */
   drop(ref: ObjectRef): void
   /** The latest version that any of them wrote. */
   latest(): string | undefined
@@ -47,54 +57,80 @@ export interface Answers {
 }
 
 export function createAnswers(): Answers {
-  const answers = new Map<string, Answer>()
+  const writes = new Map<string, Written>()
+  /** Lives that are over, by key: uid → when the answer came. Other than a version, this is no state to catch up with. */
+  const gone = new Map<string, Map<string, number>>()
+  const underWay = new Map<string, UnderWay>()
 
-  const isNewer = ({ at, exists, version }: Answer, listed: string, begunAt: number): boolean =>
-    at >= begunAt && (!exists || isLater(version, listed))
+  const isNewer = ({ at, version }: Written, listed: string, begunAt: number): boolean =>
+    at >= begunAt && isLater(version, listed)
+
+  const isGone = (key: string, uid: string | undefined): boolean => gone.get(key)?.has(uid ?? '') ?? false
+
+  const forgetGone = (key: string, uid: string): void => {
+    const lives = gone.get(key)
+    lives?.delete(uid)
+    if (lives?.size === 0) gone.delete(key)
+  }
 
   return {
-    written: (ref, object, at) =>
-      void answers.set(keyOf(ref), { at, exists: true, uid: object.metadata.uid, version: versionOf(object) }),
-    deleted: (ref, uid, version, at) => void answers.set(keyOf(ref), { at, exists: false, uid, version }),
-    has: (ref) => answers.has(keyOf(ref)),
-    versionOf: (ref) => answers.get(keyOf(ref))?.version,
-    isGone(ref, uid) {
-      const answer = answers.get(keyOf(ref))
-      return answer !== undefined && !answer.exists && answer.uid === uid
+    begin(ref) {
+      const writing = underWay.get(keyOf(ref))
+      if (writing) writing.count++
+      else underWay.set(keyOf(ref), { count: 1, ended: new Set() })
     },
+    end(ref) {
+      const writing = underWay.get(keyOf(ref))
+      if (writing && --writing.count === 0) underWay.delete(keyOf(ref))
+    },
+    written: (ref, object, at) => void writes.set(keyOf(ref), { at, version: versionOf(object) }),
+    deleted(ref, uid, at) {
+      const key = keyOf(ref)
+      const lives = gone.get(key)
+      if (lives) lives.set(uid, at)
+      else gone.set(key, new Map([[uid, at]]))
+    },
+    versionOf: (ref) => writes.get(keyOf(ref))?.version,
+    isGone: (ref, uid) => isGone(keyOf(ref), uid),
     isHistory(ref, object) {
-      if (answers.size === 0) return false
-      const answer = answers.get(keyOf(ref))
-      if (!answer) return false
-      return (!answer.exists && answer.uid === object.metadata.uid) || isLater(answer.version, versionOf(object))
+      if (writes.size === 0 && gone.size === 0) return false
+      const key = keyOf(ref)
+      const written = writes.get(key)
+      return isGone(key, object.metadata.uid) || (written !== undefined && isLater(written.version, versionOf(object)))
     },
-    drop: (ref) => void (answers.size > 0 && answers.delete(keyOf(ref))),
+    hasEnded: (ref, uid) => underWay.get(keyOf(ref))?.ended.has(uid) ?? false,
+    ended(ref, uid) {
+      const key = keyOf(ref)
+      underWay.get(key)?.ended.add(uid)
+      forgetGone(key, uid ?? '')
+    },
+    drop: (ref) => void (writes.size > 0 && writes.delete(keyOf(ref))),
     latest() {
       let latest: string | undefined
-      for (const { exists, version } of answers.values()) {
-        if (exists && (latest === undefined || isLater(version, latest))) latest = version
+      for (const { version } of writes.values()) {
+        if (latest === undefined || isLater(version, latest)) latest = version
       }
       return latest
     },
     passed(version, isConcerned) {
-      for (const [key, answer] of answers) {
-        if (answer.exists && isConcerned(key) && !isLater(answer.version, version)) answers.delete(key)
+      for (const [key, written] of writes) {
+        if (isConcerned(key) && !isLater(written.version, version)) writes.delete(key)
       }
     },
     newerThan(version, begunAt, isConcerned) {
-      const newer = new Map(
-        [...answers].filter(([key, answer]) => isConcerned(key) && isNewer(answer, version, begunAt)),
-      )
+      const newer = [...writes].filter(([key, written]) => isConcerned(key) && isNewer(written, version, begunAt))
       return {
         merge(listed, store) {
-          if (newer.size === 0) return listed
+          if (newer.length === 0 && gone.size === 0) return listed
+          const written = new Map(newer)
           const kept = listed.filter((object) => {
-            const answer = newer.get(keyOf(refOf(object)))
-            return !answer || (!answer.exists && answer.uid !== object.metadata.uid)
+            const key = keyOf(refOf(object))
+            const goneAt = gone.get(key)?.get(object.metadata.uid ?? '')
+            return !written.has(key) && (goneAt === undefined || goneAt < begunAt)
           })
-          for (const [key, { exists }] of newer) {
+          for (const key of written.keys()) {
             const { namespace, name } = parseKey(key)
-            const object = exists ? store.get(namespace, name) : undefined
+            const object = store.get(namespace, name)
             if (object) kept.push(object)
           }
           return kept
@@ -102,8 +138,12 @@ export function createAnswers(): Answers {
       }
     },
     settle(version, begunAt, isConcerned) {
-      for (const [key, answer] of answers) {
-        if (isConcerned(key) && !isNewer(answer, version, begunAt)) answers.delete(key)
+      for (const [key, written] of writes) {
+        if (isConcerned(key) && !isNewer(written, version, begunAt)) writes.delete(key)
+      }
+      for (const [key, lives] of gone) {
+        if (!isConcerned(key)) continue
+        for (const [uid, at] of lives) if (at < begunAt) forgetGone(key, uid)
       }
     },
   }

@@ -10,7 +10,7 @@ import type { Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { keyOf, parseKey } from './key.ts'
 import type { Need } from './need.ts'
-import { type OwnWrites, ownWrites } from './own-writes.ts'
+import { goneVersion, type OwnWrites, ownWrites } from './own-writes.ts'
 import type { Freshness } from './reflector.ts'
 import type { CacheEvent, ConsumerProblem, IndexFunction } from './subscription.ts'
 
@@ -34,6 +34,8 @@ export interface Change {
   readonly previous: KubeObject | undefined
   /** Undefined: it is gone. */
   readonly object: KubeObject | undefined
+  /** The delete that this is, where `object` is another, later life. */
+  readonly gone?: string | undefined
 }
 
 export interface DeliveryInput {
@@ -41,11 +43,6 @@ export interface DeliveryInput {
   /** The state of the copy, now. */
   readonly read: (ref: ObjectRef) => KubeObject | undefined
   readonly onProblem: (problem: ConsumerProblem) => void
-}
-
-/** Stands for the version of a delete, which is not told to the one who asked for it. */
-export function goneVersion(uid: string | undefined): string {
-  return `gone ${uid ?? ''}`
 }
 
 /** A class, as are the feed and the reflector, because a process holds thousands: methods are shared, closures are not. */
@@ -84,6 +81,11 @@ export class Delivery {
   /** Tells one member of a change as it looks through its filter: what enters its view is added, what leaves it deleted. */
   tell(member: Member, previous: KubeObject | undefined, object: KubeObject | undefined): void {
     if (!member.filter || !member.onEvent) return
+    if (previous && object && previous.metadata.uid !== object.metadata.uid) {
+      this.tell(member, previous, undefined)
+      this.tell(member, undefined, object)
+      return
+    }
     const was = previous !== undefined && member.filter(previous)
     const is = object !== undefined && member.filter(object)
     if (was && is) this.#send(member, { type: 'updated', object, previous })
@@ -99,12 +101,18 @@ export class Delivery {
     }
   }
 
-  /** Wakes those whose own, later write hides this version of the object. */
-  tellHidden(ref: ObjectRef, version: string): void {
+  /** Wakes those whose own, later write hides this version of the object; `gone` if it is the end of that life. */
+  tellHidden(ref: ObjectRef, version: string, gone?: string): void {
     const object = this.#input.read(ref)
-    if (!object) return
-    for (const consumer of this.#writes?.laterWriters(keyOf(ref), version) ?? [])
-      this.#tellConsumer(consumer, object, object)
+    const writes = this.#writes
+    if (!object || !writes) return
+    const key = keyOf(ref)
+    const change: Change = { ref, version, previous: object, object, gone }
+    for (const consumer of writes.laterWriters(key, version, gone)) {
+      // Perhaps it is the echo of a write whose answer is overtaken by that of a later one.
+      if (writes.isInFlight(key, consumer)) this.#hold(key, consumer, change)
+      else this.#tellConsumer(consumer, object, object)
+    }
   }
 
   beginWrite(ref: ObjectRef, consumer: string): void {
@@ -119,6 +127,11 @@ export class Delivery {
     this.#release(ref, consumer)
   }
 
+  /** The watch told of the end of this life. */
+  ended(ref: ObjectRef, uid: string | undefined): void {
+    if (this.#writes && this.#writes.size > 0) this.#writes.ended(keyOf(ref), goneVersion(uid))
+  }
+
   /** The watch brought this version of the object: no echo up to it is still to come. */
   seen(ref: ObjectRef, version: string): void {
     if (this.#writes && this.#writes.size > 0) this.#writes.seen(keyOf(ref), version)
@@ -131,7 +144,7 @@ export class Delivery {
 
   /** As `passed`, by a list: what it may have swallowed beneath own writes is told. */
   relisted(version: string, isConcerned: (key: string) => boolean): void {
-    for (const { key, consumer } of this.#writes?.passed(version, isConcerned) ?? []) {
+    for (const { key, consumer } of this.#writes?.relisted(version, isConcerned) ?? []) {
       const object = this.#input.read(parseKey(key))
       if (object) this.#tellConsumer(consumer, object, object)
     }
@@ -169,15 +182,18 @@ export class Delivery {
     const writes = this.#writes
     if (!writes || writes.isInFlight(key, consumer)) return
     const slot = `${consumer} ${key}`
-    const foreign = this.#held?.get(slot)?.find((change) => !isOwn(writes, key, consumer, change))
+    const held = this.#held?.get(slot) ?? []
     this.#held?.delete(slot)
-    if (foreign) this.#tellConsumer(consumer, foreign.previous, this.#input.read(ref))
+    const foreign = held.find((change) => !isOwn(writes, key, consumer, change))
+    if (!foreign) return
+    const now = this.#input.read(ref)
+    // Of what came and went meanwhile the consumer knows what it wrote itself.
+    const written = now ? undefined : held.findLast((change) => isOwn(writes, key, consumer, change))?.object
+    this.#tellConsumer(consumer, foreign.previous ?? written, now)
   }
 }
 
-function isOwn(writes: OwnWrites, key: string, consumer: string, { version, previous, object }: Change): boolean {
-  return (
-    writes.isOwn(key, version, consumer) ||
-    (!object && writes.isOwn(key, goneVersion(previous?.metadata.uid), consumer))
-  )
+function isOwn(writes: OwnWrites, key: string, consumer: string, change: Change): boolean {
+  const { version, previous, object, gone = object ? undefined : goneVersion(previous?.metadata.uid) } = change
+  return writes.isOwn(key, version, consumer) || (gone !== undefined && writes.isOwn(key, gone, consumer))
 }

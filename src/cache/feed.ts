@@ -18,9 +18,9 @@ import type { KubeObject } from '../kube/object.ts'
 import { type Answers, createAnswers } from './answers.ts'
 import { createDecoder, type Decoder } from './decode.ts'
 import { scanIdentity } from './frames.ts'
-import { type Change, Delivery, goneVersion, type Member } from './delivery.ts'
+import { type Change, Delivery, type Member } from './delivery.ts'
 import type { InternPool } from './intern.ts'
-import { refOf, versionOf } from './key.ts'
+import { keyOf, refOf, versionOf } from './key.ts'
 import {
   type Cover,
   concernedBy,
@@ -32,7 +32,7 @@ import {
   sameScope,
   type Scope,
 } from './need.ts'
-import { isLater } from './own-writes.ts'
+import { goneVersion, isLater } from './own-writes.ts'
 import { type Freshness, Reflector, type ReflectorOptions, type ReflectorSink, type ServerTraits } from './reflector.ts'
 import { createStore, type Store } from './store.ts'
 import type { ConsumerProblem } from './subscription.ts'
@@ -63,10 +63,9 @@ interface Generation {
   readonly reflectors: Map<Scope, Reflector>
   /** Scopes that have not been listed yet. */
   readonly waiting: Set<Scope>
-  readonly decoder: Decoder
   cover: Cover
-  /** A sibling of the next object, most likely: lists come sorted. */
-  lastDecoded: KubeObject | undefined
+  /** Made for the first object: many a resource has none. */
+  decoder: Decoder | undefined
 }
 
 const noCover: Cover = { scopes: [], detail: 'metadata', managedFields: false }
@@ -158,21 +157,31 @@ export class Feed {
     delivery.beginWrite(ref, consumer)
     this.#answers ??= createAnswers()
     const answers = this.#answers
+    answers.begin(ref)
+    const before = this.#read(ref)?.metadata.uid
     return {
       written: (object) => {
         const version = versionOf(object)
-        // The watch may have brought the echo before the answer came: then there is none to wait for.
-        const isEchoed = !isLater(version, this.#read(ref)?.metadata.resourceVersion ?? '0') && !answers.has(ref)
         delivery.endWrite(ref, consumer, version, () => this.#absorb(answers, ref, object))
-        if (isEchoed) delivery.seen(ref, version)
+        // The watch may have brought the echo before the answer came: then there is none to wait for.
+        if (this.#current && hasReached(this.#current, ref, version)) delivery.seen(ref, version)
+        answers.end(ref)
       },
       deleted: (told) => {
         const uid = told ?? this.#read(ref)?.metadata.uid
+        const isEchoed = uid === undefined || answers.hasEnded(ref, uid)
         delivery.endWrite(ref, consumer, goneVersion(uid), () => {
-          if (uid !== undefined) this.#absorbDelete(answers, ref, uid)
+          if (isEchoed) return
+          // What was known before, if another life, had ended when this one began.
+          for (const over of new Set([uid, before ?? uid])) this.#absorbDelete(answers, ref, over)
         })
+        if (isEchoed) delivery.ended(ref, uid)
+        answers.end(ref)
       },
-      failed: () => delivery.endWrite(ref, consumer, undefined, () => undefined),
+      failed: () => {
+        delivery.endWrite(ref, consumer, undefined, () => undefined)
+        answers.end(ref)
+      },
     }
   }
 
@@ -204,17 +213,16 @@ export class Feed {
   #remove(generation: Generation, object: KubeObject): void {
     const ref = refOf(object)
     const version = versionOf(object)
-    const answers = this.#answers
-    if (answers && !answers.isGone(ref, object.metadata.uid) && answers.isHistory(ref, object)) {
-      if (generation === this.#current) this.#delivery.tellHidden(ref, version)
-      return
-    }
+    const { uid } = object.metadata
     const previous = generation.store.get(ref.namespace, ref.name)
-    if (previous && previous.metadata.uid === object.metadata.uid) {
+    if (previous && previous.metadata.uid === uid) {
       generation.store.remove(ref.namespace, ref.name)
       this.#publish(generation, { ref, version, previous, object: undefined })
-    }
-    this.#caughtUp(generation, ref, version)
+    } else if (generation === this.#current) this.#delivery.tellHidden(ref, version, goneVersion(uid))
+    if (generation !== this.#current) return
+    this.#answers?.ended(ref, uid)
+    this.#delivery.ended(ref, uid)
+    if (!this.#answers?.isHistory(ref, object)) this.#caughtUp(generation, ref, version)
   }
 
   #caughtUp(generation: Generation, ref: ObjectRef, version: string): void {
@@ -240,7 +248,9 @@ export class Feed {
       this.#answers?.settle(version, begunAt, isConcerned)
       for (const { previous, object } of changes) {
         const ref = refOf((object ?? previous)!)
-        this.#delivery.publish({ ref, version: object ? versionOf(object) : '', previous, object })
+        if (previous && previous.metadata.uid !== object?.metadata.uid) this.#answers?.ended(ref, previous.metadata.uid)
+        // Nobody's version, even if it is somebody's: a list does not tell what else happened before it.
+        this.#delivery.publish({ ref, version: '', previous, object })
       }
       this.#delivery.relisted(version, isConcerned)
       this.#admitThoseServed()
@@ -256,34 +266,27 @@ export class Feed {
 
   #decode(generation: Generation, text: string, start: number, end: number): KubeObject {
     const { namespace, name } = scanIdentity(text, start, end)
-    generation.lastDecoded = generation.decoder.decode(
-      text,
-      start,
-      end,
-      generation.store.get(namespace, name) ?? generation.lastDecoded,
-    )
-    return generation.lastDecoded
+    const { cover, store } = generation
+    generation.decoder ??= this.#createDecoder(cover)
+    const guide = store.get(namespace, name) ?? generation.decoder.sibling(namespace, name)
+    return generation.decoder.decode(text, start, end, guide)
+  }
+
+  #createDecoder({ detail, managedFields: keepManagedFields }: Cover): Decoder {
+    const { resource, pool } = this.#input
+    const { kind } = resource
+    return createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields })
   }
 
   // ── generations ────────────────────────────────────────────────────────────────────────────────────────────
 
   #startGeneration(cover: Cover): Generation {
-    const { resource, pool } = this.#input
-    const { detail, managedFields: keepManagedFields } = cover
-    const decoder = createDecoder({
-      apiVersion: formatApiVersion(resource),
-      kind: resource.kind,
-      pool,
-      detail,
-      keepManagedFields,
-    })
     const generation: Generation = {
       cover,
-      decoder,
+      decoder: undefined,
       store: createStore(),
       reflectors: new Map(),
       waiting: new Set(),
-      lastDecoded: undefined,
     }
     for (const member of this.members) this.#declareIndexes(generation.store, member)
     for (const scope of cover.scopes) this.#startScope(generation, scope)
@@ -409,12 +412,14 @@ export class Feed {
     const version = versionOf(object)
     const known = this.#read(ref)?.metadata.resourceVersion ?? answers.versionOf(ref)
     if (known !== undefined && !isLater(version, known)) return
+    if (this.#current && hasReached(this.#current, ref, version)) return
+    const isGone = answers.isGone(ref, object.metadata.uid)
     answers.written(ref, object, this.#input.clock.now())
     const text = stringifyJson(object)
     for (const generation of [this.#current, this.#next]) {
       if (!generation) continue
       const previous = generation.store.get(ref.namespace, ref.name)
-      const isInside = generation.cover.scopes.some((scope) => inScope(scope, object))
+      const isInside = !isGone && generation.cover.scopes.some((scope) => inScope(scope, object))
       const lean = isInside ? this.#decode(generation, text, 0, text.length) : undefined
       if (lean) generation.store.put(lean)
       else generation.store.remove(ref.namespace, ref.name)
@@ -423,7 +428,7 @@ export class Feed {
   }
 
   #absorbDelete(answers: Answers, ref: ObjectRef, uid: string): void {
-    answers.deleted(ref, uid, this.#read(ref)?.metadata.resourceVersion ?? '', this.#input.clock.now())
+    answers.deleted(ref, uid, this.#input.clock.now())
     for (const generation of [this.#current, this.#next]) {
       const previous = generation?.store.get(ref.namespace, ref.name)
       if (!generation || previous?.metadata.uid !== uid) continue
@@ -431,6 +436,15 @@ export class Feed {
       this.#publish(generation, { ref, version: goneVersion(uid), previous, object: undefined })
     }
   }
+}
+
+/** Has the watch of this object told everything up to the version? */
+function hasReached(generation: Generation, ref: ObjectRef, version: string): boolean {
+  const key = keyOf(ref)
+  for (const [scope, reflector] of generation.reflectors) {
+    if (concernedBy(scope)(key)) return reflector.hasReached(version)
+  }
+  return false
 }
 
 function stopScope(generation: Generation, scope: Scope): void {

@@ -29,8 +29,13 @@ export interface OwnWrites {
   isInFlight(key: string, consumer: string): boolean
   /** Did this consumer write this version of the object? */
   isOwn(key: string, version: string, consumer: string): boolean
-  /** Consumers who wrote a version later than this one, which is not theirs: a foreign change hides beneath their own. */
-  laterWriters(key: string, version: string): readonly string[]
+  /**
+   * Consumers who wrote a version later than this one, which is not theirs: a foreign change hides beneath their own.
+   * `gone` names the delete that the version is, if it is one.
+   */
+  laterWriters(key: string, version: string, gone?: string): readonly string[]
+  /** The watch told of this delete, or had done so before the answer came: its echo cannot come any more. */
+  ended(key: string, gone: string): void
   /** The watch delivered this version of the object: earlier echoes of it cannot come any more. */
   seen(key: string, version: string): void
   /**
@@ -38,6 +43,8 @@ export interface OwnWrites {
    * Returns whose they were: after a list they must look again, since it may hold foreign changes beneath theirs.
    */
   passed(version: string, isConcerned: (key: string) => boolean): readonly Echo[]
+  /** As `passed`, by a list, which settles deletes too. */
+  relisted(version: string, isConcerned: (key: string) => boolean): readonly Echo[]
   readonly size: number
 }
 
@@ -50,15 +57,25 @@ export function ownWrites(): OwnWrites {
     return pending
   }
 
-  const forget = (key: string, limit: string, each?: (key: string, consumer: string) => void): void => {
+  /** Forgets the versions up to the limit; `each` hears of them. */
+  const forget = (key: string, isUpTo: (version: string) => boolean, each?: (consumer: string) => void): void => {
     const pending = objects.get(key)
     if (!pending) return
     for (const [version, consumer] of pending.versions) {
-      if (isLater(version, limit)) continue
-      pending.versions.delete(version)
-      each?.(key, consumer)
+      if (!isUpTo(version)) continue
+      each?.(consumer)
+      // What is held back for this consumer will be compared with its versions when the last answer is there.
+      if (!pending.inFlight.has(consumer)) pending.versions.delete(version)
     }
     drop(key, pending)
+  }
+
+  const forgetAll = (isUpTo: (version: string) => boolean, isConcerned: (key: string) => boolean): readonly Echo[] => {
+    const echoes: Echo[] = []
+    for (const key of objects.keys()) {
+      if (isConcerned(key)) forget(key, isUpTo, (consumer) => echoes.push({ key, consumer }))
+    }
+    return echoes
   }
 
   const drop = (key: string, { versions, inFlight }: Pending): void => {
@@ -80,25 +97,30 @@ export function ownWrites(): OwnWrites {
     },
     isInFlight: (key, consumer) => objects.get(key)?.inFlight.has(consumer) ?? false,
     isOwn: (key, version, consumer) => objects.get(key)?.versions.get(version) === consumer,
-    laterWriters(key, version) {
+    laterWriters(key, version, gone = version) {
       const versions = objects.get(key)?.versions
       if (!versions) return []
-      const author = versions.get(version)
+      const author = versions.get(version) ?? versions.get(gone)
       const later = [...versions].filter(([written, consumer]) => consumer !== author && isLater(written, version))
       return [...new Set(later.map(([, consumer]) => consumer))]
     },
-    seen: (key, version) => forget(key, version),
-    passed(version, isConcerned) {
-      const echoes: Echo[] = []
-      for (const key of objects.keys()) {
-        if (isConcerned(key)) forget(key, version, (object, consumer) => echoes.push({ key: object, consumer }))
-      }
-      return echoes
-    },
+    ended: (key, gone) => forget(key, (version) => version === gone),
+    seen: (key, limit) => forget(key, (version) => !isGone(version) && !isLater(version, limit)),
+    passed: (limit, isConcerned) => forgetAll((version) => !isGone(version) && !isLater(version, limit), isConcerned),
+    relisted: (limit, isConcerned) => forgetAll((version) => !isLater(version, limit), isConcerned),
     get size() {
       return objects.size
     },
   }
+}
+
+/** Stands for the version of a delete, which no answer tells. */
+export function goneVersion(uid: string | undefined): string {
+  return `gone ${uid ?? ''}`
+}
+
+function isGone(version: string): boolean {
+  return version.startsWith('gone ')
 }
 
 /**

@@ -103,6 +103,8 @@ export class Reflector {
   #freshness: Freshness
   /** The version to go on from; undefined until a list has been stored, and again when it cannot be trusted. */
   #version: string | undefined
+  /** The version up to which the sink has been told everything. A 410 does not take that back, an older server does. */
+  #reached: string | undefined
   /** A watch that told nothing proves nothing: the server may hold older data than we do. */
   #isVersionProven = true
   /** Pages are given up for one attempt when their token expired half-way: so large a list never ends in pages. */
@@ -128,6 +130,11 @@ export class Reflector {
 
   get freshness(): Freshness {
     return this.#freshness
+  }
+
+  /** Has the sink been told everything up to this version? */
+  hasReached(version: string): boolean {
+    return this.#reached === version || isLater(this.#reached ?? '', version)
   }
 
   stop(): void {
@@ -179,6 +186,7 @@ export class Reflector {
   /** Takes the consequence of an error. */
   #recover(error: unknown): void {
     if (error instanceof Relist || isMusterError(error, 'Gone')) this.#version = undefined
+    if (error instanceof Relist) this.#reached = undefined
     const name = formatResource(this.#input.resource)
     const reason = error instanceof Relist ? `${name}: ${error.message}; listing again.` : describeError(error)
     this.#report(this.#freshness.state === 'syncing' ? 'syncing' : 'stale', reason)
@@ -345,10 +353,12 @@ export class Reflector {
       throw new Relist(`the server went back from version ${this.#version} to ${next}`)
     }
     this.#version = next
+    this.#reached = next
   }
 
   #stored(objects: readonly KubeObject[], resourceVersion: string, begunAt: number): void {
     this.#version = resourceVersion
+    this.#reached = resourceVersion
     this.#isVersionProven = true
     this.#sink.replace(objects, resourceVersion, begunAt)
     this.#report('synced')

@@ -437,6 +437,99 @@ describe('own writes', () => {
     expect(mine.events).toEqual(['updated a'])
   })
 
+  it('are not brought back by an answer that comes after the watch told of their end', async () => {
+    const { clock, server, cache } = bench()
+    const mine = watcher(cache, 'me')
+    await clock.settle()
+    server.beforeAnswer = async () => {
+      server.remove('a')
+      await clock.settle()
+    }
+    await cache.writer('me').create<Thing>(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref })
+    await clock.settle()
+    expect(mine.subscription.get(ref)).toBeUndefined()
+    expect(mine.events).toEqual(['deleted a'])
+  })
+
+  it('are not brought back by the answer of an earlier write that a delete has overtaken', async () => {
+    const { clock, server, cache } = bench()
+    server.put('a', { v: '1' })
+    const mine = watcher(cache, 'me')
+    await clock.settle()
+    server.watches[0]!.delay()
+    server.beforeAnswer = () => clock.sleep(1000)
+    const patching = cache.writer('me').patch(configMaps, ref, { data: { v: '2' } }, { type: 'merge' })
+    await clock.settle()
+    server.beforeAnswer = undefined
+    await cache.writer('me').delete(configMaps, ref)
+    await clock.advance(1000)
+    await patching
+    expect(mine.subscription.get(ref)).toBeUndefined()
+  })
+
+  it('that delete a life the watch has not told of do not show the one before', async () => {
+    const { clock, server, cache } = bench()
+    server.put('a', { life: 'first' })
+    const mine = watcher(cache, 'me')
+    await clock.settle()
+    const resume = server.watches[0]!.delay()
+    server.put('a', { life: 'still the first' })
+    server.remove('a')
+    server.put('a', { life: 'second' })
+    await cache.writer('me').delete(configMaps, ref)
+    expect(mine.subscription.get(ref)).toBeUndefined()
+    resume()
+    await clock.settle()
+    expect(mine.subscription.get(ref)).toBeUndefined()
+    // The first life was ended by somebody else.
+    expect(mine.events).toEqual(['added a', 'deleted a'])
+  })
+
+  it('do not wake the writer when it deletes and creates again before the watch tells', async () => {
+    const { clock, server, cache } = bench()
+    server.put('a')
+    const mine = watcher(cache, 'me')
+    await clock.settle()
+    mine.events.length = 0
+    const resume = server.watches[0]!.delay()
+    await cache.writer('me').delete(configMaps, ref)
+    await cache.writer('me').create<Thing>(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref })
+    resume()
+    await clock.settle()
+    expect(mine.events).toEqual([])
+  })
+
+  it('do not wake the writer when the answers of two writes come in the other order', async () => {
+    const { clock, server, cache } = bench()
+    server.put('a')
+    const mine = watcher(cache, 'me')
+    await clock.settle()
+    mine.events.length = 0
+    server.beforeAnswer = () => clock.sleep(1000)
+    const first = cache.writer('me').patch(configMaps, ref, { data: { v: '1' } }, { type: 'merge' })
+    await clock.settle()
+    server.beforeAnswer = undefined
+    await cache.writer('me').patch(configMaps, ref, { data: { v: '2' } }, { type: 'merge' })
+    await clock.advance(1000)
+    await first
+    expect(mine.events).toEqual([])
+  })
+
+  it('do not mix up two lives that began while the write was under way', async () => {
+    const { clock, server, cache } = bench()
+    const lives: (string | undefined)[] = []
+    const onEvent = ({ type, object }: CacheEvent<Thing>): void => void lives.push(`${type} ${object.metadata.uid}`)
+    watcher(cache, 'me', { onEvent })
+    await clock.settle()
+    server.beforeAnswer = async () => {
+      server.remove('a')
+      server.put('a')
+      await clock.settle()
+    }
+    await cache.writer('me').create<Thing>(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref })
+    expect(lives).toEqual(['deleted uid-1', 'added uid-2'])
+  })
+
   it('made as a dry run change nothing here', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })
