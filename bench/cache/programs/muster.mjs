@@ -1,6 +1,6 @@
 /** Muster's part of the cache benchmarks, run from the build as a user would. See measure.mjs for the protocol. */
-import { connect } from '../../../dist/client/connect.js'
-import { createSharedCache } from '../../../dist/cache/shared-cache.js'
+import { connect } from '../../../dist/client/index.js'
+import { createSharedCache } from '../../../dist/cache/index.js'
 import { measure } from './measure.mjs'
 
 const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
