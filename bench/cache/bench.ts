@@ -188,32 +188,34 @@ async function onServer(
     const kubeconfig = path.join(folder, 'kubeconfig')
     writeFileSync(kubeconfig, kubeconfigFor(port, ca))
     const env = { ...process.env, KUBECONFIG: kubeconfig, BENCH_SERVER: `https://127.0.0.1:${port}` }
-    const runProgram = async <T>(command: string, words: readonly string[]): Promise<T> => {
+    const runProgram = async <T>(command: string, words: readonly string[], onAnswer?: () => void): Promise<T> => {
       const running = spawn(command, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
       const exited = new Promise<void>((resolve) => running.once('exit', () => resolve()))
       const answer = JSON.parse(await firstLine(running.stdout)) as T
+      onAnswer?.()
       await exited
       return answer
     }
     await work({
-      run: runProgram,
+      run: (command, words) => runProgram(command, words),
       measure: (name, words) => runProgram(process.execPath, [...heapFlags, program(name), ...words]),
       async start(name, pods, runs) {
         const times: number[] = []
         const sizes: number[] = []
-        const own: number[] = []
         for (let round = 0; round < runs; round++) {
           const begun = performance.now()
-          const answer = await runProgram<Pick<Start, 'rss' | 'own'>>(process.execPath, [
-            program(name),
-            'start',
-            String(pods),
-          ])
-          times.push(performance.now() - begun)
-          sizes.push(answer.rss)
-          own.push(answer.own)
+          const words = [program(name), 'start', String(pods)]
+          const { rss } = await runProgram<Pick<Start, 'rss'>>(process.execPath, words, () => {
+            times.push(performance.now() - begun)
+          })
+          sizes.push(rss)
         }
-        return { ms: median(times), rss: median(sizes), own: median(own) }
+        const { own } = await runProgram<Pick<Start, 'own'>>(process.execPath, [
+          program(name),
+          'footprint',
+          String(pods),
+        ])
+        return { ms: median(times), rss: median(sizes), own }
       },
     })
   } finally {
