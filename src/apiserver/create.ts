@@ -1,6 +1,6 @@
 /** Create: an object that has no name yet in this cluster gets one, and all that the server alone gives. */
 import { updateObject } from '../kube/apply/apply.ts'
-import { formatTime } from '../kube/apply/managed-fields.ts'
+import { formatTime } from '../kube/duration.ts'
 import type { Json } from '../kube/json.ts'
 import {
   checkDns1035Label,

@@ -2,7 +2,7 @@
  * Delete: an object goes at once, or, where a finalizer holds it, is marked and goes when the last one is removed. How
  * its dependents fare is said by two finalizers of the server's own, which `housekeeping.ts` acts on.
  */
-import { formatTime } from '../kube/apply/managed-fields.ts'
+import { formatTime } from '../kube/duration.ts'
 import { isJsonObject, type Json, stringifyJson } from '../kube/json.ts'
 import type { Status, UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'

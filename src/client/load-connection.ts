@@ -2,6 +2,7 @@
  * From where we are to a {@link Connection}: a kubeconfig that was named, KUBECONFIG, ~/.kube/config, or the service
  * account of the Pod we run in; the first that is there.
  */
+import { errorCode } from './error-code.ts'
 import { delimiter, join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -25,7 +26,7 @@ import {
   parseKubeconfig,
   readKubeconfig,
 } from './credentials/kubeconfig.ts'
-import { errorCode, explainFileError, type Machine, systemMachine } from './credentials/machine.ts'
+import { explainFileError, type Machine, systemMachine } from './credentials/machine.ts'
 
 export interface ConnectionOptions extends Partial<Omit<CredentialOptions, 'machine' | 'clock'>> {
   /** The context to use. @default the current one */

@@ -3,6 +3,7 @@
  * single sign-on use them. What it prints is kept until shortly before it expires and dropped when a server refuses
  * it; requests that need it at the same moment wait for one run.
  */
+import { errorCode } from '../error-code.ts'
 import { sep } from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -12,7 +13,7 @@ import { checkPair } from './client-certificate.ts'
 import type { ClientCertificate, Credentials } from '../connection.ts'
 import { member, record, text } from './document.ts'
 import type { Entry, KubeconfigExec } from './kubeconfig.ts'
-import { errorCode, type Finished, type Machine } from './machine.ts'
+import { type Finished, type Machine } from './machine.ts'
 import { printable, redact } from './redaction.ts'
 import { type Fetched, renewable } from './renewable.ts'
 

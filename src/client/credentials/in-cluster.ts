@@ -1,8 +1,9 @@
 /** The connection of a Pod: its service account, as the kubelet mounts it. */
+import { errorCode } from '../error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { Connection } from '../connection.ts'
-import { errorCode, explainFileError, type Machine } from './machine.ts'
+import { explainFileError, type Machine } from './machine.ts'
 import { tokenFileCredentials } from './token-file.ts'
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount'

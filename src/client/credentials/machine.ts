@@ -2,6 +2,7 @@
  * What credentials need of the machine they are used on: environment, files, programs, an HTTP request. Everything
  * that reads a kubeconfig takes a {@link Machine}, so that it is tested in memory; this is the one that is real.
  */
+import { errorCode } from '../error-code.ts'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 
@@ -69,11 +70,6 @@ export function explainFileError(error: unknown): string {
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
   if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user'
   return code === 'EISDIR' ? 'is a directory' : `could not be read (${code ?? 'unknown error'})`
-}
-
-export function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : undefined
 }
 
 async function runProgram({ command, args, env, interactive, signal }: Program): Promise<Finished> {

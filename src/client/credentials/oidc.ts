@@ -4,12 +4,13 @@
  * The token endpoint is found through the issuer's discovery document. Renewed tokens live in memory; where the
  * issuer hands out a new refresh token each time, `onRenewed` is the way to keep it beyond this process.
  */
+import { errorCode } from '../error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../kube/json.ts'
 import { bearer, type BearerHeaders, isHeaderSafe } from './bearer.ts'
 import type { Credentials } from '../connection.ts'
-import { errorCode, type Machine, type WebAnswer, type WebRequest } from './machine.ts'
+import { type Machine, type WebAnswer, type WebRequest } from './machine.ts'
 import { redact } from './redaction.ts'
 import { type Fetched, renewable } from './renewable.ts'
 

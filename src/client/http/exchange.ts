@@ -1,8 +1,8 @@
 /** One request on one connection, and what became of it: the ground that both versions of HTTP share. */
+import { errorCode } from '../error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { whereabouts } from '../api-error.ts'
 import type { Ending } from './ending.ts'
-import { errorCode } from './socket-error.ts'
 import type { Method, TransportResponse } from '../transport.ts'
 
 /** A request with everything in it: credentials, prefix of the path, bytes of the body. */

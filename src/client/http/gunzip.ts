@@ -1,6 +1,6 @@
 /** A compressed body, decompressed while it arrives. */
+import { errorCode } from '../error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
-import { errorCode } from './socket-error.ts'
 
 /** `what` names the request in the message when the bytes are no gzip. */
 export function gunzip(body: AsyncIterable<Uint8Array>, what: string): AsyncIterable<Uint8Array> {

@@ -2,6 +2,7 @@
  * What a socket says when it fails, in words that tell a person what to do. Node and OpenSSL have codes for it; the
  * text of an error is never passed on whole, as nobody promises what it holds.
  */
+import { errorCode } from '../error-code.ts'
 import { type ErrorName, MusterError } from '../../kube/errors.ts'
 
 interface Meaning {
@@ -40,11 +41,6 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** Alerts by which a server refuses a client certificate. With TLS 1.3 they come after the handshake. */
 const refusedCertificate =
   /ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)/
-
-export function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : undefined
-}
 
 /** The failure of a socket to `place`; `when` says what was under way: "before the answer came". */
 export function socketError(error: unknown, place: string, when: string): MusterError {

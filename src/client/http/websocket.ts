@@ -3,6 +3,7 @@
  *
  * It needs HTTP/1.1 and a connection of its own. The `ws` package is loaded with the first one.
  */
+import { errorCode } from '../error-code.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
@@ -13,7 +14,7 @@ import { type Exchange, plainHeaders } from './exchange.ts'
 import type { KeepAlive } from './http2-session.ts'
 import { Incoming } from './incoming.ts'
 import { printable } from '../credentials/redaction.ts'
-import { errorCode, socketError } from './socket-error.ts'
+import { socketError } from './socket-error.ts'
 import type { MessageStream, TransportResponse } from '../transport.ts'
 
 export interface WebSocketOptions {

@@ -32,15 +32,8 @@ import { checkConforms } from './conformance.ts'
 import { ApplyConflict } from './conflict.ts'
 import { type FieldSet, hasPath, noFields, recursiveDifference, union } from './field-set.ts'
 import { fieldsOfLastApplied, kubectl, lastAppliedAnnotation, withLastApplied } from './last-applied.ts'
-import {
-  asksForReset,
-  capUpdaters,
-  decodeManagers,
-  formatTime,
-  managerId,
-  type Managers,
-  withManagers,
-} from './managed-fields.ts'
+import { asksForReset, capUpdaters, decodeManagers, managerId, type Managers, withManagers } from './managed-fields.ts'
+import { formatTime } from '../duration.ts'
 import { type OwnerRules, ownersAfterApply, ownersAfterUpdate } from './owners.ts'
 import { shapeOf } from './shape.ts'
 import type { Convert, Versioned } from './version.ts'

@@ -6,7 +6,6 @@ import {
   capUpdaters,
   decodeManagers,
   encodeManagers,
-  formatTime,
   managerId,
   type Managers,
   type Ownership,
@@ -14,6 +13,7 @@ import {
   withoutUnownable,
   withSettledTimes,
 } from './managed-fields.ts'
+import { formatTime } from '../duration.ts'
 
 const at = (second: number): string => formatTime(Date.UTC(2026, 0, 1, 0, 0, second))
 

@@ -143,11 +143,6 @@ function secondsOf(time: string | undefined): number {
   return time === undefined ? 0 : Math.floor(Date.parse(time) / 1000)
 }
 
-/** A moment as managedFields write it. */
-export function formatTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`
-}
-
 /** Whether a client asks to forget all ownership: an empty list, or one entry that says nothing. */
 export function asksForReset(entries: readonly (ManagedFieldsEntry | null)[] | null = null): boolean {
   if (!entries || entries.length > 1) return false
