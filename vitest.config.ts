@@ -5,7 +5,11 @@ const real = Boolean(process.env['MUSTER_TEST_REAL'])
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: real ? ['test/real/**/*.test.ts'] : ['src/**/*.test.ts', 'test/offline/**/*.test.ts'],
+    include: [
+      ...(real ? ['test/real/**/*.test.ts'] : ['src/**/*.test.ts', 'test/offline/**/*.test.ts']),
+      // The same cases, with another server behind them.
+      'test/conformance/**/*.test.ts',
+    ],
     // One server for all real suites; starting another one takes seconds, hence the longer time-outs.
     ...(real ? { globalSetup: ['test/real/setup.ts'], testTimeout: 60_000, hookTimeout: 120_000 } : {}),
     pool: 'threads',

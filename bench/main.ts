@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- NAME [--json] [--quick]`: runs one group of benchmarks and prints a table, or one JSON object a
- * line. It fails only when it could not run; whether the figures please is the reader's to say.
+ * `npm run bench -- NAME [--json] [--quick] [--only PART]`: runs one group of benchmarks, or one part of it, and prints
+ * a table, or one JSON object a line. It fails only when it could not run; whether the figures please is the reader's to say.
  */
 import { parseArgs } from 'node:util'
 import { type BenchReport, formatTable } from './figure.ts'
@@ -14,24 +14,30 @@ const groups: Readonly<
 export interface BenchOptions {
   /** A tenth of the load: to see that it works, not to quote. */
   readonly quick: boolean
+  /** One part of the group alone; each group knows its own. */
+  readonly only: string | undefined
   readonly log: (line: string) => void
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  },
 })
 const [name = ''] = positionals
 const group = groups[name]
 if (!group) {
   console.error(
-    `usage: npm run bench -- NAME [--json] [--quick], where NAME is one of: ${Object.keys(groups).join(', ')}`,
+    `usage: npm run bench -- NAME [--json] [--quick] [--only PART], where NAME is one of: ${Object.keys(groups).join(', ')}`,
   )
   process.exit(2)
 }
 
 const { run } = await group()
-const report = await run({ quick: values.quick, log: (line) => console.error(line) })
+const report = await run({ quick: values.quick, only: values.only, log: (line) => console.error(line) })
 if (values.json) for (const figure of report.figures) console.log(JSON.stringify(figure))
 else console.log(formatTable(report.figures))
 for (const { what, cure } of report.missing) console.error(`missing: ${what}. ${cure}`)

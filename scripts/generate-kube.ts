@@ -5,24 +5,34 @@
  *     node scripts/generate-kube.ts --openapi FILE   from api/openapi-spec/swagger.json of a Kubernetes source tree
  *     node scripts/generate-kube.ts --server URL     from a running API server (through `kubectl proxy`)
  *
+ * The table of protobuf messages comes from the Go packages beside the first two; a server does not tell it.
  * The same documents give the same bytes. Descriptions are left behind.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { BuiltinResource } from '../src/kube/builtin.ts'
 import { definitionsOf, printDefinitions } from './kube/definitions.ts'
+import { protobufOf } from './kube/protobuf.ts'
 import { printResources, resourcesOf } from './kube/resources.ts'
 import { type Sources, downloadOpenApi, fetchSources, readSources } from './kube/sources.ts'
 import { typesOf } from './kube/types.ts'
 
 /** Every generated file, by its path below `src/kube`. */
 export function generate(sources: Sources): ReadonlyMap<string, string> {
+  const resources = resourcesOf(sources)
   return new Map([
     ['schema/definitions.json', printDefinitions(definitionsOf(sources))],
-    ['schema/resources.json', printResources(resourcesOf(sources))],
+    ['schema/resources.json', printResources(resources)],
+    ...protobufFiles(sources, resources),
     ...[...typesOf(sources)].map(([file, text]): [string, string] => [`types/${file}`, text]),
   ])
+}
+
+/** The table in use stays where there are no sources to make another from. */
+function protobufFiles({ packages }: Sources, resources: readonly BuiltinResource[]): [string, string][] {
+  return packages.length === 0 ? [] : [['schema/protobuf.json', protobufOf(packages, resources)]]
 }
 
 async function main(): Promise<void> {

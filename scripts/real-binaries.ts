@@ -1,5 +1,5 @@
 /**
- * The real kube-apiserver and etcd, which the suites of `npm run test:real` run against.
+ * The real kube-apiserver and etcd, which the suites of `npm run test:real` run against, and the stock kubectl.
  *
  * Found in KUBEBUILDER_ASSETS, the convention of the field, or built once from their Go modules into a cache folder
  * outside the repository. The tiny main packages under `test/real/servers` pin what is built.
@@ -50,24 +50,50 @@ async function fromAssets(folder: string): Promise<RealBinaries> {
 }
 
 async function fromSource(go: string, env: Environment): Promise<RealBinaries> {
-  const versions = {
+  const folder = await builtFrom(go, env, {
     'kube-apiserver': await pinnedVersion('kube-apiserver', 'k8s.io/kubernetes'),
     etcd: await pinnedVersion('etcd', 'go.etcd.io/etcd/server/v3'),
+  })
+  const version = await pinnedVersion('kube-apiserver', 'k8s.io/kubernetes')
+  return { apiserver: join(folder, 'kube-apiserver'), etcd: join(folder, 'etcd'), version }
+}
+
+/** Path of kubectl, as it is published. It is looked for apart from the servers: most suites need those alone. */
+export async function realKubectl(env: Environment = process.env): Promise<string> {
+  const assets = env['KUBEBUILDER_ASSETS']
+  if (assets) {
+    const file = join(assets, 'kubectl')
+    if (await isExecutable(file)) return file
+    throw new MusterError('BinaryMissing', `KUBEBUILDER_ASSETS is set, but ${file} is not an executable file.`)
   }
+  const go = await findProgram('go', env)
+  if (!go)
+    throw new MusterError(
+      'BinaryMissing',
+      'kubectl is needed: set KUBEBUILDER_ASSETS to a folder that holds it, or install Go (https://go.dev/dl).',
+    )
+  // The staging modules count from v0 where Kubernetes counts from v1.
+  const version = (await pinnedVersion('kubectl', 'k8s.io/kubectl')).replace(/^v0/, 'v1')
+  return join(await builtFrom(go, env, { kubectl: version }, 'kubectl-'), 'kubectl')
+}
+
+/** The folder that holds these programs, built if they are not there yet. */
+async function builtFrom(
+  go: string,
+  env: Environment,
+  versions: Readonly<Record<string, string>>,
+  prefix = '',
+): Promise<string> {
+  const programs = Object.keys(versions)
   const folder = join(
     env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'),
     'muster',
     'real',
-    `${versions['kube-apiserver']}-${versions.etcd}-${await sourceHash()}`,
+    `${prefix}${Object.values(versions).join('-')}-${await sourceHash(programs)}`,
   )
-  const binaries = {
-    apiserver: join(folder, 'kube-apiserver'),
-    etcd: join(folder, 'etcd'),
-    version: versions['kube-apiserver'],
-  }
   const built = async (): Promise<boolean> =>
-    (await isExecutable(binaries.apiserver)) && (await isExecutable(binaries.etcd))
-  if (await built()) return binaries
+    (await Promise.all(programs.map((program) => isExecutable(join(folder, program))))).every(Boolean)
+  if (await built()) return folder
 
   await mkdir(join(folder, '..'), { recursive: true })
   await whileHolding(`${folder}.lock`, async () => {
@@ -81,17 +107,17 @@ async function fromSource(go: string, env: Environment): Promise<RealBinaries> {
       await rm(workshop, { recursive: true, force: true })
     }
   })
-  return binaries
+  return folder
 }
 
 async function build(go: string, env: Environment, name: string, version: string, target: string): Promise<void> {
   const started = performance.now()
   say(`building ${name} ${version} from its Go module; this happens once and takes some minutes`)
   const [major, minor] = version.slice(1).split('.')
-  // Without these a binary built from modules calls itself v0.0.0-master, and clients read the server's version.
+  // Without these a binary built from modules calls itself v0.0.0-master, and each side reads the other's version.
   const stamp = 'k8s.io/component-base/version'
   const identity =
-    name === 'kube-apiserver'
+    name !== 'etcd'
       ? ` -X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`
       : ''
   await run(
@@ -109,9 +135,9 @@ async function pinnedVersion(program: string, module: string): Promise<string> {
   return version
 }
 
-async function sourceHash(): Promise<string> {
+async function sourceHash(programs: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
-  for (const program of ['kube-apiserver', 'etcd'])
+  for (const program of programs)
     for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(await readFile(join(sources, program, file)))
   return hash.digest('hex').slice(0, 12)
 }

@@ -11,6 +11,7 @@ import { controllerRuntime, installPeers } from '../peers/peers.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const program = (name: string): string => path.join(root, 'bench', 'cache', 'programs', `${name}.mjs`)
 const peers = ['client-node', 'fluent-client'] as const
+const parts = ['memory', 'start', 'rate', 'idle'] as const
 
 interface Sizes {
   readonly pods: number
@@ -27,7 +28,7 @@ const full: Sizes = {
   ratePods: 2000,
   rateEvents: 30_000,
   startPods: 100,
-  startRuns: 7,
+  startRuns: 15,
   idleWatches: 980,
   consumers: 50,
 }
@@ -41,7 +42,10 @@ const quick: Sizes = {
   consumers: 50,
 }
 
-export async function run({ quick: isQuick, log }: BenchOptions): Promise<BenchReport> {
+export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<BenchReport> {
+  if (only !== undefined && !parts.some((part) => part === only)) {
+    throw new Error(`no part "${only}"; there are: ${parts.join(', ')}`)
+  }
   const sizes = isQuick ? quick : full
   log('building what a user would install')
   const build = spawnSync(process.execPath, [path.join(root, 'scripts', 'build.ts')], {
@@ -63,7 +67,15 @@ export async function run({ quick: isQuick, log }: BenchOptions): Promise<BenchR
     figures.push(made)
   }
 
-  await onServer({ pods: sizes.pods, listed: false }, async (server) => {
+  const on = async (
+    part: (typeof parts)[number],
+    options: ServerOptions,
+    work: (server: BenchServer) => Promise<void>,
+  ): Promise<void> => {
+    if (only === undefined || only === part) await onServer(options, work)
+  }
+
+  await on('memory', { pods: sizes.pods, listed: false }, async (server) => {
     log(`memory of ${sizes.pods} Pods`)
     const ours = await server.measure<Memory>('muster', ['memory', String(sizes.pods)])
     for (const peer of measured) {
@@ -102,11 +114,12 @@ export async function run({ quick: isQuick, log }: BenchOptions): Promise<BenchR
     add(`watches of ${sizes.consumers} consumers`, shared.watches, 1, 'one consumer', { relation: '<=', limit: 1 })
   })
 
-  await onServer({ pods: sizes.startPods, listed: true }, async (server) => {
+  await on('start', { pods: sizes.startPods, listed: true }, async (server) => {
     log(`start of a process that lists and watches ${sizes.startPods} Pods`)
-    const ours = await server.start('muster', sizes.startPods, sizes.startRuns)
-    for (const peer of measured) {
-      const theirs = await server.start(peer, sizes.startPods, sizes.startRuns)
+    const [ours, ...others] = await server.start(['muster', ...measured], sizes.startPods, sizes.startRuns)
+    if (!ours) return
+    for (const [index, peer] of measured.entries()) {
+      const theirs = others[index]!
       add('start: milliseconds', ours.ms, theirs.ms, peer, { relation: '<=', limit: 1 / 4 })
       add('start: RSS', ours.rss, theirs.rss, peer, { relation: '<=', limit: 1 / 2 })
       // Most of a small process's RSS is the text of Node itself. This is the rest.
@@ -114,7 +127,7 @@ export async function run({ quick: isQuick, log }: BenchOptions): Promise<BenchR
     }
   })
 
-  await onServer({ pods: sizes.ratePods, listed: false }, async (server) => {
+  await on('rate', { pods: sizes.ratePods, listed: false }, async (server) => {
     log(`${sizes.rateEvents} changes of ${sizes.ratePods} Pods`)
     const words = ['rate', String(sizes.ratePods), String(sizes.rateEvents)]
     const ours = await server.measure<Rate>('muster', words)
@@ -125,7 +138,7 @@ export async function run({ quick: isQuick, log }: BenchOptions): Promise<BenchR
     }
   })
 
-  await onServer({ pods: 1, listed: false }, async (server) => {
+  await on('idle', { pods: 1, listed: false }, async (server) => {
     log(`${sizes.idleWatches} idle watches`)
     const ours = await server.measure<Idle>('muster', ['idle', String(sizes.idleWatches)])
     for (const peer of measured) {
@@ -170,14 +183,19 @@ interface BenchServer {
   /** Runs one of the programs and reads its answer. */
   measure<T>(name: string, words: readonly string[]): Promise<T>
   run<T>(command: string, words: readonly string[]): Promise<T>
-  /** Wall time from the start of the process to its answer, and its RSS then: medians. */
-  start(name: string, pods: number, runs: number): Promise<Start>
+  /**
+   * Wall time from the start of a process to its answer, and its RSS then: medians. The programs take turns: whatever
+   * else the machine does, it does to all of them.
+   */
+  start(names: readonly string[], pods: number, runs: number): Promise<readonly Start[]>
 }
 
-async function onServer(
-  options: { readonly pods: number; readonly listed: boolean },
-  work: (server: BenchServer) => Promise<void>,
-): Promise<void> {
+interface ServerOptions {
+  readonly pods: number
+  readonly listed: boolean
+}
+
+async function onServer(options: ServerOptions, work: (server: BenchServer) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-bench-'))
   const script = path.join(root, 'bench', 'cache', 'server.ts')
   const child = spawn(process.execPath, [script, String(options.pods), options.listed ? 'yes' : 'no'], {
@@ -199,23 +217,25 @@ async function onServer(
     await work({
       run: (command, words) => runProgram(command, words),
       measure: (name, words) => runProgram(process.execPath, [...heapFlags, program(name), ...words]),
-      async start(name, pods, runs) {
-        const times: number[] = []
-        const sizes: number[] = []
+      async start(names, pods, runs) {
+        const measurements = names.map((name) => ({ name, times: [] as number[], sizes: [] as number[] }))
         for (let round = 0; round < runs; round++) {
-          const begun = performance.now()
-          const words = [program(name), 'start', String(pods)]
-          const { rss } = await runProgram<Pick<Start, 'rss'>>(process.execPath, words, () => {
-            times.push(performance.now() - begun)
-          })
-          sizes.push(rss)
+          for (const { name, times, sizes } of measurements) {
+            const begun = performance.now()
+            const words = [program(name), 'start', String(pods)]
+            const { rss } = await runProgram<Pick<Start, 'rss'>>(process.execPath, words, () => {
+              times.push(performance.now() - begun)
+            })
+            sizes.push(rss)
+          }
         }
-        const { own } = await runProgram<Pick<Start, 'own'>>(process.execPath, [
-          program(name),
-          'footprint',
-          String(pods),
-        ])
-        return { ms: median(times), rss: median(sizes), own }
+        const starts: Start[] = []
+        for (const { name, times, sizes } of measurements) {
+          const words = [program(name), 'footprint', String(pods)]
+          const { own } = await runProgram<Pick<Start, 'own'>>(process.execPath, words)
+          starts.push({ ms: median(times), rss: median(sizes), own })
+        }
+        return starts
       },
     })
   } finally {

@@ -1,13 +1,15 @@
 /**
  * Where the generator gets its facts: the OpenAPI v2 document (shapes, list and merge keys, paths), the v3 documents
  * (defaults, which v2 lacks) and the discovery documents (short names, singulars, categories, which OpenAPI lacks).
- * The Kubernetes source tree holds all three side by side; a running API server serves all three.
+ * The Kubernetes source tree holds all three side by side; a running API server serves all three. How kinds travel in
+ * protobuf is in the sources alone.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { GroupVersionKind } from '../../src/kube/kind.ts'
 import type { Schema } from '../../src/kube/schema.ts'
+import { type ProtoPackage, protoModules, readProtoPackages } from './protobuf.ts'
 
 /** The newest stable minor; the only place that names it. */
 export const kubernetesVersion = '1.37.1'
@@ -46,13 +48,15 @@ export interface Sources {
   readonly v2: OpenApiV2
   readonly v3: readonly OpenApiV3[]
   readonly discovery: readonly DiscoveryDocument[]
+  /** None where the Go sources are not at hand. */
+  readonly packages: readonly ProtoPackage[]
 }
 
 /** The document inside the Go module cache, fetched by the Go toolchain if need be. */
 export function downloadOpenApi(): string {
-  const answer = execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@v${kubernetesVersion}`], {
-    encoding: 'utf8',
-  })
+  const module = `k8s.io/kubernetes@v${kubernetesVersion}`
+  const answer = execFileSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' })
+  execFileSync('go', ['mod', 'download', ...protoModules(kubernetesVersion)])
   return openApiIn((JSON.parse(answer) as { Dir: string }).Dir)
 }
 
@@ -71,6 +75,7 @@ export function readSources(swagger: string, version: string = kubernetesVersion
       path.join(folder, '..', 'discovery'),
       '{api,apis__*}__v*.json',
     ) as readonly DiscoveryDocument[],
+    packages: readProtoPackages(path.join(folder, '..', '..'), version),
   }
 }
 
@@ -99,5 +104,6 @@ export async function fetchSources(server: string): Promise<Sources> {
     v2: await get('/openapi/v2'),
     v3: await Promise.all(Object.values(paths).map((document) => get<OpenApiV3>(document.serverRelativeURL))),
     discovery: await Promise.all(groupVersions.map((name) => get<DiscoveryDocument>(`/${name}`))),
+    packages: [],
   }
 }

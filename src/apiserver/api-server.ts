@@ -1,21 +1,35 @@
 /**
  * The embedded API server: a Kubernetes API as a function from request to answer.
  *
- * It is a library first: no socket, no file, no clock of its own. `inProcessTransport(server)` makes it a cluster for
- * a client in the same process, `listener.ts` one for everybody on this machine.
+ * It is a library first: no socket, no clock of its own, and files only where it is given a folder.
+ * `inProcessTransport(server)` makes it a cluster for a client in the same process, `listener.ts` one for everybody on
+ * this machine.
+ *
+ * One server holds any number of **logical clusters**, each with its own objects, CRDs, revisions and rules of access.
+ * The one at `/` is always there; others are at `/clusters/<name>`, and come into being when somebody asks for them.
  */
 import type { Clock } from '../clock/clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
 import type { Handler } from '../client/in-process.ts'
+import type { TransportRequest, TransportResponse } from '../client/transport.ts'
+import { describeError } from '../kube/errors.ts'
+import { type AccessOptions, createAccess } from './access/access.ts'
+import type { Peer } from './access/authenticate.ts'
+import { gatherRoles } from './access/role-aggregation.ts'
+import { admissionPlugins } from './admission/plugins.ts'
 import { createCatalog } from './catalog.ts'
-import { create } from './create.ts'
 import { dispatch } from './dispatch.ts'
 import { keepHouse } from './housekeeping.ts'
+import { folderDisk, lockFolder } from './journal/disk.ts'
+import { type Journal, type Noted, openJournal } from './journal/journal.ts'
+import type { Entry } from './journal/recovery.ts'
+import { dnsLabel } from './kinds/name-format.ts'
 import { internal, Refusal } from './refusal.ts'
-import { answer } from './representation.ts'
+import { answerText, refuse } from './representation.ts'
+import { seed } from './seed.ts'
 import { type ClusterState, randomUuid } from './state.ts'
 import { createStorage } from './storage.ts'
-import { writingOf } from './writing.ts'
+import { createWebhookCaller, type WebhookCaller } from './webhook-caller.ts'
 
 export interface ApiServerOptions {
   readonly clock: Clock
@@ -27,50 +41,170 @@ export interface ApiServerOptions {
   readonly history?: number | undefined
   /** Events that the reader of a watch may be behind before the watch is ended. @default 10_000 */
   readonly watchBuffer?: number | undefined
+  /** Who may ask, and how they show it. @default whoever calls in this process is the administrator */
+  readonly access?: AccessOptions | undefined
+  /** How webhooks are asked. @default over HTTPS, services by their endpoints */
+  readonly webhooks?: WebhookCaller | undefined
 }
 
 export interface ApiServer extends Handler {
+  /** `peer` is what a listener knows of the client; a request without one comes from this process. */
+  handle(request: TransportRequest, peer?: Peer): Promise<TransportResponse>
+  /** A logical cluster by its name, made if it is not there yet. The empty name is the one at `/`. */
+  cluster(name: string): Handler
+  /** The names of all logical clusters. */
+  clusters(): readonly string[]
   /** Forgets all history: watches that resume, and lists that continue, must start over. */
   compact(): void
   /** Ends all watches, as a server does that restarts. */
   endWatches(): void
 }
 
-const firstNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
-
+/** Everything in memory: it ends with its process. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
+  return createServer(options, undefined).server
+}
+
+export interface DurableApiServer extends ApiServer {
+  /** Bytes of an unfinished write, which a crash left behind and which were cut off. */
+  readonly tornBytes: number
+  /** Waits for what is under way, and leaves the folder to others. */
+  close(): Promise<void>
+}
+
+/** Keeps everything in a folder: what a client was told is there after a crash, too. */
+export async function openApiServer(
+  options: ApiServerOptions & { readonly folder: string },
+): Promise<DurableApiServer> {
+  const unlock = await lockFolder(options.folder)
+  try {
+    const opened = await openJournal(await folderDisk(options.folder))
+    let journal: Journal | undefined
+    const keeper: ServerKeeper = { append: (noted) => journal?.append(noted), durable: () => journal?.durable() }
+    const { server, owner, restore } = createServer(options, keeper)
+    for (const entry of opened.entries) restore(entry)
+    journal = await opened.start(owner)
+    // What every cluster has from the start is a change like any other, when it is new.
+    server.cluster('')
+    await journal.durable()
+    const running = journal
+    return {
+      ...server,
+      tornBytes: opened.tornBytes,
+      async close() {
+        server.endWatches()
+        await running.close()
+        await unlock()
+      },
+    }
+  } catch (error) {
+    await unlock()
+    throw error
+  }
+}
+
+type ServerKeeper = Pick<Journal, 'append' | 'durable'>
+
+interface Created {
+  readonly server: ApiServer
+  readonly owner: { state(): readonly Entry[]; lost(changes: readonly Noted[]): void }
+  restore(entry: Entry): void
+}
+
+function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefined): Created {
   const { clock, random = systemRandom, ids = () => randomUuid(random), history, watchBuffer = 10_000 } = options
-  const state: ClusterState = {
-    storage: createStorage({ history }),
-    catalog: createCatalog(),
-    clock,
-    random,
-    ids,
-    watchBuffer,
+  const states = new Map<string, ClusterState>()
+
+  const stateOf = (name: string): ClusterState => {
+    const known = states.get(name)
+    if (known) return known
+    const storage = createStorage({
+      history,
+      keeper: keeper && {
+        keep: (table, change) => keeper.append({ cluster: name, table, change }),
+        durable: () => keeper.durable(),
+      },
+    })
+    const state: ClusterState = {
+      storage,
+      access: createAccess(storage, () => clock.now(), options.access),
+      catalog: createCatalog(),
+      clock,
+      random,
+      ids,
+      watchBuffer,
+      admission: admissionPlugins,
+      webhooks: options.webhooks ?? createWebhookCaller({ storage }),
+    }
+    states.set(name, state)
+    keepHouse(state)
+    gatherRoles(state)
+    return state
   }
-  keepHouse(state)
-  for (const name of firstNamespaces) {
-    const served = state.catalog.find('', 'v1', 'namespaces')!
-    const route = { served, namespace: undefined, name: undefined, subresource: '' }
-    create(
-      state,
-      writingOf(route, new URLSearchParams(), 'muster', () => undefined),
-      { metadata: { name } },
-    )
+  const readyState = (name: string): ClusterState => {
+    const state = stateOf(name)
+    // A cluster that has anything has its namespaces.
+    if (state.storage.table('namespaces').size === 0) seed(state)
+    return state
   }
-  return {
-    async handle(request) {
-      request.signal?.throwIfAborted()
-      try {
-        return await dispatch(state, request)
-      } catch (error) {
-        const refusal = error instanceof Refusal ? error : internal(error instanceof Error ? error.message : 'unknown')
-        return await answer(refusal.status.code, refusal.status)
+  if (!keeper) readyState('')
+
+  const server: ApiServer = {
+    async handle(request, peer) {
+      const found = clusterIn(request.path)
+      if (!found) return await handle(readyState(''), request, peer)
+      const problems = dnsLabel(found.name)
+      if (problems.length > 0) return answerText(404, '404 page not found\n')
+      return await handle(readyState(found.name), { ...request, path: found.path }, peer)
+    },
+    cluster(name) {
+      const state = readyState(name)
+      return { handle: async (request) => await handle(state, request) }
+    },
+    clusters: () => [...states.keys()],
+    compact() {
+      for (const { storage } of states.values()) storage.compact()
+    },
+    endWatches() {
+      for (const { storage } of states.values()) {
+        for (const { name } of storage.tables()) storage.endWatches(name)
       }
     },
-    compact: () => state.storage.compact(),
-    endWatches() {
-      for (const { name } of state.storage.tables()) state.storage.endWatches(name)
+  }
+  return {
+    server,
+    owner: {
+      state: () =>
+        [...states].flatMap(([cluster, { storage }]) =>
+          [...storage.tables()].flatMap((table) =>
+            table.objects().map((object) => ({ cluster, table: table.name, isRemoval: false, object })),
+          ),
+        ),
+      lost(changes) {
+        for (const [cluster, lost] of Map.groupBy(changes, (noted) => noted.cluster)) {
+          states.get(cluster)?.storage.undo(lost)
+        }
+      },
     },
+    restore: ({ cluster, table, isRemoval, object }) => stateOf(cluster).storage.restore(table, object, isRemoval),
+  }
+}
+
+/** `/clusters/blue/api/v1` is `/api/v1` of blue. */
+function clusterIn(path: string): { readonly name: string; readonly path: string } | undefined {
+  const match = /^\/clusters\/([^/?]+)(.*)$/s.exec(path)
+  return match ? { name: match[1]!, path: match[2]!.startsWith('/') ? match[2]! : `/${match[2]}` } : undefined
+}
+
+async function handle(state: ClusterState, request: TransportRequest, peer?: Peer): Promise<TransportResponse> {
+  request.signal?.throwIfAborted()
+  try {
+    const answered = await dispatch(state, request, peer)
+    // Nobody is told what a crash could still undo: neither who wrote nor who read.
+    await state.storage.durable()
+    return answered
+  } catch (error) {
+    const refusal = error instanceof Refusal ? error : internal(describeError(error))
+    return await refuse(refusal)
   }
 }

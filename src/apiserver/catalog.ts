@@ -3,11 +3,14 @@
  * discovery and every verb look here and nowhere else, so a CRD is served everywhere the moment it is added.
  */
 import { builtinDefinitions, type BuiltinResource, builtinResources, type BuiltinSubresource } from '../kube/builtin.ts'
-import type { Resource } from '../kube/kind.ts'
+import { formatApiVersion, type Resource } from '../kube/kind.ts'
+import type { PrinterColumn } from './printer/custom.ts'
 import type { SchemaOfKind } from './prune.ts'
+import { rulesOf } from './kinds/kinds.ts'
 import { qualifiedPlural } from './refusal.ts'
 import { type ScalePaths, scalePathsOf } from './scale.ts'
 import { selectableFieldsOf } from './selection.ts'
+import type { Convert } from './versions.ts'
 
 /** One version of a resource. */
 export interface Served extends Resource, SchemaOfKind {
@@ -22,8 +25,20 @@ export interface Served extends Resource, SchemaOfKind {
   /** Whether status is written through its own endpoint alone. */
   readonly hasStatus: boolean
   readonly scale: ScalePaths | undefined
+  /** The name of its schema among the definitions, for a built-in kind. */
+  readonly definition?: string | undefined
+  /** The apiVersion that its objects are stored at. */
+  readonly storedAs: string
+  /** Present where versions differ in more than their name. */
+  readonly convert?: Convert | undefined
+  /** Said to whoever uses a version of a custom kind that is on its way out. */
+  readonly deprecation?: string | undefined
+  /** A custom kind whose definition is being deleted: its objects go, and no new ones come. */
+  readonly isTerminating?: boolean | undefined
   /** Fields that selectors may name, beside name and namespace. */
   readonly selectable: readonly string[]
+  /** What a custom kind's tables show beside names. */
+  readonly columns?: readonly PrinterColumn[] | undefined
 }
 
 export interface Catalog {
@@ -36,37 +51,47 @@ export interface Catalog {
   replace(table: string, versions: readonly Served[]): void
 }
 
-// Shared by all servers of a process: the table is the same for each and takes a moment to build.
-let builtins: readonly Served[] | undefined
-let builtinTables: ReadonlyMap<string, Served> | undefined
+interface Builtins {
+  readonly byPath: ReadonlyMap<string, Served>
+  /** The preferred version of each table. */
+  readonly byTable: ReadonlyMap<string, Served>
+  readonly sorted: readonly Served[]
+}
+
+// Shared by all clusters of a process: the same for each, and it takes a moment and some memory to build.
+let shared: Builtins | undefined
+
+function builtins(): Builtins {
+  if (shared) return shared
+  const sorted = serveBuiltins().toSorted(compareServed)
+  return (shared = {
+    byPath: new Map(sorted.map((served) => [pathKey(served.group, served.version, served.plural), served])),
+    byTable: new Map(sorted.toReversed().map((served) => [served.table, served])),
+    sorted,
+  })
+}
 
 export function createCatalog(): Catalog {
-  builtins ??= builtinResources().map(serveBuiltin)
-  builtinTables ??= new Map(
-    builtins
-      .toSorted(compareServed)
-      .toReversed()
-      .map((served) => [served.table, served]),
-  )
   const custom = new Map<string, readonly Served[]>()
-  let byPath = new Map<string, Served>()
+  const byPath = new Map<string, Served>()
   let sorted: readonly Served[] | undefined
 
-  const rebuild = (): void => {
-    const all = [...builtins!, ...[...custom.values()].flat()]
-    byPath = new Map(all.map((served) => [pathKey(served.group, served.version, served.plural), served]))
-    sorted = undefined
-  }
-  rebuild()
-
   return {
-    find: (group, version, plural) => byPath.get(pathKey(group, version, plural)),
-    ofTable: (table) => custom.get(table)?.[0] ?? builtinTables!.get(table),
-    all: () => (sorted ??= [...byPath.values()].toSorted(compareServed)),
+    find(group, version, plural) {
+      const key = pathKey(group, version, plural)
+      return byPath.get(key) ?? builtins().byPath.get(key)
+    },
+    ofTable: (table) => custom.get(table)?.[0] ?? builtins().byTable.get(table),
+    all() {
+      if (custom.size === 0) return builtins().sorted
+      return (sorted ??= [...builtins().sorted, ...byPath.values()].toSorted(compareServed))
+    },
     replace(table, versions) {
+      for (const { group, version, plural } of custom.get(table) ?? []) byPath.delete(pathKey(group, version, plural))
       if (versions.length === 0) custom.delete(table)
       else custom.set(table, versions)
-      rebuild()
+      for (const served of versions) byPath.set(pathKey(served.group, served.version, served.plural), served)
+      sorted = undefined
     },
   }
 }
@@ -75,14 +100,35 @@ function pathKey(group: string, version: string, plural: string): string {
   return `${group}/${version}/${plural}`
 }
 
-function serveBuiltin(resource: BuiltinResource): Served {
+function serveBuiltins(): readonly Served[] {
+  const best = new Map<string, BuiltinResource>()
+  for (const resource of builtinResources()) {
+    const table = tableOf(resource)
+    const known = best.get(table)
+    if (!known || known.group.length > resource.group.length || compareVersions(resource.version, known.version) < 0) {
+      best.set(table, resource)
+    }
+  }
+  return builtinResources().map((resource) => serveBuiltin(resource, best.get(tableOf(resource))!))
+}
+
+/** Events were in the core group before they had one of their own: two doors to the same objects. */
+function tableOf(resource: BuiltinResource): string {
+  return resource.group === 'events.k8s.io' ? resource.plural : qualifiedPlural(resource)
+}
+
+function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Served {
+  const table = tableOf(resource)
+  const { convert } = rulesOf(table)
   return {
     ...resource,
     listKind: `${resource.kind}List`,
     singular: resource.singular ?? '',
     shortNames: resource.shortNames ?? [],
     categories: resource.categories ?? [],
-    table: qualifiedPlural(resource),
+    table,
+    storedAs: formatApiVersion(stored),
+    convert: convert && ((objects, apiVersion) => objects.map((object) => convert(object, apiVersion))),
     hasStatus: resource.subresources.some(({ name }) => name === 'status'),
     scale: resource.subresources.some(({ name }) => name === 'scale') ? scalePathsOf(resource) : undefined,
     selectable: selectableFieldsOf(resource),

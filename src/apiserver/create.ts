@@ -1,41 +1,68 @@
-/** Create: an object that has no name yet in this cluster gets one, and all that the server alone gives. */
+/** Create: an object that is new to this cluster gets a name, and all that the server alone gives. */
 import { updateObject } from '../kube/apply/apply.ts'
 import { formatTime } from '../kube/duration.ts'
 import type { Json } from '../kube/json.ts'
-import {
-  checkDns1035Label,
-  checkDnsLabel,
-  checkDnsSubdomain,
-  checkPathSegment,
-  generateName,
-  type NameCheck,
-} from '../kube/name.ts'
+import { generateName } from '../kube/name.ts'
 import type { UntypedObject } from '../kube/object.ts'
+import { admitObject, checkAdmission } from './admission/admission.ts'
 import type { Served } from './catalog.ts'
-import { acceptCrd, crdTable } from './crd.ts'
-import { alreadyExists, cause, forbidden, internal, invalid, notFound } from './refusal.ts'
+import { finalizerWarnings } from './crd/finalizer-warnings.ts'
+import { rulesOf } from './kinds/kinds.ts'
+import { canonicalIp } from './kinds/ip-address.ts'
+import { dnsLabel, dnsSubdomain, type FormatCheck, pathSegment } from './kinds/name-format.ts'
+import { eachInvalid, type Problems, required } from './kinds/problem.ts'
+import { metadataProblems } from './object-meta.ts'
+import { alreadyExists, forbidden, invalid, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
-import { countsGenerations, prepareCreate } from './strategy.ts'
-import { admit, checkIdentity, ownershipOf, type Writing } from './writing.ts'
+import { countsGenerations } from './strategy.ts'
+import { oneAtVersion } from './versions.ts'
+import {
+  admissionOf,
+  checkIdentity,
+  decode,
+  kindContext,
+  ownershipOf,
+  schemaCauses,
+  withDefaults,
+  type Writing,
+} from './writing.ts'
 
-export function create(state: ClusterState, writing: Writing, body: Json): StoredObject {
-  const object = admit(writing, body)
+export async function create(state: ClusterState, writing: Writing, body: Json): Promise<StoredObject> {
+  const object = decode(writing, body)
   checkIdentity(writing, object)
   if (object.metadata.resourceVersion) {
-    throw internal('resourceVersion should not be set on objects to be created')
+    throw new Refusal(500, '', 'resourceVersion should not be set on objects to be created')
   }
-  const prepared = prepareNew(state, writing, object)
-  return storeNew(state, writing, updateObject({ ...ownershipOf(state, writing), live: undefined, updated: prepared }))
+  const named = withSystemFields(state, writing, object)
+  const owned = updateObject({ ...ownershipOf(state, writing), live: undefined, updated: named })
+  return await createOwned(state, writing, owned)
 }
 
-/** The object with its name, its uid and its first state. The record of ownership and the revision are still to come. */
-export function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
+/** What follows when it is known who owns which field: the same for a create, and for an apply of what is not there. */
+export async function createOwned(state: ClusterState, writing: Writing, owned: UntypedObject): Promise<StoredObject> {
+  const { served, namespace, dryRun } = writing
+  const asked = admissionOf(writing, 'CREATE')
+  const name = owned.metadata.name ?? ''
+  if (served.isTerminating) {
+    throw forbidden(served, name, 'create not allowed while custom resource definition is terminating')
+  }
+  const admitted = await admitObject(state, { ...asked, name, object: owned, oldObject: undefined })
+  const defaulted = admitted === owned ? owned : withDefaults(served, admitted)
+  const prepared = prepareNew(state, writing, defaulted)
+  checkNew(state, writing, prepared)
+  await checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
+  const stored = await oneAtVersion(prepared, served, served.storedAs)
+  if (findObject(state, served, namespace, prepared.metadata.name ?? '')) {
+    throw alreadyExists(served, prepared.metadata.name ?? '')
+  }
+  // Nothing is stored by a dry run; its answer has no revision.
+  return dryRun ? (stored as StoredObject) : state.storage.put(served.table, stored)
+}
+
+/** The object with its name, its uid and the time. */
+export function withSystemFields(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
   const { served, namespace } = writing
-  const name = object.metadata.name || pickName(state, writing, object)
-  checkName(served, name)
-  if (served.namespaced) checkNamespace(state, served, namespace ?? '', name)
-  if (findObject(state, served, namespace, name)) throw alreadyExists(served, name)
   const {
     uid: _uid,
     deletionTimestamp: _deletionTimestamp,
@@ -44,35 +71,57 @@ export function prepareNew(state: ClusterState, writing: Writing, object: Untype
     namespace: _namespace,
     resourceVersion: _resourceVersion,
     selfLink: _selfLink,
+    creationTimestamp: _created,
+    name,
     ...metadata
   } = object.metadata
-  const named: UntypedObject = {
+  const settled = name || pickName(state, writing, object)
+  return {
     ...object,
     metadata: {
+      ...(settled !== '' && { name: settled }),
       ...metadata,
-      name,
       ...(served.namespaced && { namespace }),
       uid: state.ids(),
-      ...(countsGenerations(served) && { generation: 1 }),
       creationTimestamp: formatTime(state.clock.now()),
     } as UntypedObject['metadata'],
   }
-  const prepared = prepareCreate(served, named)
-  return served.table === crdTable ? acceptCrd(prepared, state.catalog, state.clock.now()) : prepared
 }
 
-/** Nothing is stored by a dry run; its answer has no revision. */
-export function storeNew({ storage }: ClusterState, { served, dryRun }: Writing, object: UntypedObject): StoredObject {
-  return dryRun ? (object as StoredObject) : storage.put(served.table, object)
+/** The first state of the object: without what others report about it, and with what its kind starts out with. */
+function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
+  const { served } = writing
+  // Nodes register themselves, status and all.
+  const { status: _status, ...rest } = object
+  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : object
+  const counted: UntypedObject = countsGenerations(served)
+    ? { ...clean, metadata: { ...clean.metadata, generation: 1 } }
+    : clean
+  const { prepareCreate } = rulesOf(served.table)
+  return prepareCreate ? prepareCreate(counted, kindContext(state, writing)) : counted
+}
+
+function checkNew(state: ClusterState, writing: Writing, object: UntypedObject): void {
+  const { served } = writing
+  const { name = '' } = object.metadata
+  const rules = served.custom ? {} : rulesOf(served.table)
+  const causes = [
+    ...nameProblems(served, object),
+    ...metadataProblems(object.metadata, served.custom),
+    ...schemaCauses(writing, object, undefined),
+    ...(rules.validateCreate?.(object, kindContext(state, writing)) ?? []),
+  ]
+  if (causes.length > 0) throw invalid(served, name, causes)
+  const warnings = served.custom ? finalizerWarnings(object, undefined) : rules.warnings?.(object, undefined)
+  for (const warning of warnings ?? []) writing.warn(warning)
 }
 
 /** A server tries a few times before it tells the client that its prefix is taken. */
 const nameAttempts = 8
 
+/** Empty when there is nothing to generate it from: then validation says so. */
 function pickName(state: ClusterState, { served, namespace }: Writing, { metadata }: UntypedObject): string {
-  if (!metadata.generateName) {
-    throw invalid(served, '', [cause.required('metadata.name', 'name or generateName is required')])
-  }
+  if (!metadata.generateName) return ''
   let name = ''
   for (let attempt = 0; attempt < nameAttempts; attempt++) {
     name = generateName(metadata.generateName, state.random)
@@ -81,36 +130,16 @@ function pickName(state: ClusterState, { served, namespace }: Writing, { metadat
   throw alreadyExists(served, name)
 }
 
-function checkName(served: Served, name: string): void {
-  const problems = nameCheckOf(served)(name)
-  if (problems.length === 0) return
-  throw invalid(
-    served,
-    name,
-    problems.map((problem) => cause.invalid('metadata.name', `"${name}"`, problem)),
-  )
+function nameProblems(served: Served, { metadata }: UntypedObject): Problems {
+  const { name } = metadata
+  if (!name) return [required('metadata.name', 'name or generateName is required')]
+  return eachInvalid('metadata.name', name, nameFormatOf(served)(name))
 }
 
-function nameCheckOf({ table, group }: Served): NameCheck {
-  if (group === 'rbac.authorization.k8s.io') return checkPathSegment
-  if (table === 'namespaces') return checkDnsLabel
-  return table === 'services' ? checkDns1035Label : checkDnsSubdomain
-}
-
-function checkNamespace(state: ClusterState, served: Served, namespace: string, name: string): void {
-  const found = state.storage.table('namespaces').get(undefined, namespace)
-  if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
-  if (!found.metadata.deletionTimestamp) return
-  throw forbidden(
-    served,
-    name,
-    `unable to create new content in namespace ${namespace} because it is being terminated`,
-    [
-      {
-        reason: 'NamespaceTerminating',
-        message: `namespace ${namespace} is being terminated`,
-        field: 'metadata.namespace',
-      },
-    ],
-  )
+function nameFormatOf({ table, group }: Served): FormatCheck {
+  if (group === 'rbac.authorization.k8s.io') return pathSegment
+  if (group === 'certificates.k8s.io' || group === 'apiregistration.k8s.io') return pathSegment
+  if (table === 'namespaces') return dnsLabel
+  if (table === 'ipaddresses.networking.k8s.io') return canonicalIp
+  return table === 'services' ? dnsLabel : dnsSubdomain
 }

@@ -2,15 +2,20 @@
  * Delete: an object goes at once, or, where a finalizer holds it, is marked and goes when the last one is removed. How
  * its dependents fare is said by two finalizers of the server's own, which `housekeeping.ts` acts on.
  */
+import { builtinDefinitions } from '../kube/builtin.ts'
 import { formatTime } from '../kube/duration.ts'
-import { isJsonObject, type Json, stringifyJson } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { Status, UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
-import { badRequest, cause, conflict, forbidden, invalidOptions } from './refusal.ts'
+import { goMismatch } from './go-decoding.ts'
+import { invalid as invalidValue, unsupported } from './kinds/problem.ts'
+import { markedForDeletion } from './crd/controller.ts'
+import { crdTable } from './crd/definition-rules.ts'
+import { badRequest, conflict, invalidOptions } from './refusal.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
-import { countsGenerations, protectedNamespaces, returnsDeleted } from './strategy.ts'
-import { isReleased } from './update.ts'
+import { isReleased } from './change.ts'
+import { countsGenerations, defaultPropagation, returnsDeleted } from './strategy.ts'
 import { isDryRun } from './writing.ts'
 
 export const orphanFinalizer = 'orphan'
@@ -23,33 +28,54 @@ export interface Deleting {
   readonly propagation: Propagation | undefined
   readonly uid: string | undefined
   readonly resourceVersion: string | undefined
+  /** Seconds that the object has to end well, where its kind grants any. */
+  readonly grace: number | undefined
+  /** As the client sent them, for those whom admission asks. */
+  readonly options: JsonObject
 }
 
 /** Options come in the body, or, for want of one, in the query. */
 export function deletingOf(body: Json | undefined, query: URLSearchParams): Deleting {
   const options = isJsonObject(body) ? body : {}
+  const { kind = 'DeleteOptions', apiVersion = 'v1' } = options
+  if (kind !== 'DeleteOptions') {
+    throw badRequest(
+      `no kind "${String(kind)}" is registered for version "${String(apiVersion)}" in scheme "pkg/runtime/scheme.go:111"`,
+    )
+  }
+  const why = goMismatch(options, 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions', builtinDefinitions())
+  if (why !== undefined) throw badRequest(why)
   const given = options['preconditions']
   const { uid, resourceVersion } = isJsonObject(given) ? given : {}
   const dryRun = Array.isArray(options['dryRun']) ? (options['dryRun'] as readonly string[]) : query.getAll('dryRun')
   const propagation = options['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined
   if (propagation !== undefined && !isPropagation(propagation)) {
-    const supported = ['Foreground', 'Background', 'Orphan']
-    throw invalidOptions('DeleteOptions', [
-      cause.unsupported('propagationPolicy', stringifyJson(propagation), supported),
-    ])
+    const supported = ['Foreground', 'Background', 'Orphan', 'nil']
+    throw invalidOptions('DeleteOptions', [unsupported('propagationPolicy', propagation, supported)])
   }
   const legacy = options['orphanDependents'] ?? query.get('orphanDependents') ?? undefined
   if (legacy !== undefined && propagation !== undefined) {
-    throw badRequest('orphanDependents and propagationPolicy cannot be both set')
+    const why = 'orphanDependents and deletionPropagation cannot be both set'
+    throw invalidOptions('DeleteOptions', [invalidValue('propagationPolicy', propagation, why)])
   }
   return {
-    dryRun: isDryRun(dryRun),
+    dryRun: isDryRun(dryRun, 'DeleteOptions'),
     propagation:
       propagation ??
       (legacy === true || legacy === 'true' ? 'Orphan' : legacy === undefined ? undefined : 'Background'),
     uid: typeof uid === 'string' ? uid : undefined,
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+    options: { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1', ...options },
+    grace: graceOf(options['gracePeriodSeconds'] ?? query.get('gracePeriodSeconds') ?? undefined),
   }
+}
+
+function graceOf(value: Json | undefined): number | undefined {
+  if (value === undefined) return undefined
+  const seconds = Number(value)
+  if (!Number.isInteger(seconds)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
+  // As real servers: what is negative means as short as can be.
+  return seconds < 0 ? 1 : seconds
 }
 
 function isPropagation(value: Json): value is Propagation {
@@ -61,6 +87,8 @@ export const plainDeletion: Deleting = {
   propagation: undefined,
   uid: undefined,
   resourceVersion: undefined,
+  grace: undefined,
+  options: {},
 }
 
 export interface Deleted {
@@ -71,55 +99,86 @@ export interface Deleted {
 
 export function remove(state: ClusterState, served: Served, live: StoredObject, deleting: Deleting): Deleted {
   checkDeletion(served, live, deleting)
-  const object = marked(state, served, live, deleting.propagation)
+  const object = marked(state, served, live, deleting)
   const isGone = isReleased(object)
   if (deleting.dryRun) return { object: object as StoredObject, isGone }
-  if (isGone) return { object: state.storage.remove(served.table, live), isGone }
+  if (isGone) {
+    const last = state.storage.remove(served.table, live)
+    // Who ends gracefully is shown as ending, however short it took.
+    return {
+      object:
+        served.table === 'pods'
+          ? ({
+              ...object,
+              metadata: { ...object.metadata, resourceVersion: live.metadata.resourceVersion },
+            } as StoredObject)
+          : last,
+      isGone,
+    }
+  }
   return { object: object === live ? live : state.storage.put(served.table, object), isGone }
 }
 
 function checkDeletion(served: Served, { metadata }: StoredObject, { uid, resourceVersion }: Deleting): void {
   const { name } = metadata
-  if (served.table === 'namespaces' && protectedNamespaces.has(name)) {
-    throw forbidden(served, name, 'this namespace may not be deleted')
-  }
+  const target = { group: served.group, plural: served.kind }
   if (uid !== undefined && uid !== metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`
-    throw conflict(served, name, why)
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`
+    throw conflict(target, name, why)
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
-    const why = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`
-    throw conflict(served, name, why)
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`
+    throw conflict(target, name, why)
   }
 }
 
-/** The object as one that is being deleted; itself when it is already. */
-function marked(
-  state: ClusterState,
-  served: Served,
-  live: StoredObject,
-  propagation: Propagation | undefined,
-): UntypedObject {
+/** The object as one that is being deleted; itself when it is already, and nothing about it changes. */
+function marked(state: ClusterState, served: Served, live: StoredObject, deleting: Deleting): UntypedObject {
+  if (served.table === crdTable && !live.metadata.deletionTimestamp) return markedForDeletion(live, state.clock.now())
   const before = live.metadata.finalizers ?? []
+  const propagation = deleting.propagation ?? inheritedPropagation(served, before)
   const finalizers = propagation === undefined ? before : withPropagation(before, propagation)
   const isSame = finalizers.length === before.length && finalizers.every((one) => before.includes(one))
   const isMarked = live.metadata.deletionTimestamp !== undefined
-  if (isMarked && isSame) return live
+  const grace = gracePeriod(served, live, deleting.grace)
+  // Who is on the way out already can only be hurried.
+  const isHurried = isMarked && grace < (live.metadata.deletionGracePeriodSeconds ?? 0)
+  if (isMarked && isSame && !isHurried) return live
   const { finalizers: _finalizers, ...metadata } = live.metadata
   const object: UntypedObject = {
     ...live,
     metadata: {
       ...metadata,
       ...(finalizers.length > 0 && { finalizers }),
-      ...(!isMarked && {
-        deletionTimestamp: formatTime(state.clock.now()),
-        deletionGracePeriodSeconds: 0,
-        ...(countsGenerations(served) && { generation: (metadata.generation ?? 0) + 1 }),
+      ...((!isMarked || isHurried) && {
+        deletionTimestamp: formatTime(state.clock.now() + grace * 1000),
+        deletionGracePeriodSeconds: grace,
       }),
+      ...(!isMarked && countsGenerations(served) && { generation: (metadata.generation ?? 0) + 1 }),
     },
   }
   if (served.table !== 'namespaces') return object
   return { ...object, status: { ...(live['status'] as object | undefined), phase: 'Terminating' } }
+}
+
+/** Without a wish of the client: what an earlier one wished, else what its kind does. */
+function inheritedPropagation(served: Served, finalizers: readonly string[]): Propagation | undefined {
+  const isDecided = finalizers.includes(orphanFinalizer) || finalizers.includes(foregroundFinalizer)
+  return isDecided ? undefined : defaultPropagation(served)
+}
+
+interface PodLike {
+  readonly spec?: { readonly nodeName?: string; readonly terminationGracePeriodSeconds?: number }
+  readonly status?: { readonly phase?: string }
+}
+
+/** Only pods end gracefully: those that run somewhere, as long as they run. */
+function gracePeriod({ table }: Served, live: StoredObject, asked: number | undefined): number {
+  if (table !== 'pods') return 0
+  const { spec, status } = live as PodLike
+  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed'
+  if (!spec?.nodeName || isOver) return 0
+  return asked ?? spec.terminationGracePeriodSeconds ?? 30
 }
 
 function withPropagation(finalizers: readonly string[], propagation: Propagation): readonly string[] {

@@ -119,7 +119,7 @@ function listedSubresources(one: Served): readonly object[] {
 
 function aggregate(served: readonly Served[]): object {
   const items = [...new Set(served.map(({ group }) => group))].map((group) => ({
-    metadata: { name: group, creationTimestamp: null },
+    metadata: { name: group },
     versions: versionsOf(served, group).map((version) => ({
       version,
       resources: served.filter((one) => one.group === group && one.version === version).map(aggregateResource),

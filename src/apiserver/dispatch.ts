@@ -1,63 +1,93 @@
 /** From a request to the verb that answers it: by path, then by method. */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
-import { isJsonObject, type Json } from '../kube/json.ts'
+import type { Peer } from './access/authenticate.ts'
+import { isReview, review } from './access/reviews.ts'
+import { checkAdmission } from './admission/admission.ts'
+import { type Call, existing, isTrue, readRequest, startWriting, warningHeaders } from './call.ts'
 import { create } from './create.ts'
 import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
 import { discover, versionDocument } from './discovery.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
-import { badRequest, methodNotAllowed, notFound } from './refusal.ts'
-import { answer, answerText, type Dressing, dressList, dressObject, representationOf } from './representation.ts'
-import { contentType, readBody } from './request-body.ts'
-import { isReview, review } from './reviews.ts'
+import { methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
+import { answer, answerText, dressList, dressObject, representationOf } from './representation.ts'
+import { contentType } from './request-body.ts'
 import { findRoute, type Route, splitPath } from './route.ts'
-import { scaleOf, withScale } from './scale.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
-import { replace, update } from './update.ts'
+import { defaultPropagation } from './strategy.ts'
+import { onSubresource } from './subresources.ts'
+import { update } from './update.ts'
 import { watch } from './watch.ts'
-import { admit, type Writing, writingOf } from './writing.ts'
-
-/** One request as the verbs see it. */
-interface Call {
-  readonly state: ClusterState
-  readonly request: TransportRequest
-  readonly route: Route
-  readonly query: URLSearchParams
-  readonly dressing: Dressing
-}
+import { decode } from './writing.ts'
 
 /** Answers a request, or raises a Refusal. */
-export async function dispatch(state: ClusterState, request: TransportRequest): Promise<TransportResponse> {
+export async function dispatch(
+  state: ClusterState,
+  request: TransportRequest,
+  peer?: Peer,
+): Promise<TransportResponse> {
   const mark = request.path.indexOf('?')
   const path = (mark < 0 ? request.path : request.path.slice(0, mark)).replace(/(.)\/$/, '$1')
   const query = new URLSearchParams(mark < 0 ? '' : request.path.slice(mark + 1))
+  const user = state.access.admit(request, peer)
   const route = findRoute(path, state.catalog)
   if (!route) return await respondAbove(state, request, path)
-  const representation = representationOf(request.headers['accept'])
+  const representation = representationOf(request.headers['accept'], route.name === undefined)
   const includeObject = query.get('includeObject') ?? 'Metadata'
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
-  const call: Call = { state, request, route, query, dressing }
-  const { subresource, name } = route
-  if (subresource !== '') return await onSubresource(call)
-  return name === undefined ? await onCollection(call) : await onObject(call)
+  const { deprecation } = route.served
+  const warnings = new Set(deprecation === undefined ? [] : [deprecation])
+  return await warning(onRoute({ state, request, route, query, dressing, user, warnings }), warnings)
+}
+
+async function onRoute(call: Call): Promise<TransportResponse> {
+  const { route } = call
+  if (route.subresource !== '') return await onSubresource(call, onObject)
+  return route.name === undefined ? await onCollection(call) : await onObject(call)
+}
+
+/** Warnings come with every answer, a refusal too. */
+async function warning(
+  answering: Promise<TransportResponse>,
+  warnings: ReadonlySet<string>,
+): Promise<TransportResponse> {
+  try {
+    const response = await answering
+    return warnings.size === 0
+      ? response
+      : { ...response, headers: { ...response.headers, ...warningHeaders(warnings) } }
+  } catch (error) {
+    if (!(error instanceof Refusal) || warnings.size === 0) throw error
+    return await answer(error.status.code, error.status, 'json', warningHeaders(warnings))
+  }
 }
 
 /** What is not about resources: discovery, health, version. */
-async function respondAbove(
-  state: ClusterState,
-  { method, headers }: TransportRequest,
-  path: string,
-): Promise<TransportResponse> {
+async function respondAbove(state: ClusterState, request: TransportRequest, path: string): Promise<TransportResponse> {
+  const { method, headers } = request
   if (method === 'GET') {
     if (path === '/version') return await answer(200, versionDocument)
+    if (path.startsWith('/.well-known/') || path.startsWith('/openid/')) {
+      const document = await (await import('./access/openid.ts')).openId(state.access.issuer, request)
+      if (document) return document
+    }
+    if (path.startsWith('/openapi/')) return await (await import('./openapi/openapi.ts')).openApi(state, request)
     if (/^\/(?:healthz|readyz|livez)(?:\/|$)/.test(path)) return answerText(200, 'ok')
     const segments = splitPath(path)
     const isDiscovery = segments && (segments[0] === 'api' || segments[0] === 'apis')
     const found = isDiscovery ? discover(state.catalog, segments, headers['accept']) : undefined
     if (found) return await answer(200, found.document, 'json', { 'content-type': found.contentType })
   }
+  if (isInServedVersion(state, path)) throw noSuchResource()
   return answerText(404, '404 page not found\n')
+}
+
+function isInServedVersion({ catalog }: ClusterState, path: string): boolean {
+  const [root, ...rest] = splitPath(path) ?? []
+  if ((root !== 'api' && root !== 'apis') || rest.length <= (root === 'api' ? 1 : 2)) return false
+  const [group, version] = root === 'api' ? ['', rest[0]] : rest
+  return catalog.all().some((served) => served.group === group && served.version === version)
 }
 
 async function onCollection(call: Call): Promise<TransportResponse> {
@@ -67,105 +97,103 @@ async function onCollection(call: Call): Promise<TransportResponse> {
   if (method === 'GET' && served.verbs.includes('list')) {
     if (isTrue(query.get('watch'))) return startWatch(call)
     const { objects, metadata } = list(state, route, query)
-    return await answer(200, dressList(objects, metadata, dressing), dressing.syntax)
+    return await answer(200, await dressList(objects, metadata, dressing), dressing.syntax)
   }
   if (served.namespaced && route.namespace === undefined) throw methodNotAllowed()
   if (method === 'POST' && served.verbs.includes('create')) return await createOne(call)
   if (method === 'DELETE' && served.verbs.includes('deletecollection')) {
     const deleting = await readDeleting(call)
     const { objects, metadata } = list(state, route, query)
-    const deleted = objects.map((object) => remove(state, served, object as StoredObject, deleting).object)
-    return await answer(200, dressList(deleted, metadata, dressing), dressing.syntax)
+    const deleted: StoredObject[] = []
+    for (const object of objects) {
+      const outcome = await removeOne(call, object.metadata.namespace, object.metadata.name ?? '', deleting)
+      if (outcome) deleted.push(outcome.object)
+    }
+    return await answer(200, await dressList(deleted, metadata, dressing), dressing.syntax)
   }
   throw methodNotAllowed()
 }
 
 async function createOne(call: Call): Promise<TransportResponse> {
-  const { state, request, route, dressing } = call
-  const { writing, headers } = startWriting(call)
-  const body = await readRequest(request)
-  if (isReview(route.served.kind))
-    return await answer(201, review(admit(writing, body), request.headers), dressing.syntax)
-  // Kinds that are only created (bindings, token reviews) are actions, and not carried out here.
+  const { state, route } = call
+  const answering = startWriting(call)
+  const body = await readRequest(call)
+  if (isReview(route.served.kind)) {
+    return await answering.value(201, review(state, answering.writing, decode(answering.writing, body)))
+  }
   if (!route.served.verbs.includes('get')) throw methodNotAllowed()
-  const object = create(state, writing, body)
-  return await answer(201, dressObject(object, dressing), dressing.syntax, headers())
+  return await answering.object(201, await create(state, answering.writing, body))
 }
 
 async function onObject(call: Call): Promise<TransportResponse> {
   const { state, request, route, dressing } = call
-  const { served, namespace, name = '' } = route
   switch (request.method) {
     case 'GET':
       checkVerb(route, 'get')
-      return await answer(200, dressObject(existing(call), dressing), dressing.syntax)
+      return await answer(200, await dressObject(existing(call), dressing), dressing.syntax)
     case 'PUT': {
       checkVerb(route, 'update')
-      const { writing, headers } = startWriting(call)
-      const { object, isNew } = update(state, writing, await readRequest(request))
-      return await answer(isNew ? 201 : 200, dressObject(object, dressing), dressing.syntax, headers())
+      const answering = startWriting(call)
+      const { object, isNew } = await update(state, answering.writing, await readRequest(call))
+      return await answering.object(isNew ? 201 : 200, object)
     }
     case 'PATCH': {
       checkVerb(route, 'patch')
-      const { object, isNew, headers } = await patchOne(call)
-      return await answer(isNew ? 201 : 200, dressObject(object, dressing), dressing.syntax, headers())
+      const answering = startWriting(call)
+      const { object, isNew } = await patch(state, answering.writing, patchOf(call))
+      return await answering.object(isNew ? 201 : 200, object)
     }
-    case 'DELETE': {
+    case 'DELETE':
       checkVerb(route, 'delete')
-      const deleting = await readDeleting(call)
-      const live = findObject(state, served, namespace, name)
-      if (!live) throw notFound(served, name)
-      const deleted = deletionAnswer(served, remove(state, served, live, deleting))
-      return await answer(
-        200,
-        deleted.kind === 'Status' ? deleted : dressObject(deleted as StoredObject, dressing),
-        dressing.syntax,
-      )
-    }
+      return await deleteOne(call)
     default:
       throw methodNotAllowed()
   }
 }
 
-async function onSubresource(call: Call): Promise<TransportResponse> {
-  const { route } = call
-  const declared = route.served.subresources.find(({ name }) => name === route.subresource)
-  if (!declared) return answerText(404, '404 page not found\n')
-  if (route.subresource === 'scale' && route.served.scale) return await onScale(call)
-  if (route.subresource === 'status') {
-    if (call.request.method === 'DELETE') throw methodNotAllowed()
-    return await onObject(call)
-  }
-  if (route.served.table === 'namespaces' && route.subresource === 'finalize') return await finalizeNamespace(call)
-  throw methodNotAllowed()
+async function deleteOne(call: Call): Promise<TransportResponse> {
+  const { route, dressing } = call
+  const { served, namespace, name = '' } = route
+  const deleting = await readDeleting(call)
+  const outcome = await removeOne(call, namespace, name, deleting)
+  if (!outcome) throw notFound(served, name)
+  const deleted = deletionAnswer(served, outcome)
+  const shown = deleted.kind === 'Status' ? deleted : await dressObject(deleted as StoredObject, dressing)
+  return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deleting)))
 }
 
-async function onScale(call: Call): Promise<TransportResponse> {
-  const { state, request, route, dressing } = call
-  const paths = route.served.scale!
-  const live = existing(call)
-  if (request.method === 'GET') return await answer(200, scaleOf(live, paths), dressing.syntax)
-  if (request.method === 'PATCH') {
-    const { object } = await patchOne(call)
-    return await answer(200, scaleOf(object, paths), dressing.syntax)
-  }
-  if (request.method !== 'PUT') throw methodNotAllowed()
-  const scale = await readRequest(request)
-  if (!isJsonObject(scale)) throw badRequest('a Scale must be an object')
-  const { metadata: sent } = scale as { readonly metadata?: { readonly resourceVersion?: string } }
-  const scaled = withScale(live, scale, paths)
-  const resourceVersion = sent?.resourceVersion || live.metadata.resourceVersion
-  const versioned = { ...scaled, metadata: { ...scaled.metadata, resourceVersion } }
-  const { writing } = startWriting(call)
-  return await answer(200, scaleOf(replace(state, writing, live, versioned), paths), dressing.syntax)
+/** One object goes, if it is still there when all who have a say have spoken. */
+async function removeOne(
+  { state, route, user }: Call,
+  namespace: string | undefined,
+  name: string,
+  deleting: Deleting,
+): Promise<ReturnType<typeof remove> | undefined> {
+  const { served } = route
+  const found = findObject(state, served, namespace, name)
+  if (!found) return undefined
+  await checkAdmission(state, {
+    operation: 'DELETE',
+    served,
+    subresource: '',
+    namespace,
+    name,
+    user,
+    dryRun: deleting.dryRun,
+    options: deleting.options,
+    object: undefined,
+    oldObject: found,
+    warn: () => undefined,
+  })
+  const live = findObject(state, served, namespace, name)
+  return live && remove(state, served, live, deleting)
 }
 
-/** The one way to change what holds a namespace: `spec.finalizers`. */
-async function finalizeNamespace(call: Call): Promise<TransportResponse> {
-  if (call.request.method !== 'PUT') throw methodNotAllowed()
-  const { writing } = startWriting(call)
-  const object = admit(writing, await readRequest(call.request))
-  return await answer(200, replace(call.state, writing, existing(call), object), call.dressing.syntax)
+function deletionWarnings({ served }: Route, { propagation }: Deleting): readonly string[] {
+  if (propagation !== undefined || served.table !== 'jobs.batch' || !defaultPropagation(served)) return []
+  return [
+    'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+  ]
 }
 
 function startWatch({ state, request, route, query, dressing }: Call): TransportResponse {
@@ -173,59 +201,23 @@ function startWatch({ state, request, route, query, dressing }: Call): Transport
   return { status: 200, headers: { 'content-type': 'application/json' }, body }
 }
 
-async function patchOne(
-  call: Call,
-): Promise<{ object: StoredObject; isNew: boolean; headers: () => Readonly<Record<string, string>> }> {
-  const { state, request, query } = call
-  const { writing, headers } = startWriting(call)
+/** What the patch verb needs to know of a request. */
+export function patchOf({ request, query }: Call): Parameters<typeof patch>[2] {
   const force = query.get('force')
-  const updated = await patch(state, writing, {
+  return {
     body: request.body,
     type: contentType(request.headers),
     force: force === null ? undefined : isTrue(force),
     hasManager: Boolean(query.get('fieldManager')),
-  })
-  return { ...updated, headers }
+  }
 }
 
-function existing({ state, route }: Call): StoredObject {
-  const { served, namespace, name = '' } = route
-  const object = findObject(state, served, namespace, name)
-  if (!object) throw notFound(served, name)
-  return object
-}
-
-/** A write, and the headers that its answer will need: known only when it is done. */
-function startWriting({ request, route, query }: Call): {
-  writing: Writing
-  headers: () => Readonly<Record<string, string>>
-} {
-  const warnings: string[] = []
-  const userAgent = request.headers['user-agent']
-  const writing = writingOf(
-    route,
-    query,
-    typeof userAgent === 'string' ? userAgent : '',
-    (text) => void warnings.push(text),
-  )
-  const headers = (): Readonly<Record<string, string>> =>
-    warnings.length === 0 ? {} : { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`).join(', ') }
-  return { writing, headers }
-}
-
-async function readRequest({ body, headers }: TransportRequest): Promise<Json> {
-  return await readBody(body, contentType(headers))
-}
-
-async function readDeleting({ request, query }: Call): Promise<Deleting> {
+async function readDeleting(call: Call): Promise<Deleting> {
+  const { request, query } = call
   const isEmpty = request.body === undefined || request.body.length === 0
-  return deletingOf(isEmpty ? undefined : await readRequest(request), query)
+  return deletingOf(isEmpty ? undefined : await readRequest(call), query)
 }
 
 function checkVerb({ served }: Route, verb: string): void {
   if (!served.verbs.includes(verb)) throw methodNotAllowed()
-}
-
-function isTrue(value: string | null): boolean {
-  return value === 'true' || value === '1'
 }

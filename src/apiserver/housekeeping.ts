@@ -6,13 +6,17 @@
  * - Deletion in the foreground waits for the dependents, orphaning lets go of them first.
  * - A namespace that is being deleted is emptied, a CRD loses its objects; then they go themselves.
  */
+import { updateObject } from '../kube/apply/apply.ts'
 import type { OwnerReference, UntypedObject } from '../kube/object.ts'
+import { bootstrapPlace } from './access/bootstrap-policy.ts'
 import type { Served } from './catalog.ts'
-import { cleanupFinalizer, crdTable, servedBy } from './crd.ts'
+import { cleanupFinalizer, emptied, emptying, nextStep } from './crd/controller.ts'
+import { crdTable } from './crd/definition-rules.ts'
+import { servedBy } from './crd/serving.ts'
 import { foregroundFinalizer, orphanFinalizer, plainDeletion, remove } from './delete.ts'
 import type { ClusterState } from './state.ts'
 import type { Change, StoredObject, Table } from './storage.ts'
-import { commit } from './update.ts'
+import { commit } from './change.ts'
 
 /** Starts keeping house. The state must be empty, or at least without owners and owned. */
 export function keepHouse(state: ClusterState): void {
@@ -42,7 +46,7 @@ export function keepHouse(state: ClusterState): void {
   }
 
   const find = (uid: string): { readonly served: Served; readonly object: StoredObject } | undefined => {
-    const place = places.get(uid)
+    const place = places.get(uid) ?? bootstrapPlace(uid)
     const object = place && storage.table(place.table).get(place.namespace, place.name)
     const served = place && catalog.ofTable(place.table)
     return object && served ? { served, object } : undefined
@@ -76,6 +80,11 @@ export function keepHouse(state: ClusterState): void {
       const crd = table.size === 0 ? storage.table(crdTable).get(undefined, table.name) : undefined
       if (crd?.metadata.deletionTimestamp) note(crd.metadata.uid)
     }
+    // What one definition takes or frees may be what another waits for.
+    if (table.name === crdTable) {
+      const { group } = object['spec'] as { readonly group: string }
+      for (const one of table.objects()) if (isOfGroup(one, group)) note(one.metadata.uid)
+    }
     // Owners that wait for their dependents may go now.
     for (const owner of previous?.metadata.ownerReferences ?? []) {
       if (find(owner.uid)?.object.metadata.deletionTimestamp) note(owner.uid)
@@ -97,12 +106,13 @@ export function keepHouse(state: ClusterState): void {
       if (finalizers.includes(foregroundFinalizer)) return awaitDependents(served, object)
       return
     }
+    if (served.table === crdTable) settleDefinition(served, object)
     if (object.metadata.ownerReferences?.length) followOwners(served, object)
   }
 
   const followOwners = (served: Served, object: StoredObject): void => {
     const owners = object.metadata.ownerReferences ?? []
-    const isGone = ({ uid }: OwnerReference): boolean => !places.has(uid)
+    const isGone = ({ uid }: OwnerReference): boolean => !places.has(uid) && !find(uid)
     const isWaiting = ({ uid }: OwnerReference): boolean =>
       find(uid)?.object.metadata.finalizers?.includes(foregroundFinalizer) === true &&
       find(uid)?.object.metadata.deletionTimestamp !== undefined
@@ -162,8 +172,35 @@ export function keepHouse(state: ClusterState): void {
   }
 
   const emptyResource = (served: Served, object: StoredObject): void => {
-    if (clear(storage.table(object.metadata.name))) write(served, object, withoutFinalizer(object, cleanupFinalizer))
+    const now = state.clock.now()
+    const begun = emptying(object, now)
+    if (begun !== object) write(served, object, asServer(served, object, begun))
+    else if (clear(storage.table(object.metadata.name)))
+      write(served, object, asServer(served, object, emptied(object, now)))
   }
+
+  /** Accepts the names of a definition, and serves its kind. */
+  const settleDefinition = (served: Served, object: StoredObject): void => {
+    const { group } = object['spec'] as { readonly group: string }
+    const others = storage
+      .table(crdTable)
+      .objects()
+      .filter((one) => isOfGroup(one, group))
+    const next = nextStep(object, others, state.clock.now())
+    if (next) write(served, object, asServer(served, object, next))
+  }
+
+  /** What the server says about an object is recorded as its own word. */
+  const asServer = (served: Served, live: StoredObject, updated: UntypedObject): UntypedObject =>
+    updateObject<UntypedObject>({
+      manager: 'kube-apiserver',
+      subresource: 'status',
+      schema: served.schema,
+      definitions: served.definitions,
+      now: state.clock.now(),
+      live,
+      updated,
+    })
 
   storage.onChange((table, change) => {
     index(change, table)
@@ -173,10 +210,15 @@ export function keepHouse(state: ClusterState): void {
 }
 
 /** The catalog follows the CRDs. */
-function serveCrd({ catalog, storage }: ClusterState, { type, object }: Change): void {
+function serveCrd(state: ClusterState, { type, object }: Change): void {
+  const { catalog, storage } = state
   const table = object.metadata.name
-  catalog.replace(table, type === 'DELETED' ? [] : servedBy(object))
+  catalog.replace(table, type === 'DELETED' ? [] : servedBy(object, state))
   if (type === 'DELETED') storage.endWatches(table)
+}
+
+function isOfGroup(crd: StoredObject, group: string): boolean {
+  return (crd['spec'] as { readonly group: string }).group === group
 }
 
 function withOwners(object: StoredObject, owners: readonly OwnerReference[]): UntypedObject {

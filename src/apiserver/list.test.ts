@@ -63,7 +63,7 @@ describe('listing', () => {
     const get = async (query: string): Promise<unknown> => (await raw('GET', `/api/v1/configmaps?${query}`)).json
     expect(await get('resourceVersion=9999')).toMatchObject({ code: 504, reason: 'Timeout' })
     expect(await get('resourceVersionMatch=Exact')).toMatchObject({ code: 422 })
-    expect(await get('resourceVersion=x')).toMatchObject({ code: 422 })
+    expect(await get('resourceVersion=x')).toMatchObject({ code: 400 })
     expect(await get('continue=x')).toMatchObject({ code: 400, message: 'continue key is not valid' })
   })
 })

@@ -24,6 +24,7 @@ export function list(state: ClusterState, { served, namespace }: Route, query: U
   checkListOptions(query)
   const selection = selectionOf(served, query)
   const limit = numberIn(query, 'limit') ?? 0
+  numberIn(query, 'timeoutSeconds')
   const token = readToken(query.get('continue'))
   const table = state.storage.table(served.table)
   const revision = token?.revision ?? revisionOf(state, query)
@@ -105,7 +106,8 @@ export function versionIn(query: URLSearchParams): number | undefined {
   const text = query.get('resourceVersion')
   if (text === null || text === '') return undefined
   if (!/^\d{1,15}$/.test(text)) {
-    throw invalidOptions('ListOptions', [cause.invalid('resourceVersion', `"${text}"`, 'must be a number')])
+    const why = `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+    throw badRequest(`invalid resource version: ${why}`)
   }
   return Number(text)
 }
@@ -113,7 +115,7 @@ export function versionIn(query: URLSearchParams): number | undefined {
 export function numberIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
   if (text === null || text === '') return undefined
-  if (!/^-?\d{1,15}$/.test(text)) throw badRequest(`${name}: "${text}" is no number`)
+  if (!/^-?\d{1,15}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
   return Number(text)
 }
 

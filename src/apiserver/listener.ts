@@ -1,27 +1,25 @@
 /**
- * The embedded server on a socket: HTTP/2 and HTTP/1.1 over TLS, for programs on this machine only. Whoever asks must
- * show the token; there is no other credential yet, so it binds to loopback or not at all.
+ * The embedded server on a socket: HTTP/2 and HTTP/1.1 over TLS, for programs on this machine only.
  *
- * TLS even on loopback, because clients of Kubernetes send no credentials without it.
+ * TLS even on loopback, because clients of Kubernetes send no credentials without it. The listener has a certificate
+ * authority of its own, made anew at every start: it vouches for the server to clients, and for clients to the server.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
+import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { Clock } from '../clock/clock.ts'
 import type { Method, TransportRequest, TransportResponse } from '../client/transport.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { ApiServer } from './api-server.ts'
-import { makeLoopbackCertificate } from './certificate.ts'
-import { methodNotAllowed, Refusal, tooLarge, unauthorized } from './refusal.ts'
+import type { Peer } from './access/authenticate.ts'
+import { type Certificate, createCertificateAuthority, type Subject } from './access/certificate-authority.ts'
+import { methodNotAllowed, Refusal, tooLarge } from './refusal.ts'
 import { answer } from './representation.ts'
 import { maxBodyBytes } from './request-body.ts'
 
 export interface ListenerOptions {
   readonly clock: Clock
-  /** The bearer token that every request must carry. */
-  readonly token: string
   /** A loopback address. @default "127.0.0.1" */
   readonly host?: string | undefined
   /** 0 takes a free one. @default 0 */
@@ -33,6 +31,8 @@ export interface Listener {
   readonly url: string
   /** What clients must trust, in PEM. */
   readonly ca: string
+  /** A certificate by which this listener knows a client: the common name is the user, organizations are groups. */
+  clientCertificate(subject: Subject): Certificate
   /** Ends watches, lets running requests finish, and cuts what is left after a moment. */
   close(): Promise<void>
 }
@@ -48,20 +48,26 @@ const graceMs = 1000
 /** Nobody runs an embedded cluster for longer. */
 const certificateMs = 365 * 24 * 3_600_000
 
+/** Clocks of one machine agree, but suspended ones wake up confused. */
+const hourMs = 3_600_000
+
 export async function startListener(api: ApiServer, options: ListenerOptions): Promise<Listener> {
   const { clock, host = '127.0.0.1', port = 0 } = options
   if (!isLoopback(host)) {
     throw new MusterError('InvalidFlag', `host ${host}: the embedded server listens on loopback addresses only.`)
   }
   const { createSecureServer } = await import('node:http2')
-  const { cert, key } = makeLoopbackCertificate(clock.now(), clock.now() + certificateMs)
-  const isAllowed = tokenCheck(options.token)
-  const server = createSecureServer({ cert, key, allowHTTP1: true })
+  const validity = { from: clock.now() - hourMs, until: clock.now() + certificateMs }
+  const authority = createCertificateAuthority({ commonName: 'muster', ...validity })
+  const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
+  // Who shows no certificate, or somebody else's, may still have a token: the handshake is not the place to refuse.
+  const tls = { cert, key, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
+  const server = createSecureServer({ ...tls, allowHTTP1: true })
   const connections = trackConnections(server)
   server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
     connections.begin(response)
     // Whatever fails here is a connection that broke: there is nobody left to tell.
-    serve(api, isAllowed, clock, request, response).catch(() => request.destroy())
+    serve(api, clock, request, response).catch(() => request.destroy())
   })
   await bind(server, host, port)
 
@@ -77,8 +83,15 @@ export async function startListener(api: ApiServer, options: ListenerOptions): P
   }
   const address = server.address() as AddressInfo
   const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address
-  return { url: `https://${shown}:${address.port}`, ca: cert, close: () => (closing ??= close()) }
+  return {
+    url: `https://${shown}:${address.port}`,
+    ca: authority.cert,
+    clientCertificate: (subject) => authority.issue({ ...subject, ...validity, purpose: 'client' }),
+    close: () => (closing ??= close()),
+  }
 }
+
+const loopbackNames = { dnsNames: ['localhost'], ips: ['127.0.0.1', '::1'] } as const
 
 async function bind(server: Http2SecureServer, host: string, port: number): Promise<void> {
   server.listen(port, host)
@@ -149,19 +162,33 @@ function trackConnections(server: Http2SecureServer): Connections {
   }
 }
 
-/** Compares digests, so that neither the time taken nor the length tells anything of the token. */
-function tokenCheck(token: string): (header: string | undefined) => boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  const expected = digest(token)
-  return (header) => {
-    const given = /^Bearer +(\S+)$/i.exec(header ?? '')?.[1]
-    return given !== undefined && timingSafeEqual(digest(given), expected)
+const peers = new WeakMap<object, Peer>()
+
+/** What the handshake told of the client: the same for all requests of a connection. */
+function peerOf({ stream, socket }: Http2ServerRequest): Peer {
+  // Requests of HTTP/1.1 have no stream, whatever their type says.
+  const session = (stream as typeof stream | undefined)?.session
+  const known = peers.get(session ?? socket)
+  if (known) return known
+  const found = { certificate: certificateOf((session?.socket ?? socket) as TLSSocket) }
+  peers.set(session ?? socket, found)
+  return found
+}
+
+function certificateOf(socket: TLSSocket): Peer['certificate'] {
+  const { subject, fingerprint256 } = socket.getPeerCertificate() as Partial<PeerCertificate>
+  if (!subject || !fingerprint256) return undefined
+  if (!socket.authorized) return 'unverified'
+  const { CN = '', O: organizations = [] } = subject as Readonly<Record<string, string | string[]>>
+  return {
+    commonName: [CN].flat().at(-1) ?? '',
+    organizations: [organizations].flat(),
+    fingerprint: fingerprint256.replaceAll(':', '').toLowerCase(),
   }
 }
 
 async function serve(
   api: ApiServer,
-  isAllowed: (header: string | undefined) => boolean,
   clock: Clock,
   request: Http2ServerRequest,
   response: Http2ServerResponse,
@@ -169,10 +196,9 @@ async function serve(
   const gone = new AbortController()
   response.once('close', () => gone.abort(new MusterError('ConnectionLost', 'the client went away.')))
   try {
-    if (!isAllowed(request.headers.authorization)) throw unauthorized()
     const timer = clock.after(requestMs, () => request.destroy())
     const received = await readRequest(request, gone.signal).finally(() => timer.cancel())
-    await send(await api.handle(received), response, gone.signal)
+    await send(await api.handle(received, peerOf(request)), response, gone.signal)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     // The rest of the request is not read, so an HTTP/1.1 connection is of no more use.
@@ -191,14 +217,23 @@ async function readRequest(request: Http2ServerRequest, signal: AbortSignal): Pr
     if (size > maxBodyBytes) throw tooLarge(maxBodyBytes)
     chunks.push(chunk)
   }
-  const { authorization: _secret, ...others } = headers
   return {
     method: method as Method,
     path: url,
-    headers: others as TransportRequest['headers'],
+    headers: { ...(headers as TransportRequest['headers']), ...repeated(request.rawHeaders) },
     ...(size > 0 && { body: Buffer.concat(chunks) }),
     signal,
   }
+}
+
+/** Groups and extras come one a line; joined into one they could not be told apart. */
+function repeated(rawHeaders: readonly string[]): TransportRequest['headers'] {
+  const found: Record<string, string[]> = {}
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    if (name.startsWith('impersonate-')) (found[name] ??= []).push(rawHeaders[at + 1]!)
+  }
+  return found
 }
 
 async function send(from: TransportResponse, to: Http2ServerResponse, signal: AbortSignal): Promise<void> {

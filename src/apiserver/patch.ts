@@ -2,22 +2,24 @@
 import { applyObject } from '../kube/apply/apply.ts'
 import { ApplyConflict } from '../kube/apply/conflict.ts'
 import { isMusterError } from '../kube/errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../kube/json-patch.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import { applyMergePatch } from '../kube/merge-patch.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { applyStrategicMerge } from '../kube/strategic-merge.ts'
 import type { Served } from './catalog.ts'
-import { prepareNew, storeNew } from './create.ts'
-import { withDefaults } from './prune.ts'
-import { badRequest, cause, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
+import { change, checkPreconditions } from './change.ts'
+import { createOwned, withSystemFields } from './create.ts'
+import { jsonName } from './go-decoding.ts'
+import { invalid as invalidValue } from './kinds/problem.ts'
+import { badRequest, cause, conflict, invalid, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
 import { readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
+import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
-import type { StoredObject } from './storage.ts'
-import { checkPreconditions, commit, replace, settle, type Updated } from './update.ts'
-import { admit, checkIdentity, identify, ownershipOf, type Writing } from './writing.ts'
+import { replacement, type Updated } from './update.ts'
+import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing } from './writing.ts'
 
 const jsonPatch = 'application/json-patch+json'
 const mergePatch = 'application/merge-patch+json'
@@ -38,26 +40,49 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
   checkPatch(writing.served, request)
   if (request.type === applyPatch) {
     const applied = await readYamlBody(request.body)
-    return apply(state, writing, applied, request.force ?? false)
+    return await apply(state, writing, applied, request.force ?? false)
   }
-  const change = readJsonBody(request.body)
+  const wanted = readPatch(request.body)
   const { served, namespace, name = '' } = writing
-  const live = findObject(state, served, namespace, name)
-  if (!live) throw notFound(served, name)
-  const current = { ...live, apiVersion: formatApiVersion(served) } as unknown as JsonObject
-  if (writing.subresource === 'scale' && served.scale) {
-    const scale = patched(served, scaleOf(live, served.scale) as unknown as JsonObject, change, request.type)
-    const scaled = withScale(live, scale, served.scale)
-    return { object: replace(state, writing, live, scaled), isNew: false }
+  if (!findObject(state, served, namespace, name)) throw notFound(served, name)
+  const object = await change(state, writing, (live) => {
+    if (writing.subresource === 'scale' && served.scale) {
+      const scale = patched(served, scaleOf(live, served.scale) as unknown as JsonObject, wanted, request.type)
+      return replacement(state, writing, live, withScale(live, scale, served.scale))
+    }
+    const outcome = decodePatched(writing, patched(served, live as unknown as JsonObject, wanted, request.type))
+    checkIdentity(writing, outcome)
+    return replacement(state, writing, live, outcome)
+  })
+  return { object, isNew: false }
+}
+
+function readPatch(body: PatchRequest['body']): Json {
+  try {
+    return readJsonBody(body)
+  } catch (error) {
+    if (error instanceof Refusal && error.status.code === 400) throw badRequest('invalid JSON patch')
+    throw error
   }
-  const object = admit(writing, patched(served, current, change, request.type))
-  checkIdentity(writing, object)
-  return { object: replace(state, writing, live, object), isNew: false }
+}
+
+/** What a patch made of an object must still be one of its kind. */
+function decodePatched(writing: Writing, outcome: JsonObject): UntypedObject {
+  try {
+    return decode(writing, outcome)
+  } catch (error) {
+    if (writing.served.custom || !(error instanceof Refusal) || error.status.code !== 400) throw error
+    const [, why = error.message] = /cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []
+    throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', stringifyJson(outcome), why)])
+  }
 }
 
 function checkPatch(served: Served, { type, force, hasManager }: PatchRequest): void {
   const accepted = [jsonPatch, mergePatch, ...(served.custom ? [] : [strategicPatch]), applyPatch]
-  if (!accepted.includes(type)) throw unsupportedMediaType(accepted)
+  if (!accepted.includes(type)) {
+    if (served.custom) throw unsupportedMediaType(accepted)
+    throw new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+  }
   if (type === applyPatch) {
     if (!hasManager) {
       throw invalidOptions('PatchOptions', [cause.required('fieldManager', 'is required for apply patch')])
@@ -75,59 +100,80 @@ function patched(served: Served, current: JsonObject, change: Json, type: string
   } catch (error) {
     if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
     // A JSON patch that can be read but not carried out is an object that cannot be.
+    if (type === strategicPatch && error.message.includes('$patch')) throw new Refusal(500, '', error.message)
     if (type !== jsonPatch) throw badRequest(error.message)
     const message = 'the server rejected our request due to an error in our request'
-    throw new Refusal(422, 'Invalid', message, { causes: [{ message: error.message }] })
+    throw new Refusal(422, 'Invalid', message, {})
   }
 }
 
 function readOperations(change: Json): readonly JsonPatchOperation[] {
-  try {
-    return parseJsonPatch(change)
-  } catch (error) {
-    if (isMusterError(error, 'InvalidPatch')) throw badRequest(error.message)
-    throw error
+  if (!Array.isArray(change)) {
+    const why = `json: cannot unmarshal ${jsonName(change)} into Go value of type []handlers.jsonPatchOp`
+    throw badRequest(`error decoding patch: ${why}`)
   }
+  return parseJsonPatch(change)
 }
 
 function patchedValue(served: Served, current: JsonObject, change: Json, type: string): Json {
   if (type === jsonPatch) return applyJsonPatch(current, readOperations(change))
-  if (!isJsonObject(change)) throw badRequest('the patch is no object')
+  if (!isJsonObject(change)) {
+    const why = `json: cannot unmarshal ${jsonName(change)} into Go value of type map[string]interface {}`
+    throw badRequest(type === mergePatch ? `error decoding patch: ${why}` : why)
+  }
   if (type === mergePatch) return applyMergePatch(current, change)
   return applyStrategicMerge(current, change, served.schema, served.definitions)
 }
 
-function apply(state: ClusterState, writing: Writing, body: Json, force: boolean): Updated {
+async function apply(state: ClusterState, writing: Writing, body: Json, force: boolean): Promise<Updated> {
   const { served, namespace, name = '' } = writing
-  const identified = identify(served, body) as unknown as UntypedObject
+  const identified = identifyApplied(served, body)
   checkIdentity(writing, identified)
   const applied: UntypedObject = {
     ...identified,
     metadata: { ...identified.metadata, name, ...(served.namespaced && namespace !== undefined && { namespace }) },
   }
-  const live = findObject(state, served, namespace, name)
   const ownership = ownershipOf(state, writing)
-  if (!live) {
+  if (!findObject(state, served, namespace, name)) {
     if (writing.subresource !== '') throw notFound(served, name)
-    const merged = refusing(() => applyObject<UntypedObject>({ ...ownership, live: undefined, applied, force }), served)
-    const object = defaulted(served, merged)
-    return { object: storeNew(state, writing, prepareNew(state, writing, object)), isNew: true }
+    const { uid } = applied.metadata
+    if (uid) {
+      const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
+      throw conflict(served, name, why)
+    }
+    const merged = refusing(
+      () => applyObject<UntypedObject>({ ...ownership, live: undefined, applied, force }),
+      served,
+      name,
+    )
+    const named = withSystemFields(state, writing, withDefaults(served, merged))
+    return { object: await createOwned(state, writing, named), isNew: true }
   }
-  checkPreconditions(served, live, applied)
-  const own = { ...live, apiVersion: applied.apiVersion } as StoredObject
-  const merged = refusing(() => applyObject<UntypedObject>({ ...ownership, live: own, applied, force }), served)
-  const { managedFields } = merged.metadata
-  const settled = settle(writing, live, defaulted(served, merged))
-  const object = { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }
-  return { object: commit(state, writing, live, object), isNew: false }
+  const object = await change(state, writing, (live) => {
+    checkPreconditions(served, live, applied)
+    const merged = refusing(() => applyObject<UntypedObject>({ ...ownership, live, applied, force }), served, name)
+    const { managedFields } = merged.metadata
+    const settled = settle(writing, live, withDefaults(served, merged))
+    return { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }
+  })
+  return { object, isNew: false }
 }
 
-function defaulted(served: Served, object: UntypedObject): UntypedObject {
-  return served.custom ? (withDefaults(object as unknown as Json, served.schema) as unknown as UntypedObject) : object
+/** Who applies must say what; nothing is filled in. */
+function identifyApplied(served: Served, body: Json): UntypedObject {
+  if (!isJsonObject(body)) {
+    const why = `json: cannot unmarshal ${jsonName(body)} into Go value of type map[string]interface {}`
+    throw badRequest(`error decoding patch: error unmarshaling JSON: while decoding JSON: ${why}`)
+  }
+  const { apiVersion = '', kind = '' } = body as { readonly apiVersion?: string; readonly kind?: string }
+  if (apiVersion !== formatApiVersion(served) || kind !== served.kind) {
+    throw badRequest(`invalid object type: ${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`)
+  }
+  return identify(served, body) as unknown as UntypedObject
 }
 
 /** Runs an apply and says its refusals as a server does. */
-function refusing<T>(run: () => T, served: Served): T {
+function refusing<T>(run: () => T, served: Served, name: string): T {
   try {
     return run()
   } catch (error) {
@@ -137,7 +183,7 @@ function refusing<T>(run: () => T, served: Served): T {
     }
     if (isMusterError(error, 'InvalidObject')) throw badRequest(error.message)
     if (!isMusterError(error, 'SchemaMismatch', 'InvalidFieldSet')) throw error
-    const kind = `${formatApiVersion(served)}, Kind=${served.kind}`
+    const kind = `/${name}; ${served.group}/${served.version}, Kind=${served.kind}`
     throw new Refusal(500, '', `failed to create typed patch object (${kind}): ${error.message}`)
   }
 }

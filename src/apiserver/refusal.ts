@@ -2,6 +2,7 @@
  * How an API server says no: a Status with a reason, a code and a message, and nothing else. Clients decide by reason
  * and code, people and a good many programs by the text: so all three are those of the real server.
  */
+import type { Cause } from '../kube/cause.ts'
 import type { GroupVersionKind, Resource } from '../kube/kind.ts'
 import type { Status, StatusDetails } from '../kube/object.ts'
 
@@ -24,7 +25,7 @@ export class Refusal extends Error {
   }
 }
 
-export type Cause = NonNullable<StatusDetails['causes']>[number]
+export type { Cause }
 
 type Plural = Pick<Resource, 'group' | 'plural'>
 
@@ -73,14 +74,18 @@ export function invalid(
   name: string,
   causes: readonly Cause[],
 ): Refusal {
-  const texts = causes.map(({ field, message }) => `${field}: ${message}`)
-  const qualified = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
+  // What several rules say is told once.
+  const distinct = [...new Map(causes.map((one) => [`${one.field}: ${one.message}`, one])).values()]
+  const texts = distinct.map(({ field, message }) => `${field}: ${message}`)
+  // Events are the core group's, whichever group serves them.
+  const group = kind.group === 'events.k8s.io' ? '' : kind.group
+  const qualified = group === '' ? kind.kind : `${kind.kind}.${group}`
   const message = `${qualified} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`
   const details = {
     ...(name !== '' && { name }),
-    ...(kind.group !== '' && { group: kind.group }),
-    kind: kind.kind,
-    causes,
+    ...(group !== '' && { group }),
+    ...(kind.kind !== '' && { kind: kind.kind }),
+    causes: distinct,
   }
   return new Refusal(422, 'Invalid', message, details)
 }
@@ -126,12 +131,25 @@ export function tooLargeVersion(asked: number, current: number): Refusal {
 }
 
 export function methodNotAllowed(): Refusal {
-  return new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
+  return new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
 }
 
-export function unsupportedMediaType(accepted: readonly string[], note = ''): Refusal {
+export function unsupportedMediaType(accepted: readonly string[]): Refusal {
   const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`
-  return new Refusal(415, 'UnsupportedMediaType', message + note)
+  return new Refusal(415, 'UnsupportedMediaType', message)
+}
+
+/** The client wants a type that nothing here has. Only what can be listed can be watched. */
+export function noSuchMediaType(isCollection: boolean): Refusal {
+  const plain = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
+  const streams = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
+  const available = [...plain, ...(isCollection ? streams : [])].join(', ')
+  return new Refusal(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available}`, {})
+}
+
+/** A group and version that is served, and nothing of this name in it. */
+export function noSuchResource(): Refusal {
+  return new Refusal(404, 'NotFound', 'the server could not find the requested resource', {})
 }
 
 export function notAcceptable(accepted: readonly string[]): Refusal {

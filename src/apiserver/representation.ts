@@ -7,12 +7,14 @@ import { formatApiVersion } from '../kube/kind.ts'
 import type { ListMeta, UntypedObject } from '../kube/object.ts'
 import type { TransportResponse } from '../client/transport.ts'
 import type { Served } from './catalog.ts'
-import { notAcceptable } from './refusal.ts'
-import { tableOf } from './table.ts'
+import { noSuchMediaType, notAcceptable, Refusal } from './refusal.ts'
+import { atVersion, oneAtVersion } from './versions.ts'
 
 export interface Representation {
-  readonly form: 'object' | 'metadata' | 'table'
+  readonly form: 'object' | 'metadata' | 'metadata list' | 'table'
   readonly syntax: 'json' | 'yaml'
+  /** The version of tables and metadata. @default meta.k8s.io/v1 */
+  readonly metaVersion?: string | undefined
 }
 
 export interface MediaRange {
@@ -20,11 +22,11 @@ export interface MediaRange {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-const accepted = ['application/json', 'application/yaml']
+const accepted = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
 
 const forms: Readonly<Record<string, Representation['form']>> = {
   PartialObjectMetadata: 'metadata',
-  PartialObjectMetadataList: 'metadata',
+  PartialObjectMetadataList: 'metadata list',
   Table: 'table',
 }
 
@@ -41,13 +43,20 @@ export function mediaRanges(accept: string | readonly string[] | undefined): rea
 }
 
 /** The first wish that can be granted. */
-export function representationOf(accept: string | readonly string[] | undefined): Representation {
+export function representationOf(
+  accept: string | readonly string[] | undefined,
+  isCollection: boolean,
+): Representation {
   const ranges = mediaRanges(accept)
   if (ranges.length === 0) return { form: 'object', syntax: 'json' }
+  const isKnown = ({ type }: MediaRange): boolean => accepted.includes(type) || isJsonType(type)
+  if (!ranges.some(isKnown)) throw noSuchMediaType(isCollection)
   for (const { type, parameters } of ranges) {
     const syntax = type === 'application/yaml' ? 'yaml' : isJsonType(type) ? 'json' : undefined
-    const form = parameters['as'] === undefined ? 'object' : forms[parameters['as']]
-    if (syntax && form) return { form, syntax }
+    const { as, g, v } = parameters
+    if (syntax && as === undefined) return { form: 'object', syntax }
+    const form = as !== undefined && g === 'meta.k8s.io' && /^v1(?:beta1)?$/.test(v ?? '') ? forms[as] : undefined
+    if (syntax && form) return { form, syntax, metaVersion: `${g}/${v}` }
   }
   throw notAcceptable(accepted)
 }
@@ -63,40 +72,53 @@ export interface Dressing extends Representation {
   readonly now: number
 }
 
-/** One object as it stands alone: in the answer to a get or a write, or in an event. */
-export function dressObject(object: UntypedObject, dressing: Dressing): unknown {
+/** One object as it stands alone: in the answer to a get or a write, or in an event (where only the first has headers). */
+export async function dressObject(object: UntypedObject, dressing: Dressing, hasHeaders = true): Promise<unknown> {
   const { form, served } = dressing
-  if (form === 'metadata') return { kind: 'PartialObjectMetadata', apiVersion: metaVersion, metadata: object.metadata }
-  if (form === 'table') return tableOf([object], { resourceVersion: object.metadata.resourceVersion ?? '' }, dressing)
-  return atVersion(object, served)
+  if (form === 'metadata list')
+    throw wrongForm('PartialObjectMetadataList, but the requested object is not a list', served)
+  if (form === 'metadata') return partial(object, dressing)
+  const shown = await oneAtVersion(object, served)
+  if (form !== 'table') return shown
+  const { tableOf } = await import('./printer/table.ts')
+  const { resourceVersion = '' } = object.metadata
+  return tableOf({ stored: object, shown }, { resourceVersion }, { ...dressing, hasHeaders })
 }
 
-export function dressList(objects: readonly UntypedObject[], metadata: ListMeta, dressing: Dressing): unknown {
+export async function dressList(
+  objects: readonly UntypedObject[],
+  metadata: ListMeta,
+  dressing: Dressing,
+): Promise<unknown> {
   const { form, served } = dressing
-  if (form === 'table') return tableOf(objects, metadata, dressing)
-  if (form === 'metadata') {
-    const items = objects.map((object) => ({
-      kind: 'PartialObjectMetadata',
-      apiVersion: metaVersion,
-      metadata: object.metadata,
-    }))
-    return { kind: 'PartialObjectMetadataList', apiVersion: metaVersion, metadata, items }
+  if (form === 'metadata') throw wrongForm('PartialObjectMetadata, but the requested object is a list', served, 'List')
+  if (form === 'metadata list') {
+    const items = objects.map((object) => partial(object, dressing))
+    return { kind: 'PartialObjectMetadataList', apiVersion: metaVersionOf(dressing), metadata, items }
   }
-  const items = objects.map((object) => {
-    if (served.custom) return atVersion(object, served)
-    // The kind of a typed list's items is known, so real servers leave it out.
-    const { kind: _kind, apiVersion: _apiVersion, ...item } = object
-    return item
-  })
+  const shown = await atVersion(objects, served)
+  if (form === 'table') {
+    const { tableOf } = await import('./printer/table.ts')
+    const rows = objects.map((stored, index) => ({ stored, shown: shown[index] ?? stored }))
+    return tableOf(rows, metadata, dressing)
+  }
+  // The kind of a typed list's items is known, so real servers leave it out.
+  const items = served.custom ? shown : shown.map(({ kind: _kind, apiVersion: _apiVersion, ...item }) => item)
   return { kind: served.listKind, apiVersion: formatApiVersion(served), metadata, items }
 }
 
-const metaVersion = 'meta.k8s.io/v1'
+function metaVersionOf({ metaVersion = 'meta.k8s.io/v1' }: Representation): string {
+  return metaVersion
+}
 
-/** A stored object as this version of its resource shows it. Versions differ in their name alone, so far. */
-export function atVersion(object: UntypedObject, served: Served): UntypedObject {
-  const apiVersion = formatApiVersion(served)
-  return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
+function wrongForm(what: string, { group, kind, custom }: Served, suffix = ''): Refusal {
+  const home = group === '' ? 'core' : group.split('.', 1)[0]!
+  const type = custom ? `*unstructured.Unstructured${suffix}` : `*${home}.${kind}${suffix}`
+  return new Refusal(406, 'NotAcceptable', `you requested ${what} (${type})`)
+}
+
+function partial({ metadata }: UntypedObject, dressing: Dressing): unknown {
+  return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
 }
 
 const encoder = new TextEncoder()
@@ -116,14 +138,16 @@ export async function answer(
   }
 }
 
+/** A refusal as an answer. How long to wait is said in a header, too. */
+export async function refuse({ status }: Refusal): Promise<TransportResponse> {
+  const wait = status.details?.retryAfterSeconds
+  return await answer(status.code, status, 'json', wait ? { 'retry-after': String(wait) } : {})
+}
+
 export function answerText(status: number, text: string): TransportResponse {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: bodyOf(encoder.encode(text)) }
 }
 
 async function* bodyOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
-}
-
-export function encodeLine(value: unknown): Uint8Array {
-  return encoder.encode(`${stringifyJson(value)}\n`)
 }

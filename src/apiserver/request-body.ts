@@ -9,7 +9,8 @@ export const maxBodyBytes: number = 3 * 1024 * 1024
 /** Deeper than any object; what walks objects calls itself once a level. */
 const maxDepth = 500
 
-const readable = ['application/json', 'application/yaml']
+const protobuf = 'application/vnd.kubernetes.protobuf'
+const readable = ['application/json', 'application/yaml', protobuf]
 
 /** The media type of a request, without parameters; JSON where none is said. */
 export function contentType(headers: Readonly<Record<string, string | readonly string[]>>): string {
@@ -18,12 +19,29 @@ export function contentType(headers: Readonly<Record<string, string | readonly s
   return text.split(';', 1)[0]!.trim().toLowerCase() || 'application/json'
 }
 
-/** An object in a body of JSON or YAML. */
+/** An object in a body of JSON, YAML or, for built-in kinds, protobuf. */
 export async function readBody(body: string | Uint8Array | undefined, type: string): Promise<Json> {
   if (type === 'application/json') return readJsonBody(body)
   if (type === 'application/yaml') return await readYamlBody(body)
-  const note = type.includes('protobuf') ? '. This server does not read protobuf yet: send application/json' : ''
-  throw unsupportedMediaType(readable, note)
+  const value = type === protobuf ? await readProtobufBody(body) : undefined
+  if (value === undefined) throw unsupportedMediaType(readable.filter((one) => one !== type))
+  return value
+}
+
+/** Undefined for a custom kind, which protobuf has no words for. */
+async function readProtobufBody(body: string | Uint8Array | undefined): Promise<Json | undefined> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array())
+  if (bytes.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  const { decodeProtobuf } = await import('../kube/protobuf/decode.ts')
+  try {
+    const value = decodeProtobuf(bytes)
+    if (value) checkDepth(value)
+    return value
+  } catch (error) {
+    if (isMusterError(error, 'InvalidProtobuf'))
+      throw badRequest(`the object provided is unrecognized: ${error.message}`)
+    throw error
+  }
 }
 
 export function readJsonBody(body: string | Uint8Array | undefined): Json {

@@ -7,7 +7,9 @@ import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { ownMember } from '../kube/json-member.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { formatLabels, labelsOf } from '../kube/selector.ts'
-import { badRequest } from './refusal.ts'
+import { jsonName } from './go-decoding.ts'
+import { invalid as invalidValue } from './kinds/problem.ts'
+import { badRequest, internal, invalid } from './refusal.ts'
 import type { StoredObject } from './storage.ts'
 
 /** Where an object keeps its replicas: members from its root on. */
@@ -15,6 +17,8 @@ export interface ScalePaths {
   readonly replicas: readonly string[]
   readonly statusReplicas: readonly string[]
   readonly selector: readonly string[] | undefined
+  /** Of a custom kind: the path to its replicas, without which there is no scale. */
+  readonly needed?: string | undefined
 }
 
 export function scalePathsOf({ kind }: Pick<GroupVersionKind, 'kind'>): ScalePaths | undefined {
@@ -29,6 +33,9 @@ export function parseScalePath(path: string): readonly string[] {
 
 export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  if (paths.needed !== undefined && readAt(object as unknown as JsonObject, paths.replicas) === undefined) {
+    throw internal(`the spec replicas field "${paths.needed}" does not exist`)
+  }
   const selector = selectorText(paths.selector && readAt(object as unknown as JsonObject, paths.selector))
   return {
     kind: 'Scale',
@@ -49,8 +56,13 @@ export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject 
 export function withScale(object: StoredObject, scale: JsonObject, paths: ScalePaths): UntypedObject {
   const spec = ownMember(scale, 'spec')
   const replicas = isJsonObject(spec) ? (spec['replicas'] ?? 0) : 0
-  if (typeof replicas !== 'number' || !Number.isInteger(replicas) || replicas < 0) {
-    throw badRequest('spec.replicas of a Scale must be a number that is not negative')
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) {
+    const why = `json: cannot unmarshal ${jsonName(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32`
+    throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${why}`)
+  }
+  if (replicas < 0) {
+    const problem = invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')
+    throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata.name, [problem])
   }
   return writeAt(object as unknown as JsonObject, paths.replicas, replicas) as unknown as UntypedObject
 }

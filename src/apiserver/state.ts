@@ -1,8 +1,11 @@
 /** What one embedded cluster consists of: what is stored, what is served, and where time, chance and ids come from. */
 import type { Clock } from '../clock/clock.ts'
 import type { Random } from '../clock/random.ts'
+import type { Access } from './access/access.ts'
+import type { AdmissionPlugin } from './admission/admission.ts'
 import type { Catalog, Served } from './catalog.ts'
 import type { Storage, StoredObject } from './storage.ts'
+import type { WebhookCaller } from './webhook-caller.ts'
 
 export interface ClusterState {
   readonly storage: Storage
@@ -11,6 +14,12 @@ export interface ClusterState {
   readonly random: Random
   /** A new uid. */
   readonly ids: () => string
+  /** Who may do what. */
+  readonly access: Access
+  /** Who has a say in writes, in order. */
+  readonly admission: readonly AdmissionPlugin[]
+  /** How webhooks are asked. */
+  readonly webhooks: WebhookCaller
   /** Events that the reader of a watch may be behind. */
   readonly watchBuffer: number
 }

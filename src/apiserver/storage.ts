@@ -54,25 +54,53 @@ export interface Storage {
   tables(): Iterable<Table>
   /** Stores an object under its name and gives it the next revision. */
   put(table: string, object: UntypedObject): StoredObject
+  /** Gives an empty table what many clusters start with. It is copied when it changes, and nobody is told of it. */
+  share(table: string, shelf: Shelf): void
   /** Removes it; `object` is the state to be told of. */
   remove(table: string, object: UntypedObject): StoredObject
   /** Forgets all history. */
   compact(): void
   /** Ends the watches of a resource. */
   endWatches(table: string): void
-  /** Told of the changes of every table, after the table's own listeners. */
+  /** Settles when all changes so far would survive a crash; at once where nothing does anyway. */
+  durable(): Promise<void> | undefined
+  /** Puts back what was kept: an object as it is, or one that went. */
+  restore(table: string, object: StoredObject, isRemoval: boolean): void
+  /** Takes back changes that could not be kept, the latest first. Watches that may have heard of them end. */
+  undo(changes: readonly { readonly table: string; readonly change: Change }[]): void
+  /** Told of the changes of every table, after the table's own listeners; also, as their reverse, of those undone. */
   onChange(listener: (table: Table, change: Change) => void): void
+}
+
+/** Objects that many clusters have alike: kept once, and never changed. */
+export interface Shelf {
+  readonly objects: ReadonlyMap<string, StoredObject>
+  readonly sorted: readonly string[]
+}
+
+export function shelfOf(objects: readonly StoredObject[]): Shelf {
+  const byKey = new Map(objects.map((object) => [keyOfObject(object), object]))
+  return { objects: byKey, sorted: [...byKey.keys()].toSorted() }
 }
 
 export interface StorageOptions {
   /** Changes kept of each resource. @default 1000 */
   readonly history?: number | undefined
+  /** Where changes are kept for good. @default nowhere */
+  readonly keeper?: Keeper | undefined
+}
+
+/** Keeps changes beyond the life of the process. */
+export interface Keeper {
+  /** Raises when it can keep nothing any more. */
+  keep(table: string, change: Change): void
+  durable(): Promise<void> | undefined
 }
 
 /** Real servers are never at zero either: it means "any version" to them. */
 const firstRevision = 1
 
-export function createStorage({ history = 1000 }: StorageOptions = {}): Storage {
+export function createStorage({ history = 1000, keeper }: StorageOptions = {}): Storage {
   const tables = new Map<string, MemoryTable>()
   const listeners: ((table: Table, change: Change) => void)[] = []
   let revision = firstRevision
@@ -91,9 +119,14 @@ export function createStorage({ history = 1000 }: StorageOptions = {}): Storage 
     const previous = table.get(stored.metadata.namespace, stored.metadata.name)
     const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
     const done: Change = { type, revision, object: stored, previous }
+    keeper?.keep(name, done)
     table.record(done)
-    for (const listener of listeners) listener(table, done)
+    tell(table, done)
     return stored
+  }
+
+  const tell = (table: Table, done: Change): void => {
+    for (const listener of listeners) listener(table, done)
   }
 
   return {
@@ -103,17 +136,48 @@ export function createStorage({ history = 1000 }: StorageOptions = {}): Storage 
     table: tableOf,
     tables: () => tables.values(),
     put: (name, object) => change(name, object, false),
+    share(name, shelf) {
+      // What outlives the process must be written down like all else.
+      if (keeper) for (const object of shelf.objects.values()) change(name, object, false)
+      else tableOf(name).share(shelf)
+    },
     remove: (name, object) => change(name, object, true),
     compact() {
       for (const table of tables.values()) table.compact(revision)
     },
     endWatches: (name) => tables.get(name)?.end(),
+    durable: () => keeper?.durable(),
+    restore(name, object, isRemoval) {
+      const table = tableOf(name)
+      const previous = table.get(object.metadata.namespace, object.metadata.name)
+      const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
+      const done: Change = { type, revision: Number(object.metadata.resourceVersion), object, previous }
+      revision = Math.max(revision, done.revision)
+      table.record(done)
+      tell(table, done)
+    },
+    undo(changes) {
+      for (const { table: name, change: done } of changes.toReversed()) {
+        const table = tableOf(name)
+        table.end()
+        table.forget(done)
+        tell(table, reverseOf(done))
+      }
+    },
     onChange: (listener) => void listeners.push(listener),
   }
 }
 
+function reverseOf({ type, object, previous, revision }: Change): Change {
+  if (!previous) return { type: 'DELETED', revision, object, previous: object }
+  return { type: type === 'DELETED' ? 'ADDED' : 'MODIFIED', revision, object: previous, previous: object }
+}
+
 interface MemoryTable extends Table {
+  share(shelf: Shelf): void
   record(change: Change): void
+  /** The latest change has not been. */
+  forget(change: Change): void
   compact(revision: number): void
   end(): void
 }
@@ -128,8 +192,9 @@ function keyOfObject({ metadata }: StoredObject): string {
 }
 
 function createTable(name: string, limit: number): MemoryTable {
-  const objects = new Map<string, StoredObject>()
-  const sorted: string[] = []
+  let objects = new Map<string, StoredObject>()
+  let sorted: string[] = []
+  let isShared = false
   const listeners = new Set<Listener>()
   let history: Change[] = []
   let compacted = 0
@@ -145,6 +210,20 @@ function createTable(name: string, limit: number): MemoryTable {
     return found
   }
 
+  const setObject = (key: string, object: StoredObject | undefined): void => {
+    if (isShared) {
+      objects = new Map(objects)
+      sorted = [...sorted]
+      isShared = false
+    }
+    const isKnown = objects.has(key)
+    if (object) objects.set(key, object)
+    else objects.delete(key)
+    if (isKnown === (object !== undefined)) return
+    if (object) sorted.splice(position(sorted, key), 0, key)
+    else sorted.splice(position(sorted, key), 1)
+  }
+
   return {
     name,
     get size() {
@@ -155,6 +234,11 @@ function createTable(name: string, limit: number): MemoryTable {
     },
     get: (namespace, objectName) => objects.get(keyOf(namespace, objectName)),
     objects: objectsOf,
+    share(shelf) {
+      objects = shelf.objects as Map<string, StoredObject>
+      sorted = shelf.sorted as string[]
+      isShared = true
+    },
     objectsAt(revision, namespace) {
       if (revision < compacted) return undefined
       const then = new Map<string, StoredObject | undefined>()
@@ -178,12 +262,7 @@ function createTable(name: string, limit: number): MemoryTable {
       return () => void listeners.delete(listener)
     },
     record(change) {
-      const key = keyOfObject(change.object)
-      if (change.type === 'ADDED') sorted.splice(position(sorted, key), 0, key)
-      if (change.type === 'DELETED') {
-        objects.delete(key)
-        sorted.splice(position(sorted, key), 1)
-      } else objects.set(key, change.object)
+      setObject(keyOfObject(change.object), change.type === 'DELETED' ? undefined : change.object)
       history.push(change)
       // Cut seldom and by half, so that recording stays cheap.
       if (history.length > 2 * limit) {
@@ -191,6 +270,10 @@ function createTable(name: string, limit: number): MemoryTable {
         history = history.slice(-limit)
       }
       for (const listener of listeners) listener.change(change)
+    },
+    forget(change) {
+      setObject(keyOfObject(change.object), change.previous)
+      if (history.at(-1) === change) history.pop()
     },
     compact(revision) {
       compacted = revision

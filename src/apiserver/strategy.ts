@@ -2,8 +2,6 @@
  * What the server does to objects of certain built-in kinds, beyond what it does to all. Facts about the real server,
  * one line each; a kind that is not named here is treated like any other.
  */
-import { isJsonObject, type JsonObject } from '../kube/json.ts'
-import type { UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
 
 /** Kinds that count the changes of their spec; custom ones all do. */
@@ -102,53 +100,7 @@ export function returnsDeleted({ table, group }: Served): boolean {
   )
 }
 
-/** Namespaces that nobody may delete. */
-export const protectedNamespaces: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public'])
-
-type Prepare = (object: UntypedObject) => UntypedObject
-
-const withPhase =
-  (phase: string): Prepare =>
-  (object) => ({ ...object, status: { phase } })
-
-/** The first status, and the few fields that a kind cannot do without. Its name is settled by then. */
-const firstState: ReadonlyMap<string, Prepare> = new Map<string, Prepare>([
-  ['pods', withPhase('Pending')],
-  ['persistentvolumes', withPhase('Pending')],
-  ['persistentvolumeclaims', withPhase('Pending')],
-  [
-    'namespaces',
-    (object) => ({
-      ...object,
-      metadata: {
-        ...object.metadata,
-        labels: { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name ?? '' },
-      },
-      spec: { finalizers: ['kubernetes'] },
-      status: { phase: 'Active' },
-    }),
-  ],
-])
-
-/** An object that is about to be created, as its kind starts out. */
-export function prepareCreate(served: Served, object: UntypedObject): UntypedObject {
-  // Nodes register themselves, status and all.
-  const { status: _status, ...rest } = object
-  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : object
-  return prepareWrite(served, firstState.get(served.table)?.(clean) ?? clean)
-}
-
-/** What holds for every write. */
-export function prepareWrite(served: Served, object: UntypedObject): UntypedObject {
-  return served.table === 'secrets' ? prepareSecret(object) : object
-}
-
-/** `stringData` is for writing only: it becomes `data`. */
-function prepareSecret(object: UntypedObject): UntypedObject {
-  const { stringData, ...secret } = object
-  const typed = { ...secret, type: secret['type'] || 'Opaque' } as UntypedObject
-  if (!isJsonObject(stringData)) return typed
-  const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text as string).toString('base64')])
-  const data = { ...(typed['data'] as JsonObject | undefined), ...(Object.fromEntries(encoded) as JsonObject) }
-  return { ...typed, data }
+/** What becomes of dependents when nobody says; jobs and replication controllers come from a time without a choice. */
+export function defaultPropagation({ table }: Served): 'Orphan' | undefined {
+  return table === 'jobs.batch' || table === 'replicationcontrollers' ? 'Orphan' : undefined
 }

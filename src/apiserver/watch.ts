@@ -5,11 +5,13 @@
  * With a selector a watch tells of the objects in its view: one that comes to match is ADDED, one that no longer does is
  * DELETED, whatever happened to it in truth.
  */
+import { stringifyJson } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
+import { isTrue } from './call.ts'
 import { numberIn, versionIn } from './list.ts'
-import { type Cause, cause, expired, invalidOptions } from './refusal.ts'
-import { type Dressing, dressObject, encodeLine } from './representation.ts'
+import { type Cause, cause, expired, invalidOptions, Refusal } from './refusal.ts'
+import { type Dressing, dressObject } from './representation.ts'
 import type { Route } from './route.ts'
 import { selectionOf } from './selection.ts'
 import type { ClusterState } from './state.ts'
@@ -21,10 +23,10 @@ const bookmarkMs = 60_000
 /** Without a wish, a watch lasts this long, and up to twice that. */
 const leastWatchMs = 1_800_000
 
-interface WatchEvent {
-  readonly type: Change['type'] | 'BOOKMARK' | 'ERROR'
-  readonly object: unknown
-}
+/** `raw` objects are still to be dressed; what ERROR carries, and BOOKMARK outside of tables, goes out as it is. */
+type WatchEvent =
+  | { readonly type: Change['type'] | 'BOOKMARK'; readonly raw: UntypedObject }
+  | { readonly type: 'BOOKMARK' | 'ERROR'; readonly object: unknown }
 
 export interface WatchRequest {
   readonly route: Route
@@ -42,10 +44,18 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
   const table = state.storage.table(served.table)
   const hasBookmarks = isTrue(query.get('allowWatchBookmarks'))
   const timeoutMs = (numberIn(query, 'timeoutSeconds') || 0) * 1000 || leastWatchMs * (1 + state.random.next())
-  const stream = createStream(signal, state.watchBuffer)
+  // The first table has headers, the others do without.
+  let hasHeaders = true
+  const encode = async (events: readonly WatchEvent[]): Promise<Uint8Array> => {
+    // Nobody hears of what a crash could still undo.
+    await state.storage.durable()
+    const isFirst = hasHeaders
+    hasHeaders = false
+    return await encodeEvents(events, dressing, isFirst)
+  }
+  const stream = createStream({ signal, maxBuffered: state.watchBuffer, encode })
 
-  const send = (type: WatchEvent['type'], object: UntypedObject): void =>
-    stream.push({ type, object: dressObject(object, dressing) })
+  const send = (type: Change['type'], object: UntypedObject): void => stream.push({ type, raw: object })
   const inView = (object: StoredObject | undefined): object is StoredObject =>
     object !== undefined &&
     (namespace === undefined || object.metadata.namespace === namespace) &&
@@ -55,23 +65,16 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
     if (event) send(event.type, event.object)
   }
   const bookmark = (annotations?: Readonly<Record<string, string>>): void => {
-    const metadata = {
-      resourceVersion: String(state.storage.revision),
-      creationTimestamp: null,
-      ...(annotations && { annotations }),
-    }
-    const isMetadata = dressing.form !== 'object'
-    stream.push({
-      type: 'BOOKMARK',
-      object: {
-        kind: isMetadata ? 'PartialObjectMetadata' : served.kind,
-        apiVersion: isMetadata ? 'meta.k8s.io/v1' : formatApiVersion(served),
-        metadata,
-      },
-    })
+    const metadata = { resourceVersion: String(state.storage.revision), ...(annotations && { annotations }) }
+    const marker = { kind: served.kind, apiVersion: formatApiVersion(served), metadata }
+    const { form, metaVersion = 'meta.k8s.io/v1' } = dressing
+    if (form === 'table') return stream.push({ type: 'BOOKMARK', raw: marker })
+    const isMetadata = form === 'metadata'
+    const object = isMetadata ? { kind: 'PartialObjectMetadata', apiVersion: metaVersion, metadata } : marker
+    return stream.push({ type: 'BOOKMARK', object })
   }
 
-  const version = versionIn(query)
+  const version = watchedVersion(query)
   const wantsInitial = query.get('sendInitialEvents')
   // Without a version a watch starts with what there is; so it does on demand.
   const startsWithState = wantsInitial === null ? !version : isTrue(wantsInitial)
@@ -109,8 +112,14 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
   return stream.lines
 }
 
-function isTrue(value: string | null): boolean {
-  return value === 'true' || value === '1'
+/** A version that is none is the client's mistake; a watch takes it for the server's. */
+function watchedVersion(query: URLSearchParams): number | undefined {
+  try {
+    return versionIn(query)
+  } catch (error) {
+    if (error instanceof Refusal) throw new Refusal(500, '', error.message)
+    throw error
+  }
 }
 
 /** What a change looks like to those who see only a part of the objects. */
@@ -130,6 +139,18 @@ function seenAs(
   }
 }
 
+async function encodeEvents(events: readonly WatchEvent[], dressing: Dressing, isFirst: boolean): Promise<Uint8Array> {
+  const lines: string[] = []
+  for (const [index, event] of events.entries()) {
+    // There is nothing to convert in a bookmark.
+    const own =
+      event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
+    const object = 'raw' in event ? await dressObject(event.raw, own, isFirst && index === 0) : event.object
+    lines.push(stringifyJson({ type: event.type, object }), '\n')
+  }
+  return Buffer.from(lines.join(''))
+}
+
 interface EventStream {
   push(event: WatchEvent): void
   /** No more events; what is buffered is still delivered. */
@@ -138,58 +159,65 @@ interface EventStream {
   readonly lines: AsyncIterable<Uint8Array>
 }
 
-function createStream(signal: AbortSignal | undefined, maxBuffered: number): EventStream {
+interface StreamOptions {
+  readonly signal: AbortSignal | undefined
+  readonly maxBuffered: number
+  readonly encode: (events: readonly WatchEvent[]) => Promise<Uint8Array>
+}
+
+function createStream({ signal, maxBuffered, encode }: StreamOptions): EventStream {
   let buffered: WatchEvent[] = []
   let isEnded = false
   let cleanUp: () => void = () => undefined
-  let waiting: { resolve(result: IteratorResult<Uint8Array>): void; reject(error: unknown): void } | undefined
+  /** The reader waits for something to happen. */
+  let wake: (() => void) | undefined
 
+  const rouse = (): void => {
+    wake?.()
+    wake = undefined
+  }
   const end = (): void => {
     if (isEnded) return
     isEnded = true
     signal?.removeEventListener('abort', abort)
     cleanUp()
-    waiting?.resolve({ done: true, value: undefined })
-    waiting = undefined
+    rouse()
   }
   const abort = (): void => {
-    const reader = waiting
-    waiting = undefined
     buffered = []
     end()
-    reader?.reject(signal?.reason)
   }
-  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted) isEnded = true
+  else signal?.addEventListener('abort', abort, { once: true })
 
   const iterator: AsyncIterator<Uint8Array> = {
-    next() {
-      if (signal?.aborted) return Promise.reject(signal.reason as Error)
-      // All that is ready goes out at once: a burst costs one write, not one an event.
-      if (buffered.length > 0) {
-        const value = Buffer.concat(buffered.map(encodeLine))
-        buffered = []
-        return Promise.resolve({ done: false, value })
+    async next() {
+      for (;;) {
+        if (signal?.aborted) throw signal.reason
+        // All that is ready goes out at once: a burst costs one write, not one an event.
+        if (buffered.length > 0) {
+          const events = buffered
+          buffered = []
+          return { done: false, value: await encode(events) }
+        }
+        if (isEnded) return { done: true, value: undefined }
+        await new Promise<void>((resolve) => (wake = resolve))
       }
-      if (isEnded) return Promise.resolve({ done: true, value: undefined })
-      return new Promise((resolve, reject) => (waiting = { resolve, reject }))
     },
     return() {
-      buffered = []
-      end()
+      abort()
       return Promise.resolve({ done: true, value: undefined })
     },
   }
   return {
     push(event) {
       if (isEnded) return
-      if (waiting) {
-        waiting.resolve({ done: false, value: encodeLine(event) })
-        waiting = undefined
-      } else if (buffered.push(event) > maxBuffered) {
+      if (buffered.push(event) > maxBuffered) {
         // Too slow. What it has not read is dropped too, or it would read on for long without hearing of the end.
         buffered = []
         end()
       }
+      rouse()
     },
     end,
     onEnd(callback) {

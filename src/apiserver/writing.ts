@@ -1,18 +1,26 @@
 /**
  * A write under way: what it is for, who makes it, and how it is to be taken. And the two things that every write goes
- * through: `admit` reads what the client sent, `ownershipOf` says how managedFields are kept.
+ * through: `decode` reads what the client sent, `ownershipOf` says how managedFields are kept.
  */
 import type { WriteOptions } from '../kube/apply/apply.ts'
 import { checkConforms } from '../kube/apply/conformance.ts'
 import { type FieldSet, fieldSet } from '../kube/apply/field-set.ts'
 import { shapeOf } from '../kube/apply/shape.ts'
+import { formatTime } from '../kube/duration.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
-import { prune, withDefaults } from './prune.ts'
-import { badRequest, cause, invalid, invalidOptions } from './refusal.ts'
+import type { Identity } from './access/identity.ts'
+import type { AdmissionRequest } from './admission/admission.ts'
+import type { KindContext } from './kinds/kind-rules.ts'
+import { rulesOf } from './kinds/kinds.ts'
+import type { KeyScan } from './duplicate-keys.ts'
+import { goMismatch, jsonName } from './go-decoding.ts'
+import { tooLong, unsupported } from './kinds/problem.ts'
+import { prune } from './prune.ts'
+import { badRequest, type Cause, invalidOptions, type Refusal } from './refusal.ts'
 import type { Route } from './route.ts'
 import type { ClusterState } from './state.ts'
 
@@ -21,52 +29,108 @@ export interface Writing extends Route {
   readonly manager: string
   readonly dryRun: boolean
   readonly validation: 'Strict' | 'Warn' | 'Ignore'
+  readonly user: Identity
+  /** CreateOptions, UpdateOptions or PatchOptions, for those whom admission asks. */
+  readonly options: JsonObject
+  /** Keys that the body has twice. */
+  readonly scan: () => KeyScan
   /** Sent along with the answer. */
   readonly warn: (message: string) => void
 }
 
-export function writingOf(
-  route: Route,
-  query: URLSearchParams,
-  userAgent: string,
-  warn: (message: string) => void,
-): Writing {
+export interface WriteRequest {
+  readonly query: URLSearchParams
+  readonly userAgent: string
+  readonly user: Identity
+  readonly optionsKind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
+  readonly scan: () => KeyScan
+  readonly warn: (message: string) => void
+}
+
+const longestManager = 128
+
+export function writingOf(route: Route, request: WriteRequest): Writing {
+  const { query, userAgent, user, optionsKind, scan, warn } = request
+  const fieldManager = query.get('fieldManager')
+  const validation = query.get('fieldValidation')
+  const dryRun = isDryRun(query.getAll('dryRun'), optionsKind)
+  if (fieldManager && Buffer.byteLength(fieldManager) > longestManager) {
+    throw invalidOptions(optionsKind, [tooLong('fieldManager', longestManager)])
+  }
   return {
     ...route,
-    manager: query.get('fieldManager') || userAgent.split('/', 1)[0]!.slice(0, 128),
-    dryRun: isDryRun(query.getAll('dryRun')),
-    validation: validationOf(query.get('fieldValidation')),
+    manager: fieldManager || userAgent.split('/', 1)[0]!.slice(0, longestManager),
+    dryRun,
+    validation: validationOf(validation, optionsKind),
+    user,
+    scan,
+    options: {
+      kind: optionsKind,
+      apiVersion: 'meta.k8s.io/v1',
+      ...(dryRun && { dryRun: ['All'] }),
+      ...(fieldManager && { fieldManager }),
+      ...(validation && { fieldValidation: validation }),
+    },
     warn,
   }
 }
 
-export function isDryRun(values: readonly string[]): boolean {
-  const wrong = values.find((value) => value !== 'All')
-  if (wrong !== undefined) throw invalidOptions('UpdateOptions', [cause.unsupported('dryRun', wrong, ['All'])])
-  return values.length > 0
+/** What every plugin is told about this write. */
+export function admissionOf(
+  { served, subresource, namespace, user, dryRun, options, warn }: Writing,
+  operation: AdmissionRequest['operation'],
+): Omit<AdmissionRequest, 'name' | 'object' | 'oldObject'> {
+  return { operation, served, subresource, namespace, user, dryRun, options, warn }
 }
 
-function validationOf(value: string | null): Writing['validation'] {
+/** What the rules of a kind may look at. */
+export function kindContext({ storage, clock, random }: ClusterState, { user }: Pick<Writing, 'user'>): KindContext {
+  return {
+    now: formatTime(clock.now()),
+    random,
+    user,
+    find: (table, namespace, name) => storage.table(table).get(namespace, name),
+    objects: (table, namespace) => storage.table(table).objects(namespace),
+  }
+}
+
+export function isDryRun(values: readonly string[], optionsKind: string): boolean {
+  if (values.length === 0) return false
+  if (values.some((value) => value !== 'All')) {
+    throw invalidOptions(optionsKind, [unsupported('dryRun', values, ['All'])])
+  }
+  return true
+}
+
+function validationOf(value: string | null, optionsKind: string): Writing['validation'] {
   if (value === null || value === '') return 'Warn'
   if (value === 'Strict' || value === 'Warn' || value === 'Ignore') return value
-  const supported = ['Ignore', 'Strict', 'Warn', '']
-  throw invalidOptions('UpdateOptions', [cause.unsupported('fieldValidation', value, supported)])
+  throw invalidOptions(optionsKind, [unsupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])])
 }
 
-/** A body as an object of the kind that is written: known fields only, defaulted, of the right types. */
-export function admit(writing: Writing, body: Json): UntypedObject {
+/** A body as an object of the kind that is written: known fields only, of the right types, defaulted. */
+export function decode(writing: Writing, body: Json): UntypedObject {
   const { served } = writing
   const identified = identify(served, body)
-  const { object, unknown } = prune(identified, served)
-  reportUnknown(writing, unknown)
-  const admitted = served.custom ? (withDefaults(object, served.schema) as JsonObject) : object
-  checkTypes(served, admitted)
-  return admitted as unknown as UntypedObject
+  const { object, unknown, problem } = prune(identified, served)
+  if (problem !== undefined) throw undecodable(served, problem)
+  reportOddities(writing, unknown)
+  // What a custom object may be is for its schema to validate, when all is settled.
+  if (!served.custom) checkTypes(served, object)
+  return withDefaults(served, object as unknown as UntypedObject)
+}
+
+/** The object with what its author left out. */
+export function withDefaults(served: Served, object: UntypedObject): UntypedObject {
+  if (served.structural) {
+    return served.structural.applyDefaults(object as unknown as JsonObject) as unknown as UntypedObject
+  }
+  return rulesOf(served.table).defaults?.(object, served.version) ?? object
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
 export function identify(served: Served, body: Json): JsonObject {
-  if (!isJsonObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${served.kind})`)
+  if (!isJsonObject(body)) throw unrecognized(served, body)
   const wanted = formatApiVersion(served)
   const { apiVersion = wanted, kind = served.kind, metadata, ...rest } = body
   if (apiVersion !== wanted) {
@@ -74,11 +138,11 @@ export function identify(served: Served, body: Json): JsonObject {
       `the API version in the data (${textOf(apiVersion)}) does not match the expected API version (${wanted})`,
     )
   }
-  if (kind !== served.kind) {
-    throw badRequest(`${textOf(kind)} in version "${served.version}" cannot be handled as a ${served.kind}`)
+  if (kind !== served.kind) throw otherKind(served, textOf(kind))
+  if (metadata !== undefined && metadata !== null && !isJsonObject(metadata)) {
+    const why = `json: cannot unmarshal ${jsonName(metadata)} into Go struct field ${served.kind}.metadata of type v1.ObjectMeta`
+    throw undecodable(served, why)
   }
-  if (metadata !== undefined && metadata !== null && !isJsonObject(metadata))
-    throw badRequest('metadata must be an object')
   return { apiVersion, kind, metadata: metadata ?? {}, ...rest }
 }
 
@@ -86,16 +150,36 @@ function textOf(value: Json): string {
   return typeof value === 'string' ? value : stringifyJson(value)
 }
 
-function reportUnknown({ served, validation, warn }: Writing, unknown: readonly string[]): void {
-  if (unknown.length === 0 || validation === 'Ignore') return
-  const problems = unknown.map((path) => `unknown field "${path}"`)
+function unrecognized({ kind }: Served, body: Json): Refusal {
+  const head = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
+  const shown = Buffer.from(stringifyJson(body)).toString('hex')
+  const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonName(body)} into Go value of type ${head} (${shown})`
+  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why}`)
+}
+
+/** A kind that there is, at the address of another. */
+function otherKind({ kind, version, group, custom }: Served, sent: string): Refusal {
+  const text = `${sent} in version "${version}" cannot be handled as a ${kind}`
+  if (custom) return badRequest(text)
+  const home = group === '' ? 'core' : group.split('.', 1)[0]!
+  return badRequest(`${text}: converting (${version}.${sent}) to (${home}.${kind}): unknown conversion`)
+}
+
+/** Fields that are unknown, and keys that come twice: told, or refused, as the client wishes. */
+function reportOddities({ served, validation, scan, warn }: Writing, unknown: readonly string[]): void {
+  if (validation === 'Ignore') return
+  const { duplicates, order } = scan()
+  const problems = [
+    ...unknown.map((path) => ({ path, text: `unknown field "${path}"` })),
+    ...duplicates.map((path) => ({ path, text: `duplicate field "${path}"` })),
+  ]
+  if (duplicates.length > 0) problems.sort((a, b) => order.indexOf(a.path) - order.indexOf(b.path))
+  if (problems.length === 0) return
   if (validation === 'Warn') {
-    for (const problem of problems) warn(problem)
+    for (const { text } of problems) warn(text)
     return
   }
-  const { kind, version } = served
-  const list = problems.join(', ')
-  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${list}`)
+  throw undecodable(served, `strict decoding error: ${problems.map(({ text }) => text).join(', ')}`)
 }
 
 function checkTypes(served: Served, object: JsonObject): void {
@@ -103,15 +187,31 @@ function checkTypes(served: Served, object: JsonObject): void {
     checkConforms(object, shapeOf(served.schema, served.definitions), { allowDuplicates: true })
   } catch (error) {
     if (!isMusterError(error, 'SchemaMismatch')) throw error
-    const { kind, version, custom } = served
-    if (!custom) throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${error.message}`)
-    const { name = '' } = object['metadata'] as { readonly name?: string }
-    throw invalid(served, name, [{ reason: 'FieldValueTypeInvalid', message: error.message, field: '<nil>' }])
+    const why = served.definition && goMismatch(object, served.definition, served.definitions)
+    throw undecodable(served, why || error.message)
   }
+}
+
+function undecodable({ kind, version }: Served, why: string): Refusal {
+  return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
+}
+
+/** What the schema and the rules of a custom kind have against an object, or against a change of `live`. */
+export function schemaCauses(
+  { served, subresource, warn }: Writing,
+  object: UntypedObject,
+  live: UntypedObject | undefined,
+): readonly Cause[] {
+  if (!served.structural) return []
+  const old = live as unknown as JsonObject | undefined
+  return served.structural.validate(object as unknown as JsonObject, { old, subresource, warn })
 }
 
 /** An object in the URL and in the body must be the same one. */
 export function checkIdentity({ name, namespace, served }: Writing, { metadata }: UntypedObject): void {
+  if (name !== undefined && !metadata.name) {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  }
   if (name !== undefined && metadata.name !== undefined && metadata.name !== name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   }

@@ -423,6 +423,46 @@ describe('decoding by difference', () => {
   })
 })
 
+describe('parsing plainly', () => {
+  const plain = (text: string, using: Decoder = decoder()): JsonObject =>
+    using.parse(text, 0, text.length) as unknown as JsonObject
+
+  it('equals decoding, key by key and shape by shape', () => {
+    fc.assert(
+      fc.property(objectDraft, seed, fc.boolean(), (own, dice, keepManagedFields) => {
+        const text = write(own, seededRandom(dice))
+        const result = plain(text, decoder({ keepManagedFields }))
+        expect(difference(result, expected(text, keepManagedFields))).toBeUndefined()
+        expect(Object.keys(result)).toEqual(Object.keys(decode(text)))
+        expect(unfrozen(result)).toBeUndefined()
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('leaves a guide behind: the next object shares with it', () => {
+    const using = decoder()
+    const first = plain('{"metadata":{"name":"web-1","namespace":"a","uid":"1"},"spec":{"a":{"b":["c"]}}}', using)
+    expect(using.sibling('a', 'web-2')).toBe(first)
+    const text = '{"metadata":{"name":"web-2","namespace":"a","uid":"2"},"spec":{"a":{"b":["c"]}}}'
+    expect(decode(text, using.sibling('a', 'web-2'), using)['spec']).toBe(first['spec'])
+  })
+
+  it('takes only the stretch', () => {
+    expect(decoder().parse('x{"metadata":{"name":"a"}}y', 1, 26)).toEqual({ ...form, metadata: { name: 'a' } })
+  })
+
+  it.each(['', '{', '[]', '"a"', 'null', '{}x', '{"a":1,}'])('refuses %j', (text) => {
+    expect(() => plain(text)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
+  })
+
+  it('is not for objects of which a part is kept', () => {
+    for (const detail of ['metadata', ['spec.a']] as const) {
+      expect(decoder({ detail }).parse('{"metadata":{"name":"a"}}', 0, 25)).toBeUndefined()
+    }
+  })
+})
+
 describe('decoding many objects of a kind', () => {
   /** A family of objects: one template in which some strings differ, now and then something else. */
   const familyMember = (random: Random, index: number): string => {

@@ -8,11 +8,11 @@
  *
  * Strings that are kept never are cuts of the text they came in: a cut would keep the whole answer alive.
  */
-import type { Json, JsonObject } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } from './cursor.ts'
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
-import { type InternPool, isSame, type Node } from './intern.ts'
+import { freezeDeep, type InternPool, isSame, type Node } from './intern.ts'
 import type { Detail } from './need.ts'
 import { createSiblings, type Siblings } from './siblings.ts'
 import {
@@ -44,6 +44,11 @@ export interface Decoder {
    * @throws ProtocolError when the stretch is not exactly one JSON object
    */
   decode(text: string, start: number, end: number, guide?: KubeObject): KubeObject
+  /**
+   * The same object, with nothing shared: the engine's own parser makes it. Undefined if only a part of it is kept.
+   * @throws ProtocolError when the stretch is not exactly one JSON object
+   */
+  parse(text: string, start: number, end: number): KubeObject | undefined
   /** A guide for an object that is not stored yet. */
   sibling(namespace: string | undefined, name: string): KubeObject | undefined
 }
@@ -87,6 +92,32 @@ class JsonDecoder implements Decoder {
       if (guide) templates.observe(object, guide)
       if (!guide || isOther(object, guide)) siblings.note(object)
       return Object.freeze(object)
+    } finally {
+      cursor.unload()
+    }
+  }
+
+  parse(text: string, start: number, end: number): KubeObject | undefined {
+    const { apiVersion, kind, detail = 'full', keepManagedFields = false } = this.#options
+    if (detail !== 'full') return undefined
+    this.#work ??= prepare(this.#options)
+    cursor.load(text, start, end)
+    try {
+      const parsed = cursor.parse(0, end - start)
+      if (!isJsonObject(parsed)) cursor.fail()
+      const members = new Map<string, Json>([
+        ['apiVersion', apiVersion],
+        ['kind', kind],
+      ])
+      for (const key in parsed) members.set(key, parsed[key]!)
+      const { metadata } = parsed
+      if (!keepManagedFields && isJsonObject(metadata) && Object.hasOwn(metadata, 'managedFields')) {
+        const { managedFields: _, ...kept } = metadata
+        members.set('metadata', kept)
+      }
+      const object = freezeDeep(build(noMembers, members)) as unknown as KubeObject
+      this.#work.siblings.note(object)
+      return object
     } finally {
       cursor.unload()
     }

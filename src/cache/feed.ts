@@ -36,6 +36,7 @@ import { goneVersion, isLater } from './own-writes.ts'
 import { type Freshness, Reflector, type ReflectorOptions, type ReflectorSink, type ServerTraits } from './reflector.ts'
 import { createStore, type Store } from './store.ts'
 import type { ConsumerProblem } from './subscription.ts'
+import type { WarmUp } from './warm-up.ts'
 
 export interface FeedInput {
   readonly client: Client
@@ -43,6 +44,7 @@ export interface FeedInput {
   readonly random: Random
   readonly resource: Resource
   readonly pool: InternPool
+  readonly warmUp: WarmUp
   readonly traits: ServerTraits
   readonly options: ReflectorOptions
   readonly onProblem: (problem: ConsumerProblem) => void
@@ -268,8 +270,10 @@ export class Feed {
     const { namespace, name } = scanIdentity(text, start, end)
     const { cover, store } = generation
     generation.decoder ??= this.#createDecoder(cover)
-    const guide = store.get(namespace, name) ?? generation.decoder.sibling(namespace, name)
-    return generation.decoder.decode(text, start, end, guide)
+    const stored = store.get(namespace, name)
+    const plain = !stored && this.#input.warmUp.take(end - start) && generation.decoder.parse(text, start, end)
+    if (plain) return plain
+    return generation.decoder.decode(text, start, end, stored ?? generation.decoder.sibling(namespace, name))
   }
 
   #createDecoder({ detail, managedFields: keepManagedFields }: Cover): Decoder {

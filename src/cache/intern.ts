@@ -219,16 +219,20 @@ export function createInternPool(options: InternOptions = {}): InternPool {
   }
 }
 
-/** Freezes a whole tree, however deep. */
-function freezeDeep(root: Json): Json {
-  const rest: Json[] = [root]
-  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    if (typeof next !== 'object' || next === null) continue
-    for (const inner of Object.values(next) as Json[]) rest.push(inner)
-    Object.freeze(next)
+/**
+ * Freezes a whole tree, however deep, one level after the other. Natively: what is extensible is a node not frozen yet,
+ * and no loop of ours has to be compiled for it (see warm-up.ts).
+ */
+export function freezeDeep<T extends Json>(root: T): T {
+  let level: readonly unknown[] = [root].filter(Object.isExtensible)
+  while (level.length > 0) {
+    level.forEach(Object.freeze)
+    level = level.flatMap(valuesOf).filter(Object.isExtensible)
   }
   return root
 }
+
+const valuesOf = Object.values as (node: unknown) => readonly unknown[]
 
 /** The same reference, or the same scalar; 0 and -0 are two. */
 export function isSame(a: Json, b: Json | undefined): boolean {

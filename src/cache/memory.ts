@@ -3,12 +3,12 @@
  *
  * Objects share most of what they are made of, so no object has a size of its own. Two answers are given:
  *
- * - *added*, kept up at each change: what an object has that another has not. A store charges a new object with what it
- *   adds to its neighbour, and a changed one with what it adds to its former state, less what it leaves out of it. So
- *   what is shared is charged to whoever came first, and given back when that one goes. On 100,000 Pods of 400
- *   Deployments the sum is within 5 % of the heap's growth and within 10 % of an audit; after long churn, when all the
- *   first comers are gone, it is too low by what they had brought for others, some KB a Deployment. Of an empty store
- *   it is 0.
+ * - *added*, kept up at each change once somebody has asked: what an object has that another has not. A store charges
+ *   a new object with what it adds to its neighbour, and a changed one with what it adds to its former state, less what
+ *   it leaves out of it. So what is shared is charged to whoever came first, and given back when that one goes. On
+ *   100,000 Pods of 400 Deployments the sum is within 5 % of the heap's growth and within 10 % of an audit; so it is
+ *   when the first to ask found 30,000 and a sample was weighed. After long churn, when all the first comers are gone,
+ *   it is too low by what they had brought for others, some KB a Deployment. Of an empty store it is 0.
  * - *audit*, on demand: a walk over everything that counts each node once. It is exact in the nodes; strings of equal
  *   content count once, though a few may be held twice. It takes one to two seconds for 100,000 Pods.
  *

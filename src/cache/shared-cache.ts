@@ -14,6 +14,7 @@ import { createInternPool } from './intern.ts'
 import { describeCover, type Need } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
 import type { ConsumerProblem, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
+import { createWarmUp } from './warm-up.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 export interface SharedCacheOptions {
@@ -59,6 +60,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { client, clock = systemClock, random = systemRandom, onProblem = () => undefined } = options
   const reflector: ReflectorOptions = { ...defaultReflectorOptions, ...options.reflector }
   const pool = createInternPool()
+  const warmUp = createWarmUp()
   const traits: ServerTraits = { streamsLists: true }
   const feeds = new Map<string, Feed>()
   const resources = new Map<string, Resource>()
@@ -68,7 +70,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     const key = formatResource(resource)
     let feed = feeds.get(key)
     if (!feed) {
-      feed = new Feed({ client, clock, random, resource, pool, traits, options: reflector, onProblem })
+      feed = new Feed({ client, clock, random, resource, pool, warmUp, traits, options: reflector, onProblem })
       feeds.set(key, feed)
       resources.set(key, resource)
     }

@@ -264,6 +264,17 @@ describe('a store', () => {
     expect(Math.abs(one.audit().bytes - one.bytes)).toBeLessThan(one.bytes / 10)
   })
 
+  it('weighs a sample of very many objects, and gives back what it charged', () => {
+    const store = createStore<Thing>()
+    const specs = Array.from({ length: 50 }, (_, group) => ({ node: 'n', tags: [`tag of ${group}`, 'a tag for all'] }))
+    const names = Array.from({ length: 10_000 }, (_, index) => `thing-${String(index).padStart(5, '0')}`)
+    for (const [index, called] of names.entries())
+      store.put({ ...thing({ name: called }), spec: specs[Math.floor(index / 200)]! })
+    expect(Math.abs(store.audit().bytes - store.bytes)).toBeLessThan(store.bytes / 10)
+    for (const called of names) store.remove(undefined, called)
+    expect(store).toMatchObject({ size: 0, bytes: 0 })
+  })
+
   it('gives memory back when an object shrinks or goes', () => {
     const store = createStore<Thing>()
     const small = thing({ name: 'x', resourceVersion: '1' })

@@ -2,7 +2,7 @@
  * The objects of one resource, by namespace and name.
  *
  * A store keeps what it is given, frozen and shared, and hands out the same references. It also keeps indexes up to
- * date and accounts for memory. It never clones, and every method is one step: nobody sees it half changed.
+ * date and, once asked, accounts for memory. It never clones, and every method is one step: nobody sees it half changed.
  */
 import { MusterError } from '../kube/errors.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -31,7 +31,7 @@ export interface Store<T extends KubeObject = KubeObject> {
   /** Objects that have this uid in their ownerReferences. The first call builds the index. */
   byOwner(uid: string): readonly T[]
   readonly size: number
-  /** Estimated; memory.ts says how well. */
+  /** Estimated; memory.ts says how well. The first to ask has what is there weighed; from then on it is kept up. */
   readonly bytes: number
   /** Counts memory anew, exactly but slowly. */
   audit(): Audit
@@ -48,6 +48,9 @@ interface DeclaredIndex<T extends KubeObject> {
   users: number
 }
 
+/** Objects that are weighed at once; some tens of milliseconds. */
+const mostWeighed = 2000
+
 type Names<T extends KubeObject> = Map<string, Entry<T>>
 
 export function createStore<T extends KubeObject = KubeObject>(): Store<T> {
@@ -60,8 +63,9 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
   /** Made by the first index. */
   #indexes: Map<unknown, DeclaredIndex<T>> | undefined
   #size = 0
-  #bytes = 0
-  /** The object stored last: lists come sorted, so it is the likeliest to share with the next. */
+  /** Undefined until somebody asks: weighing every object costs more than storing it. */
+  #bytes: number | undefined
+  /** The object weighed last: lists come sorted, so it is the likeliest to share with the next. */
   #neighbour: T | undefined
 
   get size(): number {
@@ -69,7 +73,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
   }
 
   get bytes(): number {
-    return this.#bytes
+    return (this.#bytes ??= this.#weigh())
   }
 
   get(namespace: string | undefined, name: string): T | undefined {
@@ -97,7 +101,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
     names.delete(name)
     if (names.size === 0) this.#namespaces.delete(namespace ?? '')
     this.#size--
-    this.#bytes -= entry.bytes
+    if (this.#bytes !== undefined) this.#bytes -= entry.bytes
     if (this.#neighbour === entry.object) this.#neighbour = undefined
     this.#reindex(entry, entry.object, undefined)
     return entry.object
@@ -163,24 +167,49 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
 
   #insert(object: T): void {
     const namespace = object.metadata.namespace ?? ''
-    const entry: Entry<T> = { object, bytes: entryBytes + addedBytes(this.#neighbour, object) }
+    const entry: Entry<T> = { object, bytes: 0 }
     let names = this.#namespaces.get(namespace)
     if (!names) this.#namespaces.set(namespace, (names = new Map()))
     names.set(object.metadata.name ?? '', entry)
     this.#size++
-    this.#bytes += entry.bytes
-    this.#neighbour = object
+    if (this.#bytes !== undefined) {
+      entry.bytes = entryBytes + addedBytes(this.#neighbour, object)
+      this.#bytes += entry.bytes
+      this.#neighbour = object
+    }
     this.#reindex(entry, undefined, object)
   }
 
   #change(entry: Entry<T>, object: T): void {
     const before = entry.object
-    const after = Math.max(entryBytes, entry.bytes + changedBytes(before, object))
-    this.#bytes += after - entry.bytes
-    entry.bytes = after
+    if (this.#bytes !== undefined) {
+      const after = Math.max(entryBytes, entry.bytes + changedBytes(before, object))
+      this.#bytes += after - entry.bytes
+      entry.bytes = after
+      this.#neighbour = object
+    }
     entry.object = object
-    this.#neighbour = object
     this.#reindex(entry, before, object)
+  }
+
+  /**
+   * Charges each object with what it adds to the one before, as if all had come now, one after the other. Of very many
+   * a sample is weighed, and those in between are taken to be like it: nobody may be kept waiting for an estimate.
+   */
+  #weigh(): number {
+    const stride = Math.ceil(this.#size / mostWeighed)
+    let count = 0
+    let charge = 0
+    let bytes = 0
+    for (const names of this.#namespaces.values()) {
+      for (const entry of names.values()) {
+        if (count++ % stride === 0) charge = entryBytes + addedBytes(this.#neighbour, entry.object)
+        entry.bytes = charge
+        bytes += charge
+        this.#neighbour = entry.object
+      }
+    }
+    return bytes
   }
 
   #reindex(entry: Entry<T>, before: T | undefined, after: T | undefined): void {

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { administrator } from '../apiserver/access/identity.ts'
 import { createApiServer } from '../apiserver/api-server.ts'
 import { type Listener, startListener } from '../apiserver/listener.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -20,8 +21,9 @@ export const command: Command = defineCommand({
     if (positionals.length > 0) throw new MusterError('InvalidFlag', 'start takes flags only.')
     const file = path.resolve(flags['kubeconfig-out'] ?? path.join('.muster', 'kubeconfig'))
     const token = randomBytes(32).toString('base64url')
-    const server = createApiServer({ clock: systemClock })
-    const listener = await startListener(server, { clock: systemClock, token, port: readPort(flags.port) })
+    const tokens = new Map([[token, administrator]])
+    const server = createApiServer({ clock: systemClock, access: { tokens } })
+    const listener = await startListener(server, { clock: systemClock, port: readPort(flags.port) })
     try {
       await writeKubeconfig(file, listener, token)
       out(`an embedded cluster is ready on ${listener.url}; to use it: export KUBECONFIG=${quoted(file)}`)

@@ -21,7 +21,7 @@ export interface ErrorEntry {
   readonly cure: string
 }
 
-/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line. */
+/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server. */
 export const errorTable = {
   InvalidQuantity: {
     code: 'MUS1001',
@@ -94,6 +94,24 @@ export const errorTable = {
     retry: 'terminal',
     meaning: 'An object cannot be owned by the one that was to be its owner.',
     cure: 'Own only objects in the same namespace (or from a cluster-scoped owner), and let one controller own each.',
+  },
+  InvalidExpression: {
+    code: 'MUS1013',
+    retry: 'terminal',
+    meaning: 'A CEL expression cannot be compiled.',
+    cure: 'Correct the expression at the place that the message shows.',
+  },
+  ExpressionFailed: {
+    code: 'MUS1014',
+    retry: 'terminal',
+    meaning: 'A CEL expression has no result for the data that it was given.',
+    cure: 'Guard what may be absent with has() or optionals, or correct the data.',
+  },
+  InvalidProtobuf: {
+    code: 'MUS1015',
+    retry: 'terminal',
+    meaning: 'Bytes that should be an object in protobuf are none, or an object does not fit the message of its kind.',
+    cure: 'Send what a Kubernetes client library writes, or send JSON.',
   },
 
   KubeconfigNotFound: {
@@ -387,6 +405,25 @@ export const errorTable = {
     retry: 'terminal',
     meaning: 'A program that is needed is not on this machine.',
     cure: 'Install the program that the message names.',
+  },
+
+  StorageDamaged: {
+    code: 'MUS1601',
+    retry: 'terminal',
+    meaning: 'The data folder of an embedded cluster is not as it was written; nothing of it is served.',
+    cure: 'Restore the folder from a copy, or start with another --data folder.',
+  },
+  StorageFailed: {
+    code: 'MUS1602',
+    retry: 'transient',
+    meaning: 'A change could not be written to the data folder; it has been undone.',
+    cure: 'Make room on the disk, or see what the message says; then try again.',
+  },
+  StorageInUse: {
+    code: 'MUS1603',
+    retry: 'terminal',
+    meaning: 'Another process keeps its cluster in this data folder.',
+    cure: 'Stop the process that the message names, or use another --data folder.',
   },
 } as const
 

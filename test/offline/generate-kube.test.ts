@@ -17,6 +17,7 @@ describe('generating from a source tree', () => {
     expect([...files.keys()]).toEqual([
       'schema/definitions.json',
       'schema/resources.json',
+      'schema/protobuf.json',
       'types/example/v1.ts',
       'types/meta/v1.ts',
     ])
@@ -90,6 +91,19 @@ export interface WidgetSpec {
           'x-kubernetes-patch-merge-key': 'name',
           items: { $ref: 'io.k8s.api.example.v1.WidgetPart' },
         },
+      },
+    })
+  })
+
+  it('writes messages: what is served and what it reaches, in the order of Go', () => {
+    expect(JSON.parse(files.get('schema/protobuf.json')!)).toEqual({
+      groups: { 'example.k8s.io/v1': 'example/v1' },
+      messages: {
+        'example/v1.Widget': '2 spec! WidgetSpec',
+        'example/v1.WidgetPart': '1 name! string;3  WidgetPlace;4 turned *bool',
+        'example/v1.WidgetPlace': '',
+        'example/v1.WidgetNames': '=1 []string',
+        'example/v1.WidgetSpec': '2 seconds int64;1 parts []WidgetPart;3 colors {}string;4 names {}WidgetNames',
       },
     })
   })

@@ -53,7 +53,8 @@ export function apiOf(access: Access & { readonly token?: string }): Api {
     }
     const outgoing = request(url, { method, agent, headers }, (response) => {
       let text = ''
-      response.setEncoding('utf8')
+      // Bytes that are no text come as one character each.
+      response.setEncoding(response.headers['content-type']?.includes('protobuf') ? 'latin1' : 'utf8')
       response.on('data', (chunk: string) => (text += chunk))
       response.on('error', reject)
       response.on('end', () => {

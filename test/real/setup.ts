@@ -1,4 +1,8 @@
-/** One API server for the whole run of `npm run test:real`, started before the first suite and stopped after the last. */
+/**
+ * One API server for the whole run of `npm run test:real`, started before the first suite and stopped after the last.
+ * MUSTER_REAL_ACCESS names a file with the access to one that runs already.
+ */
+import { readFile } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
 import { type Access, startCluster } from './cluster.ts'
 
@@ -10,6 +14,11 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const running = process.env['MUSTER_REAL_ACCESS']
+  if (running) {
+    project.provide('cluster', JSON.parse(await readFile(running, 'utf8')) as Access)
+    return async () => undefined
+  }
   const cluster = await startCluster()
   project.provide('cluster', cluster.access)
   return () => cluster.stop()

@@ -10,6 +10,7 @@ import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import { type Json, parseJson } from '../../kube/json.ts'
 import { anything, base64, dictionary, flag, list, member, type Reader, record, required, text } from './document.ts'
+import { readPlainYaml } from './plain-yaml.ts'
 
 export interface KubeconfigCluster {
   readonly server?: string | undefined
@@ -259,6 +260,8 @@ async function parseDocument(content: string, source: string): Promise<Json> {
       // YAML may begin with a brace too, and its parser tells the line.
     }
   }
+  const plain = readPlainYaml(clean)
+  if (plain !== undefined) return plain
   const { readYaml } = await import('../../kube/yaml.ts')
   try {
     // Strict: two lists of users, as files put one after the other have, would silently lose the first.

@@ -2,7 +2,6 @@
  * Taking secrets out of text that others wrote (the output of a plugin, the answer of an identity provider) before
  * it becomes part of a message. Known secrets go by value; unknown ones by their looks, rather too many than too few.
  */
-import { stripVTControlCharacters } from 'node:util'
 
 const mask = '[redacted]'
 
@@ -38,6 +37,8 @@ export function redact(text: string, secrets: readonly string[] = []): string {
 
 /** `text` on one line and without anything that could steer a terminal. */
 export function printable(text: string): string {
+  // Not imported: the import would load all that node:util offers lazily.
+  const { stripVTControlCharacters } = process.getBuiltinModule('node:util')
   return stripVTControlCharacters(text)
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim()

@@ -1,6 +1,8 @@
 import { applyRecorder } from './apply.ts'
+import { celRecorder } from './cel.ts'
 import { nameRecorder } from './names.ts'
 import { jsonPatchRecorder, mergePatchRecorder, patchedObjectRecorder, strategicPatchRecorder } from './patches.ts'
+import { protobufRecorder } from './protobuf.ts'
 import {
   quantityArithmeticRecorder,
   quantityOrderRecorder,
@@ -27,4 +29,6 @@ export const recorders: readonly Recorder[] = [
   mergePatchRecorder,
   strategicPatchRecorder,
   applyRecorder,
+  celRecorder,
+  protobufRecorder,
 ]

@@ -1,0 +1,69 @@
+/**
+ * The policy that an API server gives itself at its first start, as the table that the embedded one starts from:
+ *
+ *     node scripts/kube/policy.ts --server URL       from a running API server (through `kubectl proxy`)
+ *
+ * What every default object has in common (label, annotation, API group) is left out; one object a line.
+ */
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { aggregatedRules } from '../../src/apiserver/access/role-aggregation.ts'
+import type { UntypedObject } from '../../src/kube/object.ts'
+
+interface DefaultObject {
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels: Readonly<Record<string, string>>
+  }
+  readonly rules?: readonly object[]
+  readonly aggregationRule?: object
+  readonly roleRef?: { readonly kind: string; readonly name: string }
+  readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[]
+}
+
+const defaultLabel = 'kubernetes.io/bootstrapping'
+
+/** One object without what it shares with all others. */
+function compact({ metadata, rules, aggregationRule, roleRef, subjects }: DefaultObject): object {
+  const { [defaultLabel]: _default, ...labels } = metadata.labels
+  return {
+    name: metadata.name,
+    ...(metadata.namespace !== undefined && { namespace: metadata.namespace }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(aggregationRule && { aggregationRule }),
+    ...(rules && { rules }),
+    ...(roleRef && { roleRef: { kind: roleRef.kind, name: roleRef.name } }),
+    ...(subjects && {
+      subjects: subjects.map(({ kind, name, namespace }) => ({
+        kind,
+        name,
+        ...(namespace !== undefined && { namespace }),
+      })),
+    }),
+  }
+}
+
+/** The server itself leaves gathering to a controller, which may not run beside it. */
+function gathered(roles: readonly DefaultObject[]): readonly DefaultObject[] {
+  const rules = aggregatedRules(roles as unknown as readonly UntypedObject[])
+  return roles.map((role) => ({ ...role, rules: rules.get(role.metadata.name) ?? role.rules ?? [] }))
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { server: { type: 'string' } } })
+  if (values.server === undefined) throw new Error('say where: --server URL')
+  const tables: string[] = []
+  for (const plural of ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings']) {
+    const query = new URLSearchParams({ labelSelector: `${defaultLabel}=rbac-defaults` }).toString()
+    const answer = await fetch(new URL(`/apis/rbac.authorization.k8s.io/v1/${plural}?${query}`, values.server))
+    const { items } = (await answer.json()) as { readonly items: readonly DefaultObject[] }
+    const lines = (plural === 'clusterroles' ? gathered(items) : items).map((item) => JSON.stringify(compact(item)))
+    tables.push(`${JSON.stringify(plural)}: [\n${lines.join(',\n')}\n]`)
+  }
+  const file = fileURLToPath(new URL('../../src/apiserver/access/bootstrap-policy.json', import.meta.url))
+  writeFileSync(file, `{\n${tables.join(',\n')}\n}\n`)
+}
+
+if (import.meta.main) await main()

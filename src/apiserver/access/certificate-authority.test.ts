@@ -1,0 +1,66 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createCertificateAuthority } from './certificate-authority.ts'
+import { integer, octets, readDer, sequence } from './der.ts'
+
+const validity = { from: Date.UTC(2026, 0, 2), until: Date.UTC(2060, 0, 1) }
+const authority = createCertificateAuthority({ commonName: 'ca', ...validity })
+
+describe('a certificate authority', () => {
+  it('vouches for itself and for what it issues, and only itself may issue', () => {
+    const [root, leaf] = [
+      new X509Certificate(authority.cert),
+      new X509Certificate(authority.issue({ commonName: 'x', purpose: 'server', ...validity }).cert),
+    ]
+    expect(root.verify(root.publicKey) && root.ca).toBe(true)
+    expect(leaf.checkIssued(root) && leaf.verify(root.publicKey)).toBe(true)
+    expect(leaf.ca).toBe(false)
+  })
+
+  it('writes names, addresses, groups, purposes and dates as the standard asks', () => {
+    const server = authority.issue({
+      ...validity,
+      commonName: 'muster',
+      purpose: 'server',
+      dnsNames: ['localhost'],
+      ips: ['127.0.0.1', '::1', '2001:db8::5'],
+    })
+    const read = new X509Certificate(server.cert)
+    expect(read.subjectAltName).toBe(
+      'DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, IP Address:2001:DB8:0:0:0:0:0:5',
+    )
+    expect([read.validFromDate.getTime(), read.validToDate.getTime()]).toEqual([validity.from, validity.until])
+    expect(read.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1'])
+    const client = authority.issue({ ...validity, commonName: 'ü', organizations: ['a', 'b'], purpose: 'client' })
+    expect(new X509Certificate(client.cert).toLegacyObject().subject).toMatchObject({ CN: 'ü', O: ['a', 'b'] })
+    expect(new X509Certificate(client.cert).keyUsage).toEqual(['1.3.6.1.5.5.7.3.2'])
+  })
+
+  it('gives each certificate its own key and its own serial number', () => {
+    const [one, two] = [1, 2].map(() => authority.issue({ commonName: 'x', purpose: 'client', ...validity }))
+    expect(new X509Certificate(one!.cert).serialNumber).not.toBe(new X509Certificate(two!.cert).serialNumber)
+    expect(one!.key).not.toBe(two!.key)
+    const own = createPublicKey(createPrivateKey(one!.key))
+    expect(new X509Certificate(one!.cert).publicKey.equals(own)).toBe(true)
+  })
+})
+
+describe('DER', () => {
+  it('is read as it was written, whatever the lengths', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 70_000, size: 'max' }), (bytes) => {
+        const [outer] = readDer(sequence(octets(bytes), integer(Buffer.from([1]))))!
+        const [inner, one] = readDer(outer!.content)!
+        expect(inner!.content.equals(bytes)).toBe(true)
+        expect(one).toMatchObject({ tag: 2 })
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('that is cut short is not read', () => {
+    const whole = sequence(octets(Buffer.alloc(300)))
+    for (const length of [1, 2, 3, 10, whole.length - 1]) expect(readDer(whole.subarray(0, length))).toBeUndefined()
+  })
+})

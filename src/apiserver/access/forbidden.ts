@@ -1,0 +1,29 @@
+/** How access is refused: who may not do what, where. */
+import { formatGoValue } from '../../kube/go-text.ts'
+import { Refusal } from '../refusal.ts'
+import type { Attributes, Identity } from './identity.ts'
+
+/** 403 for a request; `reason` is what the authoriser has to add, mostly nothing. */
+export function accessForbidden(identity: Identity, asked: Attributes, reason: string): Refusal {
+  const why = `${sanitized(describe(identity, asked))}${reason === '' ? '' : `: ${reason}`}`
+  if ('path' in asked) return new Refusal(403, 'Forbidden', `forbidden: ${why}`, {})
+  const { group, resource, name = '' } = asked
+  const qualified = group === '' ? resource : `${resource}.${group}`
+  const subject = name === '' ? qualified : `${qualified} "${name}"`
+  const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), kind: resource }
+  return new Refusal(403, 'Forbidden', `${subject} is forbidden: ${why}`, details)
+}
+
+function describe({ username }: Identity, asked: Attributes): string {
+  const who = `User ${formatGoValue(username)} cannot ${asked.verb}`
+  if ('path' in asked) return `${who} path ${formatGoValue(asked.path)}`
+  const { group, resource, subresource, namespace } = asked
+  const what = subresource ? `${resource}/${subresource}` : resource
+  const where = namespace ? `in the namespace ${formatGoValue(namespace)}` : 'at the cluster scope'
+  return `${who} resource ${formatGoValue(what)} in API group ${formatGoValue(group)} ${where}`
+}
+
+/** Names come from clients: an answer must not look like a page. */
+function sanitized(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

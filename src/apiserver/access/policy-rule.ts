@@ -1,0 +1,119 @@
+/**
+ * A rule of RBAC: these verbs on those resources, or on those paths. Rules only ever allow; what no rule allows is
+ * forbidden.
+ *
+ * Two questions are asked of them: whether they allow a request, and whether they cover other rules, which nobody may
+ * hand out without holding them.
+ */
+import { formatGoValue } from '../../kube/go-text.ts'
+import type { Attributes } from './identity.ts'
+
+export interface PolicyRule {
+  readonly verbs: readonly string[]
+  readonly apiGroups?: readonly string[]
+  // `pods`, `pods/log`, any resource's subresource of a name (`*/scale`), or `*` for all.
+  readonly resources?: readonly string[]
+  /** No names are all names. */
+  readonly resourceNames?: readonly string[]
+  /** `/healthz`, or a beginning: `/apis/*`. */
+  readonly nonResourceURLs?: readonly string[]
+}
+
+const none: readonly string[] = []
+
+export function ruleAllows(rule: PolicyRule, asked: Attributes): boolean {
+  if (!includes(rule.verbs, asked.verb)) return false
+  if ('path' in asked) return (rule.nonResourceURLs ?? none).some((url) => coversPath(url, asked.path))
+  const { resourceNames = none } = rule
+  return (
+    includes(rule.apiGroups, asked.group) &&
+    coversResource(rule.resources ?? none, asked.resource, asked.subresource) &&
+    (resourceNames.length === 0 || resourceNames.includes(asked.name ?? ''))
+  )
+}
+
+function includes(values: readonly string[] = none, value: string): boolean {
+  return values.includes(value) || values.includes('*')
+}
+
+function coversResource(resources: readonly string[], resource: string, subresource: string | undefined): boolean {
+  if (!subresource) return includes(resources, resource)
+  return includes(resources, `${resource}/${subresource}`) || resources.includes(`*/${subresource}`)
+}
+
+function coversPath(owned: string, path: string): boolean {
+  return owned === path || (owned.endsWith('*') && path.startsWith(owned.replace(/\*+$/, '')))
+}
+
+/** What `wanted` allows and `owned` do not: in rules of one verb on one thing each. */
+export function missingRules(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
+  return wanted.flatMap(breakDown).filter((atom) => !owned.some((rule) => ruleCovers(rule, atom)))
+}
+
+/** The smallest rules that together are this one. */
+function breakDown(rule: PolicyRule): readonly PolicyRule[] {
+  const { verbs, apiGroups = none, resources = none, resourceNames = none, nonResourceURLs = none } = rule
+  const atoms: PolicyRule[] = []
+  for (const apiGroup of apiGroups) {
+    for (const resource of resources) {
+      for (const verb of verbs) {
+        const atom = { verbs: [verb], apiGroups: [apiGroup], resources: [resource] }
+        if (resourceNames.length === 0) atoms.push(atom)
+        for (const name of resourceNames) atoms.push({ ...atom, resourceNames: [name] })
+      }
+    }
+  }
+  for (const url of nonResourceURLs) for (const verb of verbs) atoms.push({ verbs: [verb], nonResourceURLs: [url] })
+  return atoms
+}
+
+/** Whether a rule allows all that a broken-down one does. */
+function ruleCovers(owned: PolicyRule, atom: PolicyRule): boolean {
+  if (!includes(owned.verbs, atom.verbs[0]!)) return false
+  const [url] = atom.nonResourceURLs ?? none
+  if (url !== undefined) return (owned.nonResourceURLs ?? none).some((one) => coversPath(one, url))
+  const [resource, subresource] = splitOnce(atom.resources![0]!)
+  const { resourceNames = none } = owned
+  return (
+    includes(owned.apiGroups, atom.apiGroups![0]!) &&
+    coversResource(owned.resources ?? none, resource, subresource) &&
+    (resourceNames.length === 0 || (atom.resourceNames !== undefined && resourceNames.includes(atom.resourceNames[0]!)))
+  )
+}
+
+function splitOnce(resource: string): readonly [string, string | undefined] {
+  const slash = resource.indexOf('/')
+  return slash < 0 ? [resource, undefined] : [resource.slice(0, slash), resource.slice(slash + 1)]
+}
+
+/** Broken-down rules as people read them: the verbs on one thing together, one rule a line. */
+export function describeRules(atoms: readonly PolicyRule[]): readonly string[] {
+  const merged = new Map<string, PolicyRule>()
+  for (const atom of atoms) {
+    const { verbs, ...thing } = atom
+    // Rules about paths stay apart: so does the real server keep them.
+    const key = JSON.stringify(atom.nonResourceURLs ? atom : thing)
+    const known = merged.get(key)
+    merged.set(key, known && !atom.nonResourceURLs ? { ...known, verbs: [...known.verbs, ...verbs] } : atom)
+  }
+  return [...new Set([...merged.values()].map(describeRule))].toSorted()
+}
+
+function describeRule({ apiGroups, resources, nonResourceURLs, resourceNames, verbs }: PolicyRule): string {
+  const members = {
+    APIGroups: apiGroups,
+    Resources: resources,
+    NonResourceURLs: nonResourceURLs,
+    ResourceNames: resourceNames,
+    Verbs: verbs,
+  }
+  const parts = Object.entries(members)
+    .filter(([, values]) => values !== undefined && values.length > 0)
+    .map(([name, values]) => `${name}:${quoteAll(values!)}`)
+  return `{${parts.join(', ')}}`
+}
+
+/** As Go prints a list of strings: `["a" "b"]`. */
+export function quoteAll(values: readonly string[]): string {
+  return `[${values.map(formatGoValue).join(' ')}]`
+}

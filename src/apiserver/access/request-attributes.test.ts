@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createCatalog } from '../catalog.ts'
+import { findRoute } from '../route.ts'
+import { attributesOf } from './request-attributes.ts'
+
+const none = new URLSearchParams()
+const catalog = createCatalog()
+
+describe('the attributes of a request', () => {
+  it.each([
+    ['GET', '/api/v1/namespaces/a/pods', { verb: 'list', resource: 'pods', namespace: 'a' }],
+    ['GET', '/api/v1/namespaces/a/pods/b', { verb: 'get', resource: 'pods', name: 'b' }],
+    ['GET', '/api/v1/namespaces/a/pods/b/log', { verb: 'get', subresource: 'log' }],
+    ['DELETE', '/apis/apps/v1/namespaces/a/deployments', { verb: 'deletecollection', group: 'apps' }],
+    ['GET', '/api/v1/namespaces/a', { verb: 'get', resource: 'namespaces', namespace: 'a', name: 'a' }],
+    ['PUT', '/api/v1/namespaces/a/finalize', { verb: 'update', resource: 'namespaces', subresource: 'finalize' }],
+    ['GET', '/api/v1/watch/namespaces/a/pods', { verb: 'watch', resource: 'pods', namespace: 'a' }],
+    ['GET', '/apis/apps/v1', { verb: 'get', path: '/apis/apps/v1' }],
+    ['POST', '/healthz/', { verb: 'post', path: '/healthz/' }],
+    ['GET', '/api/v1/pods/%zz', { verb: 'get', path: '/api/v1/pods/%zz' }],
+  ])('%s %s', (method, path, expected) => {
+    expect(attributesOf(method, path, none)).toMatchObject(expected)
+  })
+
+  it.each([
+    ['watch', 'watch'],
+    ['watch=1', 'watch'],
+    ['watch=yes', 'watch'],
+    ['watch=false', 'list'],
+    ['watch=0', 'list'],
+    ['', 'list'],
+  ])('of a list with "%s" have the verb %s', (query, verb) => {
+    expect(attributesOf('GET', '/api/v1/pods', new URLSearchParams(query))).toMatchObject({ verb })
+  })
+
+  it('take the name that a field selector asks for, and no other', () => {
+    const nameOf = (fieldSelector: string): unknown =>
+      attributesOf('GET', '/api/v1/pods', new URLSearchParams({ fieldSelector }))
+    expect(nameOf('metadata.name=a,spec.nodeName=b')).toMatchObject({ name: 'a' })
+    expect(nameOf('metadata.name!=a')).toMatchObject({ name: undefined })
+    expect(nameOf('metadata.name=..')).toMatchObject({ name: undefined })
+    expect(nameOf('=')).toMatchObject({ name: undefined })
+  })
+
+  it('are about the very thing that the request is routed to, however its path is written', () => {
+    const word = fc.constantFrom(
+      'api',
+      'apis',
+      'v1',
+      'apps',
+      'namespaces',
+      'pods',
+      'secrets',
+      'deployments',
+      'a',
+      'status',
+      'watch',
+      'proxy',
+      '',
+      '.',
+      '..',
+      '%2F',
+      'pods%2Fx',
+      '%70ods',
+      'finalize',
+      'a%20b',
+      '%',
+      '__proto__',
+    )
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 8 }), (words) => {
+        const path = `/${words.join('/')}`
+        const route = findRoute(path, catalog)
+        if (!route) return
+        const { served, name, namespace, subresource } = route
+        expect(attributesOf('PATCH', path, none)).toMatchObject({
+          group: served.group,
+          resource: served.plural,
+          name,
+          subresource: subresource === '' ? undefined : subresource,
+          ...(served.namespaced && { namespace }),
+        })
+      }),
+      { numRuns: 5000 },
+    )
+  })
+})

@@ -1,0 +1,111 @@
+/**
+ * Cluster roles that gather the rules of others: `admin`, `edit` and `view` do, so that whoever brings a new kind
+ * brings a role for it and a label, and everybody who may edit may edit that too.
+ *
+ * The rules are written into the gathering role, where anybody can read them; so a role that gathers may itself be
+ * gathered. This is one of the controllers that a cluster cannot do without.
+ */
+import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
+import { formatTime } from '../../kube/duration.ts'
+import type { ManagedFieldsEntry, UntypedObject } from '../../kube/object.ts'
+import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
+import type { ClusterState } from '../state.ts'
+import type { PolicyRule } from './policy-rule.ts'
+import { rbacTables } from './rbac.ts'
+
+/** Who owns gathered rules. */
+export const aggregationManager = 'clusterrole-aggregation-controller'
+
+interface GatheringRole extends UntypedObject {
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelectorSpec[] | null } | null
+  readonly rules?: readonly PolicyRule[] | null
+}
+
+/** Keeps the gathering roles of a cluster up to date, right after each change of a cluster role. */
+export function gatherRoles({ storage, clock }: ClusterState): void {
+  const table = storage.table(rbacTables.clusterRoles)
+  let isScheduled = false
+  const gatherNow = (): void => {
+    isScheduled = false
+    const roles = table.objects()
+    for (const [name, rules] of aggregatedRules(roles)) {
+      const role = table.get(undefined, name)
+      if (role && !isSame(role['rules'] ?? [], rules)) storage.put(table.name, withRules(role, rules, clock.now()))
+    }
+  }
+  storage.onChange((changed) => {
+    if (changed !== table || isScheduled) return
+    isScheduled = true
+    queueMicrotask(gatherNow)
+  })
+}
+
+/** As the controller applies them: the rules are its own, whoever else wrote them. */
+function withRules(role: UntypedObject, rules: readonly PolicyRule[], now: number): UntypedObject {
+  const { managedFields = [] } = role.metadata
+  const own: ManagedFieldsEntry = {
+    manager: aggregationManager,
+    operation: 'Apply',
+    apiVersion: role.apiVersion,
+    time: formatTime(now),
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:rules': {} },
+  }
+  const others = managedFields.filter(({ manager }) => manager !== aggregationManager).map(withoutRules)
+  return { ...role, metadata: { ...role.metadata, managedFields: [own, ...others] }, rules }
+}
+
+function withoutRules(entry: ManagedFieldsEntry): ManagedFieldsEntry {
+  const { 'f:rules': _rules, ...fields } = (entry.fieldsV1 ?? {}) as JsonObject
+  return { ...entry, fieldsV1: fields }
+}
+
+/** The rules of every role that gathers, by its name, once there is nothing more to gather. */
+export function aggregatedRules(clusterRoles: readonly UntypedObject[]): ReadonlyMap<string, readonly PolicyRule[]> {
+  const roles = (clusterRoles as readonly GatheringRole[]).toSorted((a, b) =>
+    a.metadata.name! < b.metadata.name! ? -1 : 1,
+  )
+  const gathering = roles.filter((role) => role.aggregationRule)
+  const rules = new Map(roles.map((role) => [role.metadata.name!, role.rules ?? []]))
+  // Gathered rules travel one role further each time; a cycle of roles gathers no more than all of them hold.
+  for (let isChanged = true, round = 0; isChanged && round <= gathering.length; round++) {
+    isChanged = false
+    for (const role of gathering) {
+      const found = gather(role, roles, rules)
+      if (isSame(found, rules.get(role.metadata.name!))) continue
+      rules.set(role.metadata.name!, found)
+      isChanged = true
+    }
+  }
+  return new Map(gathering.map(({ metadata }) => [metadata.name!, rules.get(metadata.name!)!]))
+}
+
+function gather(
+  role: GatheringRole,
+  roles: readonly GatheringRole[],
+  rules: ReadonlyMap<string, readonly PolicyRule[]>,
+): readonly PolicyRule[] {
+  const found: PolicyRule[] = []
+  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
+    for (const one of roles) {
+      if (one === role || !selects(selector, one)) continue
+      for (const rule of rules.get(one.metadata.name!)!) {
+        if (!found.some((known) => isSame(known, rule))) found.push(rule)
+      }
+    }
+  }
+  return found
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || equalJson(a as Json, b as Json)
+}
+
+/** A selector that cannot be read selects nothing. */
+function selects(selector: LabelSelectorSpec, { metadata }: UntypedObject): boolean {
+  try {
+    return matchLabels(labelsOf(selector), metadata.labels)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,65 @@
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts'
+
+const issuer = 'https://issuer.example'
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' })
+}
+
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+describe.each([
+  ['an EC key', ec, 'ES256'],
+  ['an RSA key', rsa, 'RS256'],
+] as const)('an issuer with %s', (_what, { privateKey, publicKey }, algorithm) => {
+  const made: TokenIssuer = createTokenIssuer({ issuer, key: pemOf(privateKey) })
+  const token = made.sign({ sub: 'somebody', iss: 'https://elsewhere.example' })
+  const [head = '', body = '', signature = ''] = token.split('.')
+
+  it('opens what it signed, under its own name, again and again', () => {
+    expect(made.open(token)).toEqual({ sub: 'somebody', iss: issuer })
+    expect(made.open(token)).toEqual({ sub: 'somebody', iss: issuer })
+    expect(made.algorithm()).toBe(algorithm)
+  })
+
+  it('opens nothing that was changed', () => {
+    expect(made.open(`${head}.${encode({ sub: 'root', iss: issuer })}.${signature}`)).toBeUndefined()
+    expect(made.open(`${head}.${body}.${signature.slice(0, -4)}AAAA`)).toBeUndefined()
+    expect(made.open(`${head}.${body}.`)).toBeUndefined()
+    expect(made.open(`${head}.${body}`)).toBeUndefined()
+    expect(made.open('')).toBeUndefined()
+    expect(made.open('..')).toBeUndefined()
+  })
+
+  it('believes no header that names another algorithm', () => {
+    expect(made.open(`${encode({ alg: 'none' })}.${body}.`)).toBeUndefined()
+    // The public key as the secret of a symmetric algorithm: the oldest trick.
+    const signed = `${encode({ alg: 'HS256' })}.${body}`
+    const mac = createHmac('sha256', publicKey.export({ type: 'spki', format: 'pem' }))
+      .update(signed)
+      .digest('base64url')
+    expect(made.open(`${signed}.${mac}`)).toBeUndefined()
+    const critical = `${encode({ alg: algorithm, crit: ['exp'], exp: 1 })}.${body}`
+    const good = sign('sha256', Buffer.from(critical), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString(
+      'base64url',
+    )
+    expect(made.open(`${critical}.${good}`)).toBeUndefined()
+  })
+
+  it('opens nothing of another key, or of another issuer with the same key', () => {
+    const other = createTokenIssuer({ issuer })
+    expect(made.open(other.sign({ sub: 'somebody' }))).toBeUndefined()
+    const namesake = createTokenIssuer({ issuer: 'https://other.example', key: pemOf(privateKey) })
+    expect(made.open(namesake.sign({ sub: 'somebody' }))).toBeUndefined()
+  })
+
+  it('shows its public key, and not its private one', () => {
+    const shown = JSON.stringify(made.keySet())
+    expect(shown).toContain(`"alg":"${algorithm}"`)
+    expect(shown).not.toContain('"d":')
+  })
+})

@@ -1,0 +1,63 @@
+/**
+ * Admission: who else has a say in a write. Plugins see what is about to be stored; first all may change it, then, when
+ * nothing changes any more, all may refuse it. They run in the order of the real server's, which is part of the
+ * contract: a quota must count what the webhooks made of an object.
+ *
+ * Most plugins answer at once, so a write waits only where a plugin has to (a webhook).
+ */
+import type { JsonObject } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Identity } from '../access/identity.ts'
+import type { Served } from '../catalog.ts'
+import type { ClusterState } from '../state.ts'
+
+export interface AdmissionRequest {
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+  readonly served: Served
+  /** Empty for the object itself. */
+  readonly subresource: string
+  readonly namespace: string | undefined
+  readonly name: string
+  readonly user: Identity
+  readonly dryRun: boolean
+  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as the client sent them. */
+  readonly options: JsonObject
+  /** As it would be stored, at the version of the request; absent in a DELETE. */
+  readonly object: UntypedObject | undefined
+  /** As it is stored, at the version of the request; absent in a CREATE. */
+  readonly oldObject: UntypedObject | undefined
+  /** Said to the client beside the answer. */
+  readonly warn: (message: string) => void
+}
+
+export interface AdmissionPlugin {
+  /** As the real server names it: `NamespaceLifecycle`. */
+  readonly name: string
+  /** The object as this plugin wants it, or itself. Raises a Refusal. */
+  readonly mutate?: (
+    state: ClusterState,
+    request: AdmissionRequest & { readonly object: UntypedObject },
+  ) => UntypedObject | Promise<UntypedObject>
+  /** Raises a Refusal. */
+  readonly validate?: (state: ClusterState, request: AdmissionRequest) => void | Promise<void>
+}
+
+export async function admitObject(
+  state: ClusterState,
+  request: AdmissionRequest & { readonly object: UntypedObject },
+): Promise<UntypedObject> {
+  let object = request.object
+  for (const { mutate } of state.admission) {
+    if (!mutate) continue
+    const outcome = mutate(state, { ...request, object })
+    object = outcome instanceof Promise ? await outcome : outcome
+  }
+  return object
+}
+
+export async function checkAdmission(state: ClusterState, request: AdmissionRequest): Promise<void> {
+  for (const { validate } of state.admission) {
+    const outcome = validate?.(state, request)
+    if (outcome instanceof Promise) await outcome
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * DefaultTolerationSeconds: a node that does not answer may only have been restarted, so a pod stays on it for five
+ * minutes, unless it says itself what it tolerates.
+ */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Pod, Toleration } from '../../kube/types/core/v1.ts'
+import type { AdmissionPlugin } from './admission.ts'
+
+export const defaultTolerations: AdmissionPlugin = {
+  name: 'DefaultTolerationSeconds',
+  mutate: (_state, { served, subresource, object }) =>
+    served.table === 'pods' && subresource === '' ? withDefaultTolerations(object) : object,
+}
+
+const troubles = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
+const tolerationSeconds = 300
+
+/** A pod, about to be created or updated, with what it tolerates; the same object when there is nothing to add. */
+export function withDefaultTolerations(pod: UntypedObject): UntypedObject {
+  const { spec = { containers: [] } } = pod as unknown as Pod
+  const known = spec.tolerations ?? []
+  const missing = troubles.filter((key) => !known.some((toleration) => covers(toleration, key)))
+  if (missing.length === 0) return pod
+  const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }))
+  return { ...pod, spec: { ...spec, tolerations: [...known, ...added] } }
+}
+
+function covers({ key, effect }: Toleration, trouble: string): boolean {
+  return (!key || key === trouble) && (!effect || effect === 'NoExecute')
+}

@@ -1,0 +1,41 @@
+/** Content lives in namespaces that exist and are not on their way out; and a few namespaces nobody may delete. */
+import { forbidden, notFound } from '../refusal.ts'
+import type { ClusterState } from '../state.ts'
+import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+
+const immortal = new Set(['default', 'kube-system', 'kube-public'])
+
+export const namespaceLifecycle: AdmissionPlugin = {
+  name: 'NamespaceLifecycle',
+  mutate(state, request) {
+    check(state, request)
+    return request.object
+  },
+  validate: check,
+}
+
+function check(state: ClusterState, { operation, served, namespace, name, subresource }: AdmissionRequest): void {
+  if (operation === 'DELETE' && served.table === 'namespaces' && immortal.has(name)) {
+    throw forbidden(served, name, 'this namespace may not be deleted')
+  }
+  if (namespace === undefined || !served.namespaced || operation === 'DELETE') return
+  // Asking who may do what is no content.
+  if (served.group === 'authorization.k8s.io') return
+  const found = state.storage.table('namespaces').get(undefined, namespace)
+  if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
+  if (operation !== 'CREATE' || !found.metadata.deletionTimestamp) return
+  // What empties a namespace must be let in: pods are evicted, tokens needed.
+  if (subresource === 'eviction' || subresource === 'token') return
+  throw forbidden(
+    served,
+    name,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+    [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${namespace} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  )
+}

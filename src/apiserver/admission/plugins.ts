@@ -1,0 +1,21 @@
+/** The plugins of a cluster, in the order they are asked. */
+import { roleEscalation } from '../access/escalation.ts'
+import type { AdmissionPlugin } from './admission.ts'
+import { defaultStorageClass } from './default-storage-class.ts'
+import { defaultTolerations } from './default-tolerations.ts'
+import { namespaceLifecycle } from './namespace-lifecycle.ts'
+import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
+import { priority } from './priority.ts'
+import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
+import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
+
+export const admissionPlugins: readonly AdmissionPlugin[] = [
+  namespaceLifecycle,
+  taintNodesByCondition,
+  priority,
+  defaultTolerations,
+  defaultStorageClass,
+  storageObjectInUseProtection,
+  persistentVolumeClaimResize,
+  roleEscalation,
+]

@@ -1,0 +1,86 @@
+/** One request as the verbs see it: where it goes, who sent it, and how its answer shall look. */
+import type { TransportRequest, TransportResponse } from '../client/transport.ts'
+import type { Json } from '../kube/json.ts'
+import type { Identity } from './access/identity.ts'
+import { type KeyScan, scanKeys } from './duplicate-keys.ts'
+import { notFound } from './refusal.ts'
+import { answer, type Dressing, dressObject } from './representation.ts'
+import { contentType, readBody } from './request-body.ts'
+import type { Route } from './route.ts'
+import { type ClusterState, findObject } from './state.ts'
+import type { StoredObject } from './storage.ts'
+import { type WriteRequest, type Writing, writingOf } from './writing.ts'
+
+export interface Call {
+  readonly state: ClusterState
+  readonly request: TransportRequest
+  readonly route: Route
+  readonly query: URLSearchParams
+  readonly dressing: Dressing
+  readonly user: Identity
+  /** Said to the client beside whatever the answer is. */
+  readonly warnings: Set<string>
+}
+
+/** The object that the URL names, as it is stored. */
+export function existing({ state, route }: Call): StoredObject {
+  const { served, namespace, name = '' } = route
+  const object = findObject(state, served, namespace, name)
+  if (!object) throw notFound(served, name)
+  return object
+}
+
+export async function readRequest({ request }: Call): Promise<Json> {
+  return await readBody(request.body, contentType(request.headers))
+}
+
+/** A write under way. What it has to warn of is known when it is done, and goes into the answer. */
+export interface Answering {
+  readonly writing: Writing
+  object(status: number, object: StoredObject): Promise<TransportResponse>
+  /** An answer that is no object of the resource. */
+  value(status: number, value: unknown): Promise<TransportResponse>
+}
+
+const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
+  POST: 'CreateOptions',
+  PUT: 'UpdateOptions',
+  PATCH: 'PatchOptions',
+}
+
+export function startWriting({ request, route, query, user, dressing, warnings }: Call): Answering {
+  const userAgent = request.headers['user-agent']
+  const writing = writingOf(route, {
+    query,
+    userAgent: typeof userAgent === 'string' ? userAgent : '',
+    user,
+    optionsKind: optionsKinds[request.method] ?? 'UpdateOptions',
+    scan: () => scanOf(request),
+    warn: (text) => void warnings.add(text),
+  })
+  const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
+  return {
+    writing,
+    object: async (status, object) =>
+      await answer(status, await dressObject(object, dressing), dressing.syntax, headers()),
+    value: async (status, value) => await answer(status, value, dressing.syntax, headers()),
+  }
+}
+
+const nothingTwice: KeyScan = { duplicates: [], order: [] }
+
+/** A patch is no object, and other encodings have no doubles: only a body of JSON is looked at. */
+function scanOf({ method, headers, body }: TransportRequest): KeyScan {
+  if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
+  return scanKeys(typeof body === 'string' ? body : Buffer.from(body).toString())
+}
+
+export function warningHeaders(warnings: Iterable<string>): Readonly<Record<string, string>> {
+  const texts = [...warnings].map((text) => `299 - ${JSON.stringify(text)}`)
+  return texts.length === 0 ? {} : { warning: texts.join(', ') }
+}
+
+/** As a boolean parameter of a query is read: whatever does not say no says yes. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== '0' && value.toLowerCase() !== 'false'
+}

@@ -1,0 +1,134 @@
+/**
+ * Change: one object takes the place of another. Whatever a client sends, identity and life-cycle stay the server's; the
+ * main endpoint cannot touch status where that has its own, and the status endpoint nothing else.
+ *
+ * Every way to change an object (update, patch, apply, scale, the controllers of this server) ends in `commit`: there
+ * the generation is counted, a change that changes nothing is dropped, and an object whose last finalizer went goes too.
+ */
+import { withSettledTimes } from '../kube/apply/managed-fields.ts'
+import { equalJson, type Json } from '../kube/json.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { admitObject, checkAdmission } from './admission/admission.ts'
+import type { Served } from './catalog.ts'
+import { finalizerWarnings } from './crd/finalizer-warnings.ts'
+import { rulesOf } from './kinds/kinds.ts'
+import { metadataProblems } from './object-meta.ts'
+import { type Cause, cause, conflict, invalid, modified, notFound, Refusal } from './refusal.ts'
+import { type ClusterState, findObject } from './state.ts'
+import type { StoredObject } from './storage.ts'
+import { changesGeneration, countsGenerations } from './strategy.ts'
+import { oneAtVersion } from './versions.ts'
+import { admissionOf, kindContext, schemaCauses, withDefaults, type Writing } from './writing.ts'
+
+/** Somebody else may write while a webhook is asked; then it starts over, but not for ever. */
+const attempts = 5
+
+/**
+ * Changes the object that `writing` names. `produce` makes the object that the client wants out of the live one, both
+ * at the version of the request, with its record of ownership; it is asked again if the live one changed meanwhile.
+ */
+export async function change(
+  state: ClusterState,
+  writing: Writing,
+  produce: (live: StoredObject) => UntypedObject | Promise<UntypedObject>,
+): Promise<StoredObject> {
+  const { served, namespace, name = '' } = writing
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const stored = findObject(state, served, namespace, name)
+    if (!stored) throw notFound(served, name)
+    const live = await oneAtVersion(stored, served)
+    const wanted = await produce(live)
+    const asked = { ...admissionOf(writing, 'UPDATE'), name, oldObject: live }
+    const admitted = await admitObject(state, { ...asked, object: wanted })
+    const defaulted = admitted === wanted ? wanted : withDefaults(served, admitted)
+    const prepared = prepare(state, writing, live, defaulted)
+    checkChange(state, writing, live, prepared)
+    await checkAdmission(state, { ...asked, object: prepared })
+    const outgoing = await oneAtVersion(prepared, served, served.storedAs)
+    if (findObject(state, served, namespace, name) !== stored) continue
+    return commit(state, writing, stored, outgoing)
+  }
+  throw modified(served, name)
+}
+
+/** The object must still be the one, and the version, that the client has seen. */
+export function checkPreconditions(served: Served, live: StoredObject, { metadata }: UntypedObject): void {
+  const { name, uid, resourceVersion } = live.metadata
+  if (metadata.uid && metadata.uid !== uid) {
+    const key = ['/registry', served.custom && served.group, served.plural, live.metadata.namespace, name]
+    const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`
+    const where = `StorageError: invalid object, Code: 4, Key: ${key.filter(Boolean).join('/')}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`
+    throw conflict(served, name, where)
+  }
+  if (metadata.resourceVersion && !/^\d+$/.test(metadata.resourceVersion)) {
+    throw new Refusal(500, '', `strconv.ParseUint: parsing ${JSON.stringify(metadata.resourceVersion)}: invalid syntax`)
+  }
+  if (metadata.resourceVersion && metadata.resourceVersion !== resourceVersion) throw modified(served, name)
+}
+
+/** What the kind makes of a change, once nobody else changes it. */
+function prepare(state: ClusterState, writing: Writing, live: StoredObject, object: UntypedObject): UntypedObject {
+  const { served, subresource } = writing
+  // Where a pod runs is no wish that anybody has to act on.
+  if (subresource === 'binding') return object
+  if (served.custom) return withGeneration(served, live, object)
+  const { prepareUpdate, prepareStatus } = rulesOf(served.table)
+  const rule = { '': prepareUpdate, status: prepareStatus }[subresource]
+  return withGeneration(served, live, rule ? rule(object, live, kindContext(state, writing)) : object)
+}
+
+function checkChange(state: ClusterState, writing: Writing, live: StoredObject, object: UntypedObject): void {
+  const { served, subresource } = writing
+  const rules = served.custom ? {} : rulesOf(served.table)
+  const rule = { '': rules.validateUpdate, status: rules.validateStatus }[subresource]
+  const causes = [
+    ...finalizerCauses(live, object),
+    ...metadataProblems(object.metadata, served.custom),
+    ...schemaCauses(writing, object, live),
+    ...(rule?.(object, live, kindContext(state, writing)) ?? []),
+  ]
+  if (causes.length > 0) throw invalid(served, live.metadata.name, causes)
+  const warnings = served.custom && subresource === '' ? finalizerWarnings(object, live) : rules.warnings?.(object, live)
+  for (const warning of warnings ?? []) writing.warn(warning)
+}
+
+/** Stores `object` in place of `live`, if it differs; removes it when nothing holds it any more. */
+export function commit(
+  state: ClusterState,
+  { served, dryRun }: Pick<Writing, 'served' | 'dryRun'>,
+  live: StoredObject,
+  object: UntypedObject,
+): StoredObject {
+  const settled = withSettledTimes<UntypedObject>(live, object)
+  if (equalJson(live as unknown as Json, settled as unknown as Json)) return live
+  if (dryRun) return settled as StoredObject
+  return isReleased(settled) ? state.storage.remove(served.table, settled) : state.storage.put(served.table, settled)
+}
+
+function withGeneration(served: Served, live: StoredObject, object: UntypedObject): UntypedObject {
+  if (!countsGenerations(served)) return object
+  const relevant = ({ metadata, status, ...rest }: UntypedObject): Json => {
+    const annotations = changesGeneration(served) === 'spec' ? undefined : metadata.annotations
+    return { ...rest, ...(!served.hasStatus && { status }), ...(annotations && { annotations }) } as unknown as Json
+  }
+  if (equalJson(relevant(live), relevant(object))) return object
+  return { ...object, metadata: { ...object.metadata, generation: (live.metadata.generation ?? 0) + 1 } }
+}
+
+/** Marked for deletion, its grace is over, and nothing holds it: neither a finalizer nor, for a namespace, its contents. */
+export function isReleased({ metadata, spec, kind, apiVersion }: UntypedObject): boolean {
+  if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false
+  if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) return false
+  if (kind !== 'Namespace' || apiVersion !== 'v1') return true
+  return ((spec as { readonly finalizers?: readonly string[] } | undefined)?.finalizers ?? []).length === 0
+}
+
+function finalizerCauses(live: StoredObject, { metadata }: UntypedObject): readonly Cause[] {
+  if (live.metadata.deletionTimestamp === undefined) return []
+  const before = new Set(live.metadata.finalizers)
+  const added = (metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer))
+  if (added.length === 0) return []
+  const found = `[]string{${added.map((one) => `"${one}"`).join(', ')}}`
+  const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`
+  return [cause.forbidden('metadata.finalizers', why)]
+}

@@ -1,0 +1,157 @@
+/**
+ * What the server does about a definition after it is stored, one step at a time, as its controllers do: names are
+ * accepted or refused, then the kind is established, and from then on it is served. Approval of protected groups is
+ * noted beside. A definition that is deleted waits for its objects.
+ */
+import {
+  type Condition,
+  type ConditionUpdate,
+  findCondition,
+  isConditionTrue,
+  setCondition,
+} from '../../kube/condition.ts'
+import { formatTime } from '../../kube/duration.ts'
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
+import { approvalCondition } from './approval.ts'
+import { isCertificateBundle } from './certificate-bundle.ts'
+import { areNamesAccepted, decideNames } from './names.ts'
+
+/** Keeps a CRD until its objects are gone. */
+export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+
+type Status = NonNullable<CustomResourceDefinition['status']>
+
+export function crdOf(object: UntypedObject): CustomResourceDefinition {
+  return object as unknown as CustomResourceDefinition
+}
+
+export function conditionsOf({ status }: CustomResourceDefinition): readonly Condition[] {
+  return (status?.conditions ?? []) as readonly Condition[]
+}
+
+export function isEstablished(crd: CustomResourceDefinition): boolean {
+  return isConditionTrue(conditionsOf(crd), 'Established')
+}
+
+/** The definition after the next thing that is to be done about it; undefined when all is done. */
+export function nextStep(
+  object: UntypedObject,
+  group: readonly UntypedObject[],
+  now: number,
+): UntypedObject | undefined {
+  const crd = crdOf(object)
+  const steps = [nameStep, establishStep, approvalStep]
+  for (const step of steps) {
+    const status = step(crd, group.map(crdOf), now)
+    if (status && !equalJson(status as unknown as Json, crd.status as unknown as Json)) return { ...object, status }
+  }
+  return undefined
+}
+
+type Step = (crd: CustomResourceDefinition, group: readonly CustomResourceDefinition[], now: number) => Status | undefined
+
+const nameStep: Step = (crd, group, now) => {
+  if (areNamesAccepted(crd)) return undefined
+  const { acceptedNames, condition } = decideNames(crd, group)
+  const before = conditionsOf(crd)
+  const isSettled =
+    equalJson(acceptedNames as unknown as Json, crd.status?.acceptedNames as unknown as Json) &&
+    setCondition(before, condition, now) === before
+  if (isSettled) return undefined
+  // Once established a kind stays so: clients rely on it.
+  const established = findCondition(before, 'Established')
+  const next: ConditionUpdate =
+    established?.status !== 'True' && condition.status === 'True'
+      ? {
+          type: 'Established',
+          status: 'False',
+          reason: 'Installing',
+          message: 'the initial names have been accepted',
+        }
+      : (established ?? {
+          type: 'Established',
+          status: 'False',
+          reason: 'NotAccepted',
+          message: 'not all names are accepted',
+        })
+  return withConditions(crd, now, [condition, next], { acceptedNames })
+}
+
+const establishStep: Step = (crd, _group, now) => {
+  const conditions = conditionsOf(crd)
+  if (!isConditionTrue(conditions, 'NamesAccepted') || isConditionTrue(conditions, 'Established')) return undefined
+  const bundle = crd.spec.conversion?.webhook?.clientConfig?.caBundle
+  const established: ConditionUpdate =
+    bundle && !isCertificateBundle(bundle)
+      ? {
+          type: 'Established',
+          status: 'False',
+          reason: 'InvalidCABundle',
+          message: 'The conversion webhook CABundle is invalid',
+        }
+      : {
+          type: 'Established',
+          status: 'True',
+          reason: 'InitialNamesAccepted',
+          message: 'the initial names have been accepted',
+        }
+  return withConditions(crd, now, [established])
+}
+
+const approvalStep: Step = (crd, _group, now) => {
+  const condition = approvalCondition(crd)
+  return condition && withConditions(crd, now, [condition])
+}
+
+function withConditions(
+  crd: CustomResourceDefinition,
+  now: number,
+  updates: readonly ConditionUpdate[],
+  more: Partial<Status> = {},
+): Status {
+  let conditions = conditionsOf(crd)
+  for (const update of updates) conditions = setCondition(conditions, update, now)
+  return { ...crd.status, ...more, conditions }
+}
+
+function withTerminating(object: UntypedObject, now: number, update: Omit<ConditionUpdate, 'type'>): UntypedObject {
+  return { ...object, status: withConditions(crdOf(object), now, [{ type: 'Terminating', ...update }]) }
+}
+
+/** A definition that a client has just deleted. */
+export function markedForDeletion(object: UntypedObject, now: number): UntypedObject {
+  const finalizers = [...new Set([...(object.metadata.finalizers ?? []), cleanupFinalizer])]
+  const metadata = { ...object.metadata, deletionTimestamp: formatTime(now), finalizers }
+  return withTerminating({ ...object, metadata }, now, {
+    status: 'True',
+    reason: 'InstanceDeletionPending',
+    message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+  })
+}
+
+/** The definition while its objects go; itself once that is said. */
+export function emptying(object: UntypedObject, now: number): UntypedObject {
+  const isSaid = findCondition(conditionsOf(crdOf(object)), 'Terminating')?.reason === 'InstanceDeletionInProgress'
+  if (isSaid) return object
+  return withTerminating(object, now, {
+    status: 'True',
+    reason: 'InstanceDeletionInProgress',
+    message: 'CustomResource deletion is in progress',
+  })
+}
+
+/** The definition when nothing holds it any more. */
+export function emptied(object: UntypedObject, now: number): UntypedObject {
+  const { finalizers = [], ...metadata } = object.metadata
+  const left = finalizers.filter((one) => one !== cleanupFinalizer)
+  const free = { ...object, metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata }
+  return withTerminating(
+    free,
+    now,
+    isEstablished(crdOf(object))
+      ? { status: 'False', reason: 'InstanceDeletionCompleted', message: 'removed all instances' }
+      : { status: 'False', reason: 'NeverEstablished', message: 'resource was never established' },
+  )
+}

@@ -1,0 +1,155 @@
+/**
+ * Custom objects at another version of their kind. Most kinds need no more than another apiVersion (strategy None);
+ * others ask a webhook. Either way the outcome has only what the schema of its version knows.
+ *
+ * Objects are stored as they were written, and read with the schema of today: a field that the schema no longer has is
+ * gone, and a default that it has since got is there. Each object is looked at once.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { StructuralSchema } from '../../kube/structural/structural.ts'
+import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
+import { internal } from '../refusal.ts'
+import type { Convert } from '../versions.ts'
+import { type WebhookCaller, WebhookError } from '../webhook-caller.ts'
+
+export interface ConversionContext {
+  readonly webhooks: WebhookCaller
+  readonly ids: () => string
+}
+
+/** By apiVersion. */
+export type Schemas = ReadonlyMap<string, StructuralSchema>
+
+export function conversionOf(crd: CustomResourceDefinition, schemas: Schemas, context: ConversionContext): Convert {
+  const read = reader(schemas)
+  const pruned = reader(schemas, false)
+  const { conversion } = crd.spec
+  if (conversion?.strategy !== 'Webhook') {
+    return (objects, apiVersion) => objects.map((object) => pruned(renamed(read(object), apiVersion)))
+  }
+  const ask = webhookConversion(crd, context)
+  return (objects, apiVersion) => {
+    const current = objects.map(read)
+    const others = current.filter((object) => object.apiVersion !== apiVersion)
+    if (others.length === 0) return current
+    return ask(others, apiVersion).then((converted) => {
+      const rest = converted.values()
+      return current.map((object) => (object.apiVersion === apiVersion ? object : pruned(rest.next().value!)))
+    })
+  }
+}
+
+function renamed(object: UntypedObject, apiVersion: string): UntypedObject {
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
+}
+
+/** An object as the schema of its own version reads it. */
+function reader(schemas: Schemas, hasDefaults = true): (object: UntypedObject) => UntypedObject {
+  const known = new WeakMap<UntypedObject, UntypedObject>()
+  return (object) => {
+    const schema = schemas.get(object.apiVersion)
+    if (!schema) return object
+    const before = known.get(object)
+    if (before) return before
+    const pruned = schema.prune(object as unknown as JsonObject).object
+    const settled = (hasDefaults ? schema.applyDefaults(pruned) : pruned) as unknown as UntypedObject
+    known.set(object, settled)
+    // What is settled stays so, and is often what comes back.
+    known.set(settled, settled)
+    return settled
+  }
+}
+
+const timeoutMs = 30_000
+
+type Ask = (objects: readonly UntypedObject[], apiVersion: string) => Promise<readonly UntypedObject[]>
+
+function webhookConversion({ spec }: CustomResourceDefinition, { webhooks, ids }: ConversionContext): Ask {
+  const { clientConfig = {}, conversionReviewVersions = [] } = spec.conversion?.webhook ?? {}
+  const version = conversionReviewVersions.find((one) => one === 'v1' || one === 'v1beta1')
+  return async (objects, apiVersion) => {
+    const kind = `${objects[0]!.apiVersion}, Kind=${spec.names.kind}`
+    const fail = (why: string): Error => internal(`conversion webhook for ${kind} failed: ${why}`)
+    if (version === undefined) throw fail('no supported conversion review versions')
+    const uid = ids()
+    const review = {
+      kind: 'ConversionReview',
+      apiVersion: `apiextensions.k8s.io/${version}`,
+      request: { uid, desiredAPIVersion: apiVersion, objects: objects as unknown as Json },
+      response: { uid: '', convertedObjects: null, result: { metadata: {} } },
+    }
+    let answer: Json
+    try {
+      answer = await webhooks(clientConfig, review, timeoutMs)
+    } catch (error) {
+      if (error instanceof WebhookError) throw fail(error.message)
+      throw error
+    }
+    const converted = convertedObjects(answer, version === 'v1' ? uid : undefined, fail)
+    if (converted.length !== objects.length) {
+      throw internal(
+        `conversion webhook for ${kind} returned ${converted.length} objects, expected ${objects.length}`,
+      )
+    }
+    return converted.map((object, index) => {
+      const wrong = (why: string): Error =>
+        internal(
+          objects.length === 1
+            ? `conversion webhook for ${kind} returned invalid object${why.startsWith('invalid ') ? ' at index 0' : ''}: ${why}`
+            : `conversion webhook for ${kind} returned invalid converted object at index ${index}: ${why}`,
+        )
+      return accepted(objects[index]!, object, apiVersion, wrong)
+    })
+  }
+}
+
+function convertedObjects(answer: Json, uid: string | undefined, fail: (why: string) => Error): readonly Json[] {
+  const { response, apiVersion, kind } = isJsonObject(answer) ? answer : {}
+  if (uid !== undefined && (apiVersion !== 'apiextensions.k8s.io/v1' || kind !== 'ConversionReview')) {
+    const got = `${typeof apiVersion === 'string' ? apiVersion : ''}, Kind=${typeof kind === 'string' ? kind : ''}`
+    throw fail(`expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got ${got}`)
+  }
+  if (!isJsonObject(response)) throw fail('no response provided')
+  if (uid !== undefined && response['uid'] !== uid) {
+    throw fail(`expected response.uid="${uid}", got ${JSON.stringify(response['uid'] ?? '')}`)
+  }
+  const { status, message } = isJsonObject(response['result']) ? response['result'] : {}
+  if (status !== 'Success') {
+    if (typeof message === 'string' && message !== '') throw fail(message)
+    throw fail(`response.result.status was '${typeof status === 'string' ? status : ''}', not 'Success'`)
+  }
+  const { convertedObjects: converted } = response
+  return Array.isArray(converted) ? (converted as readonly Json[]) : []
+}
+
+/** The converted object, if it is still the same one: a webhook may change labels and annotations, and no other metadata. */
+function accepted(
+  original: UntypedObject,
+  converted: Json,
+  apiVersion: string,
+  wrong: (why: string) => Error,
+): UntypedObject {
+  if (!isJsonObject(converted)) throw wrong('it is no object')
+  const got = converted as unknown as UntypedObject
+  if (got.apiVersion !== apiVersion) {
+    throw wrong(`invalid groupVersion (expected ${apiVersion}, received ${got.apiVersion ?? ''})`)
+  }
+  if (got.kind !== original.kind) throw wrong(`invalid kind (expected ${original.kind}, received ${got.kind ?? ''})`)
+  for (const [member, word] of identity) {
+    const [before, after] = [original.metadata[member] ?? '', got.metadata?.[member] ?? '']
+    if (before !== after) throw wrong(`must have the same ${word}: ${before} != ${after}`)
+  }
+  const { labels: _labels, annotations: _annotations, ...metadata } = original.metadata
+  const { labels, annotations } = got.metadata
+  return {
+    ...got,
+    metadata: { ...metadata, ...(labels && { labels }), ...(annotations && { annotations }) },
+  }
+}
+
+const identity = [
+  ['name', 'name'],
+  ['namespace', 'namespace'],
+  ['uid', 'UID'],
+] as const

@@ -1,0 +1,108 @@
+/** CustomResourceDefinitions as a kind: what they leave out, how they start, what they may not say. */
+import type { Cause } from '../../kube/cause.ts'
+import type { Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { isKnownFormat } from '../../kube/structural/format.ts'
+import type { CustomResourceDefinition, JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+import type { KindRules } from '../kinds/kind-rules.ts'
+import { crdOf, isEstablished } from './controller.ts'
+import { acceptedNamesCauses, definitionCauses } from './definition-check.ts'
+import { itemsOf } from './structurality.ts'
+
+export const crdTable = 'customresourcedefinitions.apiextensions.k8s.io'
+
+type Spec = CustomResourceDefinition['spec']
+
+export const definitionRules: KindRules = {
+  defaults: (object) => {
+    const { spec } = crdOf(object)
+    return spec ? { ...object, spec: withDefaults(spec) } : object
+  },
+  prepareCreate: (object) => ({
+    ...object,
+    status: { acceptedNames: { plural: '', kind: '' }, conditions: null, storedVersions: storedVersions(object, []) },
+  }),
+  prepareUpdate: (object, live) => {
+    const status = crdOf(live).status ?? {}
+    return { ...object, status: { ...status, storedVersions: storedVersions(object, status.storedVersions ?? []) } }
+  },
+  validateCreate: (object) => definitionCauses(crdOf(object)),
+  validateUpdate: (object, live) => definitionCauses(crdOf(object), crdOf(live), isEstablished(crdOf(live))),
+  validateStatus: (object): readonly Cause[] => acceptedNamesCauses(crdOf(object)),
+  warnings: (object, live) => {
+    const known = new Set(live ? schemaWarnings(crdOf(live)) : [])
+    return schemaWarnings(crdOf(object)).filter((warning) => !known.has(warning))
+  },
+}
+
+function withDefaults(spec: Spec): Spec {
+  const { names } = spec
+  const service = spec.conversion?.webhook?.clientConfig?.service
+  return {
+    ...spec,
+    ...(names && {
+      names: {
+        ...names,
+        ...(!names.singular && names.kind && { singular: names.kind.toLowerCase() }),
+        ...(!names.listKind && names.kind && { listKind: `${names.kind}List` }),
+      },
+    }),
+    conversion: spec.conversion
+      ? service && service.port === undefined
+        ? withPort(spec.conversion, 443)
+        : spec.conversion
+      : { strategy: 'None' },
+  }
+}
+
+function withPort(conversion: NonNullable<Spec['conversion']>, port: number): NonNullable<Spec['conversion']> {
+  const webhook = conversion.webhook!
+  const client = webhook.clientConfig!
+  return { ...conversion, webhook: { ...webhook, clientConfig: { ...client, service: { ...client.service!, port } } } }
+}
+
+/** Where objects are, or may still be, stored. */
+function storedVersions(object: UntypedObject, before: readonly string[]): Json {
+  const stored = crdOf(object).spec?.versions?.find(({ storage }) => storage)?.name
+  if (stored === undefined) return before.length > 0 ? before : null
+  return before.includes(stored) ? before : [...before, stored]
+}
+
+/** What is not wrong, but does not do what its author may think. */
+function schemaWarnings({ spec }: CustomResourceDefinition): readonly string[] {
+  const formats: string[] = []
+  const sets = new Set<string>()
+  const visit = (schema: JSONSchemaProps): void => {
+    const { format, type = '' } = schema
+    if (format && !isFormatOf(format, type)) formats.push(`unrecognized format "${format}"`)
+    const items = itemsOf(schema)
+    if (schema['x-kubernetes-list-type'] === 'set' && (items?.type === 'object' || items?.type === 'array')) {
+      sets.add(
+        `x-kubernetes-list-type: set for items of type "${items.type}" is not supported by server-side apply or CEL validation rules`,
+      )
+    }
+    for (const one of innerSchemas(schema)) visit(one)
+  }
+  for (const { schema } of spec?.versions ?? []) if (schema?.openAPIV3Schema) visit(schema.openAPIV3Schema)
+  return [...new Set(formats), ...[...sets].toSorted()]
+}
+
+function isFormatOf(format: string, type: string): boolean {
+  if (type === 'integer') return format === 'int32' || format === 'int64'
+  if (type === 'number') return format === 'float' || format === 'double'
+  return (type === '' || type === 'string') && isKnownFormat(format)
+}
+
+function innerSchemas(schema: JSONSchemaProps): readonly JSONSchemaProps[] {
+  const { allOf = [], anyOf = [], oneOf = [], not, properties = {}, additionalProperties } = schema
+  const items = itemsOf(schema)
+  return [
+    ...(items ? [items] : []),
+    ...allOf,
+    ...anyOf,
+    ...oneOf,
+    ...(not ? [not] : []),
+    ...Object.values(properties),
+    ...(typeof additionalProperties === 'object' ? [additionalProperties] : []),
+  ]
+}

@@ -1,0 +1,20 @@
+/** Finalizers of custom objects need no domain, but without one two writers may mean different things by the same word. */
+import type { UntypedObject } from '../../kube/object.ts'
+import { quoteGo } from '../../kube/go-text.ts'
+import { qualifiedName } from '../kinds/name-format.ts'
+
+const standard = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
+
+/** What is to be said about the finalizers that an object has got. */
+export function finalizerWarnings({ metadata }: UntypedObject, live: UntypedObject | undefined): readonly string[] {
+  const before = new Set(live?.metadata.finalizers)
+  const added = [...new Set(metadata.finalizers)].filter((finalizer) => !before.has(finalizer))
+  return added.toSorted().flatMap((finalizer) => {
+    const said = (words: string): string => `metadata.finalizers: ${quoteGo(finalizer)}: ${words}`
+    const problems = qualifiedName(finalizer).map(said)
+    if (finalizer.includes('/') || standard.has(finalizer)) return problems
+    const including = finalizer.includes('.') ? ' including a path (/)' : ''
+    const advice = `prefer a domain-qualified finalizer name${including} to avoid accidental conflicts with other finalizer writers`
+    return [...problems, said(advice)]
+  })
+}

@@ -1,0 +1,309 @@
+/**
+ * What a schema may not say, beside being structural: keywords that make no sense for stored objects, list types without
+ * what they need, and rules that do not compile.
+ *
+ * Rules are compiled only where the schema beside and below them is in order: else they would complain about what is
+ * going to change anyway.
+ */
+import {
+  type Cause,
+  forbiddenValue,
+  internalError,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from '../../kube/cause.ts'
+import type { Json } from '../../kube/json.ts'
+import { resolveFieldPath } from '../../kube/structural/field-path.ts'
+import { compileNode } from '../../kube/structural/node.ts'
+import { ruleProblems, ruleType } from '../../kube/structural/rules.ts'
+import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
+import { cause } from '../refusal.ts'
+import { formatRule } from './internal-form.ts'
+import { additionalOf, itemsOf } from './structurality.ts'
+
+interface Place {
+  readonly path: string
+  readonly isRoot: boolean
+  /** Why there may be no default here; undefined where there may. */
+  readonly noDefaults: string | undefined
+  /** Inside of what every object has, which is described elsewhere. */
+  readonly isInMetadata: boolean
+  /** The nearest list above whose items have no identity: there is no old value to compare with. */
+  readonly uncorrelated: string | undefined
+  /** Whether rules are looked at: not inside of conditions, nor while the schema is not structural. */
+  readonly hasRules: boolean
+}
+
+interface Found {
+  readonly schema: Cause[]
+  readonly rules: Cause[]
+}
+
+export function schemaCauses(schema: JSONSchemaProps, path: string, hasRules: boolean): readonly Cause[] {
+  const found = check(schema, {
+    path,
+    isRoot: true,
+    noDefaults: undefined,
+    isInMetadata: false,
+    uncorrelated: undefined,
+    hasRules,
+  })
+  return [...found.schema, ...found.rules]
+}
+
+const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+
+function check(schema: JSONSchemaProps, place: Place): Found {
+  const { path } = place
+  const found: Found = { schema: [...keywordCauses(schema, place)], rules: [] }
+  const add = (inner: Found): void => {
+    found.schema.push(...inner.schema)
+    found.rules.push(...inner.rules)
+  }
+  const below = { ...place, isRoot: false }
+  const condition = (one: JSONSchemaProps, at: string): void => add(check(one, { ...below, path: at, hasRules: false }))
+
+  if (schema.uniqueItems) {
+    const why = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'
+    found.schema.push(forbiddenValue(`${path}.uniqueItems`, why))
+  }
+  const properties = Object.entries(schema.properties ?? {})
+  if (schema.additionalProperties !== undefined && schema.additionalProperties !== true && properties.length > 0) {
+    const why = 'additionalProperties and properties are mutual exclusive'
+    found.schema.push(forbiddenValue(`${path}.additionalProperties`, why))
+  }
+  const additional = additionalOf(schema)
+  if (additional) {
+    const noDefaults = place.isInMetadata
+      ? 'inside additionalProperties applying to object metadata'
+      : place.noDefaults
+    add(check(additional, { ...below, path: `${path}.additionalProperties`, noDefaults }))
+  }
+  const isObject = place.isRoot || schema['x-kubernetes-embedded-resource'] === true
+  for (const [name, own] of properties) {
+    const isMeta = isObject && (name === 'metadata' || name === 'kind' || name === 'apiVersion')
+    add(
+      check(own, {
+        ...below,
+        path: `${path}.properties[${name}]`,
+        isInMetadata: place.isInMetadata || isMeta,
+        noDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.noDefaults,
+      }),
+    )
+  }
+  if (schema.not) condition(schema.not, `${path}.not`)
+  for (const word of ['allOf', 'oneOf', 'anyOf'] as const) {
+    for (const [index, one] of (schema[word] ?? []).entries()) condition(one, `${path}.${word}[${index}]`)
+  }
+  for (const [name, own] of Object.entries(schema.definitions ?? {})) condition(own, `${path}.definitions[${name}]`)
+  const items = itemsOf(schema)
+  const uncorrelated = schema['x-kubernetes-list-type'] === 'map' ? place.uncorrelated : (place.uncorrelated ?? path)
+  if (items) add(check(items, { ...below, path: `${path}.items`, uncorrelated }))
+  else if (Array.isArray(schema.items)) {
+    for (const [index, own] of (schema.items as readonly JSONSchemaProps[]).entries()) {
+      add(check(own, { ...below, path: `${path}.items[${index}]`, uncorrelated }))
+    }
+  }
+  for (const [name, own] of Object.entries(schema.dependencies ?? {})) {
+    if (!Array.isArray(own)) condition(own as JSONSchemaProps, `${path}.dependencies[${name}]`)
+  }
+
+  found.schema.push(...extensionCauses(schema, path), ...keyCauses(schema, path), ...ruleFormCauses(schema, path))
+  if (found.schema.length === 0 && place.hasRules) found.rules.push(...ruleCauses(schema, place))
+  return found
+}
+
+function keywordCauses(schema: JSONSchemaProps, { path, noDefaults, isInMetadata }: Place): readonly Cause[] {
+  const causes: Cause[] = []
+  const forbid = (isUsed: boolean, name: string, detail = `${name} is not supported`): void => {
+    if (isUsed) causes.push(forbiddenValue(`${path}.${name}`, detail))
+  }
+  const { type } = schema
+  if (type && !types.includes(type)) causes.push(unsupportedValue(`${path}.type`, type, types))
+  const hasDefault = schema.default !== undefined && schema.default !== null
+  forbid(hasDefault && noDefaults !== undefined, 'default', `must not be set ${noDefaults}`)
+  forbid(Boolean(schema.id), 'id')
+  forbid(schema.additionalItems !== undefined, 'additionalItems')
+  forbid(Object.keys(schema.patternProperties ?? {}).length > 0, 'patternProperties')
+  forbid(Object.keys(schema.definitions ?? {}).length > 0, 'definitions')
+  forbid(schema.dependencies !== undefined, 'dependencies')
+  forbid(schema.$ref !== undefined, '$ref')
+  forbid(type === 'null', 'type', 'type cannot be set to null, use nullable as an alternative')
+  forbid(Array.isArray(schema.items), 'items', 'items must be a schema object and not an array')
+  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
+  forbid(isInMetadata && isEmbedded, 'x-kubernetes-embedded-resource', 'must not be used inside of resource meta')
+  return causes
+}
+
+function extensionCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
+  const causes: Cause[] = []
+  const { type = '' } = schema
+  const listType = schema['x-kubernetes-list-type']
+  const mapType = schema['x-kubernetes-map-type']
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
+    causes.push(invalidValue(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
+  }
+  const wantType = (wanted: string, extension: string): void => {
+    const why = `must be ${wanted} if ${extension} is specified`
+    causes.push(type === '' ? requiredValue(`${path}.type`, why) : invalidValue(`${path}.type`, type, why))
+  }
+  if (mapType !== undefined && type !== 'object') wantType('object', 'x-kubernetes-map-type')
+  if (mapType !== undefined && mapType !== 'atomic' && mapType !== 'granular') {
+    causes.push(unsupportedValue(`${path}.x-kubernetes-map-type`, mapType, ['atomic', 'granular']))
+  }
+  const items = itemsOf(schema)
+  if (listType !== undefined && type !== 'array') wantType('array', 'x-kubernetes-list-type')
+  else if (listType === 'set' && items) causes.push(...setItemCauses(items, `${path}.items`))
+  if (listType !== undefined && listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
+    causes.push(unsupportedValue(`${path}.x-kubernetes-list-type`, listType, ['atomic', 'set', 'map']))
+  }
+  return causes
+}
+
+/** Items of a set are the same or not; there is no in between. */
+function setItemCauses(items: JSONSchemaProps, path: string): readonly Cause[] {
+  const why = 'must be atomic as item of a list with x-kubernetes-list-type=set'
+  const listType = items['x-kubernetes-list-type']
+  if (items.type === 'array' && listType !== undefined && listType !== 'atomic') {
+    return [invalidValue(`${path}.x-kubernetes-list-type`, listType, why)]
+  }
+  if (items.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic') {
+    return [invalidValue(`${path}.x-kubernetes-map-type`, (listType ?? null) as Json, why)]
+  }
+  return []
+}
+
+/** A list that is a map needs keys, and items that always have them. */
+function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
+  const listType = schema['x-kubernetes-list-type']
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const items = itemsOf(schema)
+  const causes: Cause[] = []
+  if (keys.length > 0 && listType !== 'map') {
+    const why = 'must be map if x-kubernetes-list-map-keys is non-empty'
+    const at = `${path}.x-kubernetes-list-type`
+    causes.push(listType === undefined ? requiredValue(at, why) : invalidValue(at, listType, why))
+  }
+  if (listType === 'map') {
+    if (keys.length === 0) {
+      const why = 'must not be empty if x-kubernetes-list-type is map'
+      causes.push(requiredValue(`${path}.x-kubernetes-list-map-keys`, why))
+    }
+    if (schema.items === undefined) {
+      causes.push(requiredValue(`${path}.items`, 'must have a schema if x-kubernetes-list-type is map'))
+    }
+    if (items && items.type !== 'object') {
+      const why = "must be object if parent array's x-kubernetes-list-type is map"
+      causes.push(invalidValue(`${path}.items.type`, items.type ?? '', why))
+    }
+    if (items?.type === 'object') causes.push(...keyNameCauses(items, keys, path))
+  }
+  if (items && (listType === 'map' || listType === 'set')) {
+    if (items.nullable) {
+      causes.push(forbiddenValue(`${path}.items.nullable`, `cannot be nullable when x-kubernetes-list-type is ${listType}`))
+    }
+    if (listType === 'map') causes.push(...keyPresenceCauses(items, keys, path))
+  }
+  return causes
+}
+
+function keyNameCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {
+  const at = `${path}.x-kubernetes-list-map-keys`
+  return keys.flatMap((key, index) => {
+    const own = propertyOf(items, key)
+    const isScalar = own?.type !== 'array' && own?.type !== 'object'
+    const why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+    return [
+      ...(own ? [] : [invalidValue(at, keys, 'entries must all be names of item properties')]),
+      ...(own && !isScalar ? [invalidValue(`${path}.items.properties[${key}].type`, items.type!, why)] : []),
+      ...(keys.indexOf(key) < index ? [invalidValue(at, keys, 'must not contain duplicate entries')] : []),
+    ]
+  })
+}
+
+function keyPresenceCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {
+  return keys.flatMap((key) => {
+    const own = propertyOf(items, key)
+    if (!own) return []
+    const at = `${path}.items.properties[${key}]`
+    const isThere = items.required?.includes(key) || (own.default !== undefined && own.default !== null)
+    const lead = 'this property is in x-kubernetes-list-map-keys, so it'
+    return [
+      ...(isThere ? [] : [requiredValue(`${at}.default`, `${lead} must have a default or be a required property`)]),
+      ...(own.nullable ? [forbiddenValue(`${at}.nullable`, `${lead} cannot be nullable`)] : []),
+    ]
+  })
+}
+
+function propertyOf({ properties }: JSONSchemaProps, name: string): JSONSchemaProps | undefined {
+  return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
+}
+
+const reasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
+
+/** How rules are written down, whatever they say. */
+function ruleFormCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
+  return (schema['x-kubernetes-validations'] ?? []).flatMap((rule, index) =>
+    ruleForm(rule, schema, `${path}.x-kubernetes-validations[${index}]`),
+  )
+}
+
+const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
+
+function ruleForm(rule: ValidationRule, schema: JSONSchemaProps, path: string): readonly Cause[] {
+  const { rule: text = '', message = '', messageExpression = '', reason, fieldPath = '' } = rule
+  const causes: Cause[] = []
+  if (text.trim() === '') causes.push(requiredValue(`${path}.rule`, 'rule is not specified'))
+  else if (message !== '' && message.trim() === '') {
+    causes.push(invalidValue(`${path}.message`, message, 'must be non-empty if specified'))
+  } else if (hasLineBreak(message.trim())) {
+    causes.push(invalidValue(`${path}.message`, message, 'must not contain line breaks'))
+  } else if (hasLineBreak(text.trim()) && message.trim() === '') {
+    causes.push(requiredValue(`${path}.message`, 'message must be specified if rule contains line breaks'))
+  }
+  if (messageExpression !== '' && messageExpression.trim() === '') {
+    causes.push(requiredValue(`${path}.messageExpression`, 'messageExpression must be non-empty if specified'))
+  }
+  if (reason !== undefined && !reasons.includes(reason)) causes.push(unsupportedValue(`${path}.reason`, reason, reasons))
+  const at = `${path}.fieldPath`
+  if (fieldPath !== '' && fieldPath.trim() === '') {
+    causes.push(invalidValue(at, fieldPath, 'must be non-empty if specified'))
+  }
+  if (hasLineBreak(fieldPath)) causes.push(invalidValue(at, fieldPath, 'must not contain line breaks'))
+  if (fieldPath !== '' && resolveFieldPath(fieldPath, compileNode(schema), { allowBrackets: true }).problem !== undefined) {
+    causes.push(invalidValue(at, fieldPath, 'must be a valid path'))
+  }
+  return causes
+}
+
+/** What the compiler has against rules. */
+function ruleCauses(schema: JSONSchemaProps, { path, isRoot, uncorrelated }: Place): readonly Cause[] {
+  const rules = schema['x-kubernetes-validations'] ?? []
+  if (rules.length === 0) return []
+  const node = compileNode(schema)
+  const type = ruleType(node, isRoot || node.embedded)
+  if (!type) {
+    const why =
+      'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'
+    return [internalError(`${path}.x-kubernetes-validations`, why)]
+  }
+  return rules.flatMap((rule, index) => {
+    const at = `${path}.x-kubernetes-validations[${index}]`
+    const { problem, messageProblem, usesOld } = ruleProblems(rule, type)
+    const causes: Cause[] = []
+    if (problem !== undefined) causes.push(cause.invalid(`${at}.rule`, formatRule(rule), problem))
+    if (messageProblem !== undefined) {
+      causes.push(cause.invalid(`${at}.messageExpression`, formatRule(rule), messageProblem))
+    }
+    if (usesOld && uncorrelated !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`
+      causes.push(invalidValue(`${at}.rule`, rule.rule, why))
+    }
+    if (!usesOld && rule.optionalOldSelf !== undefined) {
+      const why = 'may not be set if oldSelf is not used in rule'
+      causes.push(invalidValue(`${at}.optionalOldSelf`, rule.optionalOldSelf, why))
+    }
+    return causes
+  })
+}

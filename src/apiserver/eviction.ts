@@ -1,0 +1,133 @@
+/**
+ * Eviction: a deletion that asks the pod's disruption budget first. The budget's numbers come from its controller; this
+ * only spends them.
+ */
+import type { TransportResponse } from '../client/transport.ts'
+import { type Condition, setCondition } from '../kube/condition.ts'
+import { isJsonObject, type Json } from '../kube/json.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { formatTime } from '../kube/duration.ts'
+import { labelsOf, type LabelSelectorSpec, matchLabels } from '../kube/selector.ts'
+import { type Call, existing, readRequest, startWriting } from './call.ts'
+import { commit } from './change.ts'
+import { deletingOf, remove } from './delete.ts'
+import { badRequest, forbidden, internal, methodNotAllowed, Refusal } from './refusal.ts'
+import { type ClusterState, findObject } from './state.ts'
+import type { StoredObject } from './storage.ts'
+
+const budgetTable = 'poddisruptionbudgets.policy'
+
+interface PodLike {
+  readonly status?: {
+    readonly phase?: string
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+  }
+}
+
+interface BudgetLike {
+  readonly spec?: { readonly selector?: LabelSelectorSpec; readonly unhealthyPodEvictionPolicy?: string }
+  readonly status?: {
+    readonly observedGeneration?: number
+    readonly disruptionsAllowed?: number
+    readonly currentHealthy?: number
+    readonly desiredHealthy?: number
+    readonly disruptedPods?: Readonly<Record<string, string>>
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+export async function evictPod(call: Call): Promise<TransportResponse> {
+  if (call.request.method !== 'POST') throw methodNotAllowed()
+  const body = await readRequest(call)
+  if (!isJsonObject(body)) throw badRequest('an Eviction must be an object')
+  const { state, route, query } = call
+  const { metadata, deleteOptions } = body as {
+    readonly metadata?: { readonly name?: string }
+    readonly deleteOptions?: Json
+  }
+  const { served, name = '' } = route
+  if (metadata?.name && metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
+  const pod = existing(call)
+  const answering = startWriting(call)
+  const deleting = { ...deletingOf(deleteOptions, query), dryRun: answering.writing.dryRun }
+  if (!isFree(pod)) spend(state, pod, deleting.dryRun)
+  remove(state, served, findObject(state, served, route.namespace, name) ?? pod, deleting)
+  return await answering.value(201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
+}
+
+/** Nothing is disrupted by the end of what does not run, or ends anyway. */
+function isFree(pod: StoredObject): boolean {
+  const { phase } = (pod as PodLike).status ?? {}
+  const isIdle = phase === 'Succeeded' || phase === 'Failed' || phase === 'Pending'
+  return isIdle || pod.metadata.deletionTimestamp !== undefined
+}
+
+function isReady(pod: StoredObject): boolean {
+  const conditions = (pod as PodLike).status?.conditions ?? []
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+}
+
+function spend(state: ClusterState, pod: StoredObject, dryRun: boolean): void {
+  const { namespace, name, labels } = pod.metadata
+  const budgets = state.storage.table(budgetTable).objects(namespace)
+  const concerned = budgets.filter((budget) => {
+    const { selector } = (budget as BudgetLike).spec ?? {}
+    return selector !== undefined && matchLabels(labelsOf(selector), labels)
+  })
+  if (concerned.length > 1) {
+    throw internal('This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
+  }
+  const budget = concerned[0]
+  if (!budget) return
+  const { spec, status = {} } = budget as BudgetLike
+  const { disruptionsAllowed = 0, currentHealthy = 0, desiredHealthy = 0, disruptedPods = {} } = status
+  if (!isReady(pod)) {
+    // A pod that is not well disrupts nobody by leaving, as long as the others hold out.
+    if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return
+    if (currentHealthy >= desiredHealthy && desiredHealthy > 0) return
+  }
+  const budgetName = budget.metadata.name
+  if ((status.observedGeneration ?? 0) < (budget.metadata.generation ?? 0)) {
+    throw violates(`The disruption budget ${budgetName} is still being processed by the server.`, 10)
+  }
+  const served = state.catalog.ofTable(budgetTable)!
+  if (disruptionsAllowed < 0) throw forbidden(served, budgetName, 'pdb disruptions allowed is negative')
+  if (Object.keys(disruptedPods).length > 2000) {
+    throw forbidden(
+      served,
+      budgetName,
+      'DisruptedPods map too big - too many evictions not confirmed by PDB controller',
+    )
+  }
+  if (disruptionsAllowed === 0) {
+    throw violates(
+      `The disruption budget ${budgetName} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+    )
+  }
+  const left = disruptionsAllowed - 1
+  const allowed = {
+    type: 'DisruptionAllowed',
+    status: left > 0 ? 'True' : 'False',
+    reason: left > 0 ? 'SufficientPods' : 'InsufficientPods',
+    message: '',
+    observedGeneration: status.observedGeneration ?? 0,
+  } as const
+  const spent: UntypedObject = {
+    ...budget,
+    status: {
+      ...status,
+      conditions: setCondition(status.conditions ?? [], allowed, state.clock.now()),
+      disruptionsAllowed: left,
+      disruptedPods: { ...disruptedPods, [name]: formatTime(state.clock.now()) },
+    },
+  }
+  commit(state, { served, dryRun }, budget, spent)
+}
+
+function violates(why: string, retryAfterSeconds?: number): Refusal {
+  const message = "Cannot evict pod as it would violate the pod's disruption budget."
+  return new Refusal(429, 'TooManyRequests', message, {
+    causes: [{ reason: 'DisruptionBudget', message: why }],
+    ...(retryAfterSeconds && { retryAfterSeconds }),
+  })
+}

@@ -1,0 +1,122 @@
+/**
+ * What the real server says of a body that does not fit its kind. It decodes JSON into Go structs, and its words are
+ * those of Go's decoder: which struct, which field, and which type would have fitted.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { isJsonArray, ownMember } from '../kube/json-member.ts'
+import { type Definitions, type Schema } from '../kube/schema.ts'
+
+interface Place {
+  /** The struct that the field is in, by its Go name. */
+  readonly struct: string
+  /** Fields from the root on; elements of lists and maps are not counted. */
+  readonly path: readonly string[]
+}
+
+/** The first thing that does not fit, in the decoder's words; undefined when all does, or it cannot be told. */
+export function goMismatch(value: Json, definition: string, definitions: Definitions): string | undefined {
+  return mismatch(value, { $ref: `#/definitions/${definition}` }, definitions, {
+    struct: shortName(definition),
+    path: [],
+  })
+}
+
+function mismatch(value: Json, schema: Schema, definitions: Definitions, place: Place): string | undefined {
+  if (value === null) return undefined
+  const name = referenceOf(schema)
+  const resolved = name === undefined ? schema : definitions[name]
+  if (!resolved || resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') return undefined
+  switch (resolved.type) {
+    case 'string':
+      return typeof value === 'string' ? undefined : refuse(value, name ? goType(schema, definitions) : 'string', place)
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : refuse(value, 'bool', place)
+    case 'integer':
+    case 'number':
+      return fitsNumber(value, resolved) ? undefined : refuse(value, goType(resolved, definitions), place)
+    case 'array': {
+      if (!isJsonArray(value)) return refuse(value, goType(resolved, definitions), place)
+      return first(value, (item) => mismatch(item, resolved.items ?? {}, definitions, place))
+    }
+    case 'object': {
+      if (!isJsonObject(value)) return refuse(value, goType(schema, definitions), place)
+      return memberMismatch(value, resolved, name, definitions, place)
+    }
+    default:
+      return undefined
+  }
+}
+
+function memberMismatch(
+  value: JsonObject,
+  schema: Schema,
+  name: string | undefined,
+  definitions: Definitions,
+  place: Place,
+): string | undefined {
+  const { properties, additionalProperties } = schema
+  if (properties) {
+    const struct = name === undefined ? place.struct : shortName(name)
+    return first(Object.entries(value), ([key, member]) => {
+      const declared = ownMember(properties as unknown as JsonObject, key) as Schema | undefined
+      if (!declared || member === undefined) return undefined
+      return mismatch(member, declared, definitions, { struct, path: [...place.path, key] })
+    })
+  }
+  if (typeof additionalProperties !== 'object') return undefined
+  return first(Object.values(value), (member) => mismatch(member ?? null, additionalProperties, definitions, place))
+}
+
+function first<T>(items: readonly T[], look: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = look(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function fitsNumber(value: Json, { type }: Schema): boolean {
+  if (typeof value === 'bigint') return true
+  return typeof value === 'number' && (type === 'number' || Number.isInteger(value))
+}
+
+function refuse(value: Json, type: string, { struct, path }: Place): string {
+  const what = jsonName(value)
+  if (path.length === 0) return `json: cannot unmarshal ${what} into Go value of type ${type}`
+  return `json: cannot unmarshal ${what} into Go struct field ${struct}.${path.join('.')} of type ${type}`
+}
+
+/** What Go calls a kind of JSON value. A number that does not fit is quoted. */
+export function jsonName(value: Json): string {
+  if (isJsonArray(value)) return 'array'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'number' && !Number.isInteger(value)) return `number ${value}`
+  return typeof value === 'bigint' ? 'number' : typeof value
+}
+
+function goType(schema: Schema, definitions: Definitions): string {
+  const name = referenceOf(schema)
+  if (name !== undefined) return qualifiedName(name)
+  if (schema.type === 'array') return `[]${goType(schema.items ?? {}, definitions)}`
+  if (schema.type === 'integer') return schema.format ?? 'int'
+  if (schema.type === 'number') return 'float64'
+  if (schema.type === 'boolean') return 'bool'
+  if (schema.type !== 'object') return 'string'
+  const { additionalProperties } = schema
+  return `map[string]${typeof additionalProperties === 'object' ? goType(additionalProperties, definitions) : 'interface {}'}`
+}
+
+function referenceOf({ $ref, allOf }: Schema): string | undefined {
+  const target = $ref ?? (allOf?.length === 1 ? allOf[0]?.$ref : undefined)
+  return target?.slice(target.lastIndexOf('/') + 1)
+}
+
+/** `io.k8s.api.core.v1.PodSpec`: PodSpec. */
+function shortName(definition: string): string {
+  return definition.slice(definition.lastIndexOf('.') + 1)
+}
+
+/** `io.k8s.api.core.v1.PodSpec`: v1.PodSpec. */
+function qualifiedName(definition: string): string {
+  return definition.split('.').slice(-2).join('.')
+}

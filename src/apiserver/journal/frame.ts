@@ -1,0 +1,68 @@
+/**
+ * Frames: how records lie in a file so that a reader can tell what is whole. A frame holds all records that became
+ * durable together, behind a mark, its length, its place in the sequence, and a checksum over all of that.
+ *
+ * The next frame is written only when the one before is safe on disk. So a broken frame with a whole one behind it was
+ * safe once, and has been damaged since; a broken frame with nothing behind it was being written when the power went.
+ */
+import { crc32 } from 'node:zlib'
+
+/** Four bytes that JSON text cannot hold in this order. */
+const mark = 0x01_fe_4d_55
+const headerBytes = 16
+
+export interface Frame {
+  readonly sequence: number
+  readonly payload: Uint8Array
+}
+
+export function encodeFrame({ sequence, payload }: Frame): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + payload.byteLength)
+  bytes.writeUInt32BE(mark, 0)
+  bytes.writeUInt32BE(payload.byteLength, 4)
+  bytes.writeUInt32BE(sequence, 8)
+  bytes.set(payload, headerBytes)
+  bytes.writeUInt32BE(checksumOf(bytes, payload.byteLength, 0), 12)
+  return bytes
+}
+
+/** Covers length, sequence and payload. */
+function checksumOf(bytes: Buffer, length: number, at: number): number {
+  return crc32(bytes.subarray(at + headerBytes, at + headerBytes + length), crc32(bytes.subarray(at + 4, at + 12)))
+}
+
+export interface FrameScan {
+  readonly frames: readonly Frame[]
+  /** Bytes of whole frames from the start on. */
+  readonly wholeBytes: number
+  /** Where the first broken frame is, if a whole one follows it: the file is damaged. */
+  readonly damagedAt: number | undefined
+}
+
+export function scanFrames(bytes: Buffer): FrameScan {
+  const frames: Frame[] = []
+  let at = 0
+  for (let frame = frameAt(bytes, at); frame; frame = frameAt(bytes, at)) {
+    frames.push(frame)
+    at += headerBytes + frame.payload.byteLength
+  }
+  return { frames, wholeBytes: at, damagedAt: at < bytes.byteLength && hasFrameAfter(bytes, at) ? at : undefined }
+}
+
+function frameAt(bytes: Buffer, at: number): Frame | undefined {
+  if (at + headerBytes > bytes.byteLength || bytes.readUInt32BE(at) !== mark) return undefined
+  const length = bytes.readUInt32BE(at + 4)
+  if (at + headerBytes + length > bytes.byteLength) return undefined
+  if (bytes.readUInt32BE(at + 12) !== checksumOf(bytes, length, at)) return undefined
+  const sequence = bytes.readUInt32BE(at + 8)
+  return { sequence, payload: bytes.subarray(at + headerBytes, at + headerBytes + length) }
+}
+
+const markBytes = Buffer.from([0x01, 0xfe, 0x4d, 0x55])
+
+function hasFrameAfter(bytes: Buffer, broken: number): boolean {
+  for (let at = bytes.indexOf(markBytes, broken + 1); at >= 0; at = bytes.indexOf(markBytes, at + 1)) {
+    if (frameAt(bytes, at)) return true
+  }
+  return false
+}

@@ -1,0 +1,112 @@
+/**
+ * Recovery: what is on disk, read back. A write that was under way when the process died is cut off: nobody was told of
+ * it. Anything else that is not as it was written is damage, is named, and nothing of it is served.
+ */
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json, parseJson } from '../../kube/json.ts'
+import type { StoredObject } from '../storage.ts'
+import type { Disk } from './disk.ts'
+import { type Frame, scanFrames } from './frame.ts'
+
+/** One object of one table of one cluster, as it is or as it went. */
+export interface Entry {
+  readonly cluster: string
+  readonly table: string
+  readonly isRemoval: boolean
+  readonly object: StoredObject
+}
+
+export interface Recovered {
+  readonly entries: Iterable<Entry>
+  /** The segment to go on with, how much of it is whole, and the number of its next frame. */
+  readonly segment: number
+  readonly segmentBytes: number
+  readonly sequence: number
+  readonly tornBytes: number
+}
+
+export function nameOf(kind: 'segment' | 'snapshot', number: number): string {
+  return `${kind}-${String(number).padStart(8, '0')}`
+}
+
+export async function recover(disk: Disk): Promise<Recovered> {
+  const names = await disk.list()
+  const numbersOf = (kind: string): readonly number[] =>
+    names
+      .map((name) => new RegExp(`^${kind}-(\\d+)$`).exec(name)?.[1])
+      .filter((digits) => digits !== undefined)
+      .map(Number)
+      .toSorted((a, b) => a - b)
+  const snapshot = numbersOf('snapshot').at(-1)
+  const first = snapshot ?? 1
+  const segments = numbersOf('segment').filter((number) => number >= first)
+  const last = segments.at(-1) ?? first
+  for (let number = first; number <= last; number++) {
+    if (segments.length > 0 && !segments.includes(number)) {
+      throw new MusterError('StorageDamaged', `${nameOf('segment', number)} is missing.`)
+    }
+  }
+
+  const payloads: Payload[] = []
+  let sequence = 1
+  if (snapshot !== undefined) {
+    const read = await readSnapshot(disk, nameOf('snapshot', snapshot))
+    payloads.push(...read.payloads)
+    sequence = read.sequence
+  }
+  let segmentBytes = 0
+  let tornBytes = 0
+  for (const number of segments) {
+    const name = nameOf('segment', number)
+    const bytes = await disk.read(name)
+    const { frames, wholeBytes, damagedAt } = scanFrames(bytes)
+    const torn = bytes.byteLength - wholeBytes
+    // Only the last one can have been under way.
+    if (damagedAt !== undefined || (torn > 0 && number !== last)) throw damaged(name, wholeBytes)
+    for (const frame of frames) {
+      if (frame.sequence !== sequence) throw damaged(name, 0, `frame ${sequence} is missing`)
+      sequence++
+      payloads.push({ name, frame })
+    }
+    segmentBytes = wholeBytes
+    tornBytes = torn
+  }
+  return { entries: entriesOf(payloads), segment: last, segmentBytes, sequence, tornBytes }
+}
+
+interface Payload {
+  readonly name: string
+  readonly frame: Frame
+}
+
+async function readSnapshot(
+  disk: Disk,
+  name: string,
+): Promise<{ readonly payloads: readonly Payload[]; readonly sequence: number }> {
+  const bytes = await disk.read(name)
+  const { frames, wholeBytes } = scanFrames(bytes)
+  const end = frames.at(-1)
+  // It bears this name since it was whole: every other state is damage.
+  if (!end || wholeBytes < bytes.byteLength) throw damaged(name, wholeBytes)
+  const footer = parseJson(Buffer.from(end.payload).toString())
+  const { end: count, sequence } = isJsonObject(footer) ? footer : {}
+  if (count !== frames.length - 1 || typeof sequence !== 'number') throw damaged(name, wholeBytes, 'it has no end')
+  return { payloads: frames.slice(0, -1).map((frame) => ({ name, frame })), sequence }
+}
+
+function* entriesOf(payloads: readonly Payload[]): Generator<Entry> {
+  for (const { name, frame } of payloads) {
+    if (frame.payload.byteLength === 0) continue
+    for (const line of Buffer.from(frame.payload).toString().split('\n')) {
+      const [cluster, table, removal, object] = parseJson(line) as readonly [string, string, number, Json]
+      if (typeof cluster !== 'string' || typeof table !== 'string' || !isJsonObject(object)) {
+        throw damaged(name, 0, 'a record has no object')
+      }
+      yield { cluster, table, isRemoval: removal === 1, object: object as unknown as StoredObject }
+    }
+  }
+}
+
+function damaged(name: string, at: number, why = `at byte ${at}`): MusterError {
+  return new MusterError('StorageDamaged', `${name} is damaged: ${why}.`)
+}

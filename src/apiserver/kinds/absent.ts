@@ -1,0 +1,44 @@
+/**
+ * A Go struct writes `null` for a list that is always written and has nothing in it. To rules it is absent like any
+ * other: they look at an object without nulls.
+ */
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
+import type { KindRules } from './kind-rules.ts'
+
+/** The value itself when there are none in it. */
+export function withoutNulls<T>(value: T): T {
+  return cleaned(value as unknown as Json) as unknown as T
+}
+
+function cleaned(value: Json): Json {
+  if (isJsonArray(value)) {
+    const items = value.map(cleaned)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (!isJsonObject(value)) return value
+  let isChanged = false
+  const entries: [string, Json][] = []
+  for (const [name, member] of Object.entries(value)) {
+    // Metadata is checked for all kinds alike.
+    const clean = name === 'metadata' || member === undefined ? member : cleaned(member)
+    isChanged ||= clean !== member || clean === null
+    if (clean !== null && clean !== undefined) entries.push([name, clean])
+  }
+  return isChanged ? Object.fromEntries(entries) : value
+}
+
+/** The same rules, whose checks see no nulls. */
+export function seeingNoNulls(rules: KindRules): KindRules {
+  const { validateCreate, validateUpdate, validateStatus } = rules
+  return {
+    ...rules,
+    ...(validateCreate && { validateCreate: (object, context) => validateCreate(withoutNulls(object), context) }),
+    ...(validateUpdate && {
+      validateUpdate: (object, live, context) => validateUpdate(withoutNulls(object), withoutNulls(live), context),
+    }),
+    ...(validateStatus && {
+      validateStatus: (object, live, context) => validateStatus(withoutNulls(object), withoutNulls(live), context),
+    }),
+  }
+}

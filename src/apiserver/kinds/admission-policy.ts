@@ -1,0 +1,246 @@
+/**
+ * Policies of admission, validating and mutating, and their bindings. Whether their expressions compile is looked at
+ * where they are compiled.
+ */
+import type { UntypedObject } from '../../kube/object.ts'
+import type {
+  AuditAnnotation,
+  MutatingAdmissionPolicy,
+  MutatingAdmissionPolicySpec,
+  Mutation,
+  ParamKind,
+  ParamRef,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+  ValidatingAdmissionPolicySpec,
+  Validation,
+  Variable,
+} from '../../kube/types/admissionregistration/v1.ts'
+import { structForm } from '../struct-form.ts'
+import {
+  checkConditions,
+  checkMatchResources,
+  defaultMatchResources,
+  failurePolicies,
+  reinvocationPolicies,
+} from './admission-rule.ts'
+import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { checkLabelSelector } from './label-selector.ts'
+import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from './name-format.ts'
+import { duplicate, eachInvalid, forbidden, invalid, oneOf, type Problems, required, unsupported } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+function defaults(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  const spec = madePart(draft, 'spec')
+  fillAbsent(spec, { failurePolicy: 'Fail' })
+  defaultMatchResources(part(spec, 'matchConstraints'))
+  return finished(draft)
+}
+
+type AnySpec = Sent<ValidatingAdmissionPolicySpec> & Sent<MutatingAdmissionPolicySpec>
+
+/** What both kinds of policy have. */
+function* checkCommon(spec: AnySpec, writes: boolean): Iterable<Problems[number]> {
+  yield* oneOf('spec.failurePolicy', spec.failurePolicy, failurePolicies)
+  if (spec.paramKind) yield* checkParamKind(spec.paramKind, 'spec.paramKind')
+  const { matchConstraints: match } = spec
+  if (match) {
+    yield* checkMatchResources(match, 'spec.matchConstraints')
+    if ((match.resourceRules ?? []).length === 0) yield required('spec.matchConstraints.resourceRules')
+    if (writes) yield* checkWritten(match.resourceRules ?? [], 'spec.matchConstraints.resourceRules.operations')
+  } else yield required('spec.matchConstraints')
+  yield* checkConditions(spec.matchConditions ?? [], 'spec.matchConditions')
+  for (const [index, variable] of (spec.variables ?? []).entries()) {
+    yield* checkVariable(variable, `spec.variables[${index}]`)
+  }
+}
+
+/** Only what is written can be changed on its way. */
+function* checkWritten(
+  rules: readonly { readonly operations?: readonly string[] }[],
+  field: string,
+): Iterable<Problems[number]> {
+  const written = ['CREATE', 'UPDATE']
+  for (const operation of rules.flatMap(({ operations = [] }) => operations)) {
+    if (!written.includes(operation)) yield unsupported(field, operation, written)
+  }
+}
+
+function* checkParamKind({ apiVersion = '', kind = '' }: Sent<ParamKind>, at: string): Iterable<Problems[number]> {
+  const field = `${at}.apiVersion`
+  const parts = apiVersion.split('/')
+  const version = parts.at(-1)!
+  if (apiVersion === '') yield required(field)
+  else if (parts.length > 2) yield invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)
+  else {
+    const group = parts.length === 2 ? parts[0]! : ''
+    const wrong = group === '' ? [] : dnsSubdomain(group)
+    if (wrong.length > 0) yield invalid(field, group, wrong.join(','))
+    if (version === '') yield invalid(field, apiVersion, 'version must be specified')
+    else if (dns1035Label(version).length > 0) yield invalid(field, version, dns1035Label(version).join(','))
+  }
+  const remarks = dns1035Label(kind.toLowerCase())
+  if (kind === '') yield required(`${at}.kind`)
+  else if (remarks.length > 0) {
+    yield invalid(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${remarks.join(',')}`)
+  }
+}
+
+function* checkVariable({ name = '', expression = '' }: Sent<Variable>, at: string): Iterable<Problems[number]> {
+  if (name.trim() === '') yield required(`${at}.name`, 'name is not specified')
+  else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)) yield invalid(`${at}.name`, name, 'must be a valid CEL identifier')
+  if (expression.trim() === '') yield required(`${at}.expression`, 'expression is not specified')
+}
+
+const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
+
+function* checkValidation(validation: Sent<Validation>, at: string): Iterable<Problems[number]> {
+  const { expression = '', messageExpression = '', message = '', reason } = validation
+  const blank = 'must be non-empty if specified'
+  if (expression.trim() === '') yield required(`${at}.expression`, 'expression is not specified')
+  if (messageExpression !== '' && messageExpression.trim() === '') {
+    yield invalid(`${at}.messageExpression`, messageExpression, blank)
+  }
+  if (message !== '' && message.trim() === '') yield invalid(`${at}.message`, message, blank)
+  else if (/[\n\r]/.test(message.trim())) yield invalid(`${at}.message`, message, 'must not contain line breaks')
+  if (reason !== undefined && !reasons.includes(reason)) yield unsupported(`${at}.reason`, reason, reasons)
+}
+
+const longestValue = 5120
+const mostAnnotations = 20
+
+function* checkAnnotations(annotations: readonly Sent<AuditAnnotation>[], policy: string): Iterable<Problems[number]> {
+  const at = 'spec.auditAnnotations'
+  if (annotations.length > mostAnnotations) {
+    const shown = annotations.map(({ key: Key, valueExpression: ValueExpression }) => ({ Key, ValueExpression }))
+    yield invalid(at, shown, `must not have more than ${mostAnnotations} auditAnnotations`)
+  }
+  for (const [index, { key, valueExpression = '' }] of annotations.entries()) {
+    const whole = `${policy}/${key}`
+    yield* eachInvalid(`${at}[${index}].key`, whole, qualifiedName(whole))
+    const value = valueExpression.trim()
+    if (value === '') yield required(`${at}[${index}].valueExpression`, 'valueExpression is not specified')
+    else if (Buffer.byteLength(value) > longestValue) {
+      yield required(`${at}[${index}].valueExpression`, `must not exceed ${longestValue} bytes in length`)
+    }
+    if (annotations.findIndex((other) => other.key === key) < index) yield duplicate(`${at}[${index}].key`, key)
+  }
+}
+
+function* checkValidating(object: UntypedObject): Iterable<Problems[number]> {
+  const { spec = {} } = object as unknown as Sent<ValidatingAdmissionPolicy>
+  const { validations = [], auditAnnotations = [] } = spec
+  yield* checkCommon(spec, false)
+  if (validations.length + auditAnnotations.length === 0) {
+    const why = 'validations or auditAnnotations must contain at least one item'
+    yield* [required('spec.validations', why), required('spec.auditAnnotations', why)]
+  }
+  for (const [index, validation] of validations.entries()) {
+    yield* checkValidation(validation, `spec.validations[${index}]`)
+  }
+  yield* checkAnnotations(auditAnnotations, object.metadata.name ?? '')
+}
+
+export const validatingAdmissionPolicyRules: KindRules = {
+  defaults,
+  prepareCreate: structForm,
+  validateCreate: (object) => [...checkValidating(object)],
+  validateUpdate: (object) => [...checkValidating(object)],
+}
+
+/** By type, what holds the expression. */
+const patches = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
+
+function* checkMutation(mutation: Sent<Mutation>, at: string): Iterable<Problems[number]> {
+  const { patchType: type = '' } = mutation
+  if (type !== 'ApplyConfiguration' && type !== 'JSONPatch') {
+    yield* oneOf(`${at}.patchType`, type, Object.keys(patches))
+    return
+  }
+  const member = patches[type]
+  const other = type === 'JSONPatch' ? patches.ApplyConfiguration : patches.JSONPatch
+  const own = mutation[member]
+  if (!own) yield required(`${at}.${member}`, `must be specified when patchType is ${type}`)
+  else if ((own.expression ?? '').trim() === '') yield required(`${at}.${member}.expression`)
+  if (mutation[other]) yield invalid(`${at}.${other}`, `{${other}}`, `must not be specified when patchType is ${type}`)
+}
+
+function* checkMutating(object: UntypedObject): Iterable<Problems[number]> {
+  const { spec = {} } = object as unknown as Sent<MutatingAdmissionPolicy>
+  const { mutations = [], reinvocationPolicy } = spec
+  yield* checkCommon(spec, true)
+  if (mutations.length === 0) yield required('spec.mutations', 'mutations must contain at least one item')
+  for (const [index, mutation] of mutations.entries()) yield* checkMutation(mutation, `spec.mutations[${index}]`)
+  yield* oneOf('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)
+}
+
+export const mutatingAdmissionPolicyRules: KindRules = {
+  defaults,
+  prepareCreate: structForm,
+  validateCreate: (object) => [...checkMutating(object)],
+  validateUpdate: (object) => [...checkMutating(object)],
+}
+
+const actions = ['Audit', 'Deny', 'Warn']
+
+function* checkActions(own: readonly string[], field: string): Iterable<Problems[number]> {
+  for (const [index, action] of own.entries()) {
+    if (!actions.includes(action)) yield unsupported(`${field}[${index}]`, action, actions)
+    if (own.indexOf(action) < index) yield duplicate(`${field}[${index}]`, action)
+  }
+  if (own.includes('Deny') && own.includes('Warn')) {
+    const why = 'repeating the same validation failure information in the API response and headers serves no purpose'
+    yield invalid(field, own, `must not contain both Deny and Warn (${why})`)
+  }
+}
+
+function* checkParamRef(
+  { name, selector, parameterNotFoundAction: action }: Sent<ParamRef>,
+  at: string,
+): Iterable<Problems[number]> {
+  const either = 'name and selector are mutually exclusive'
+  if (name) yield* eachInvalid(`${at}.name`, name, pathSegment(name))
+  if (name && selector) yield forbidden(`${at}.name`, either)
+  yield* checkLabelSelector(selector, `${at}.selector`)
+  if (name && selector) yield forbidden(`${at}.selector`, either)
+  if (!name && !selector) yield required(at, 'one of name or selector must be specified')
+  yield* oneOf(`${at}.parameterNotFoundAction`, action, ['Deny', 'Allow'])
+}
+
+function bindingRules(acts: boolean): KindRules {
+  function* check(object: UntypedObject): Iterable<Problems[number]> {
+    const {
+      policyName = '',
+      paramRef,
+      matchResources,
+      validationActions = [],
+    } = (object as unknown as Sent<ValidatingAdmissionPolicyBinding>).spec ?? {}
+    const missing = policyName === '' ? [required('spec.policyName')] : []
+    // The real server tells it last where its newer checks see to it.
+    if (acts) yield* policyName === '' ? [] : eachInvalid('spec.policyName', policyName, dnsSubdomain(policyName))
+    else yield* policyName === '' ? missing : eachInvalid('spec.policyName', policyName, dnsSubdomain(policyName))
+    if (paramRef) yield* checkParamRef(paramRef, 'spec.paramRef')
+    if (matchResources) yield* checkMatchResources(matchResources, 'spec.matchResources')
+    if (!acts) {
+      yield* checkWritten(matchResources?.resourceRules ?? [], 'spec.matchResources.resourceRules.operations')
+      return
+    }
+    yield* checkActions(validationActions, 'spec.validationActions')
+    yield* missing
+    if (validationActions.length === 0) yield required('spec.validationActions')
+  }
+  return {
+    defaults(object) {
+      const draft = draftOf(object)
+      defaultMatchResources(part(madePart(draft, 'spec'), 'matchResources'))
+      return finished(draft)
+    },
+    validateCreate: (object) => [...check(object)],
+    validateUpdate: (object) => [...check(object)],
+  }
+}
+
+export const validatingAdmissionPolicyBindingRules: KindRules = bindingRules(true)
+export const mutatingAdmissionPolicyBindingRules: KindRules = bindingRules(false)

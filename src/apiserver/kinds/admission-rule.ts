@@ -1,0 +1,108 @@
+/** Which requests a webhook or policy is asked about: rules, selectors, conditions. */
+import type { MatchCondition, MatchResources, RuleWithOperations } from '../../kube/types/admissionregistration/v1.ts'
+import { type Draft, fillAbsent, parts } from './draft.ts'
+import { checkLabelSelector } from './label-selector.ts'
+import { pathSegment, qualifiedName } from './name-format.ts'
+import { duplicate, eachInvalid, invalid, oneOf, type Problems, required, tooMany, unsupported } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
+const scopes = ['*', 'Cluster', 'Namespaced']
+export const failurePolicies: readonly string[] = ['Fail', 'Ignore']
+export const matchPolicies: readonly string[] = ['Equivalent', 'Exact']
+export const reinvocationPolicies: readonly string[] = ['IfNeeded', 'Never']
+
+export function defaultRules(draft: Draft | undefined, ...members: readonly string[]): void {
+  for (const member of members) for (const rule of parts(draft, member)) fillAbsent(rule, { scope: '*' })
+}
+
+/** What a policy is about, unless it says otherwise. */
+export function defaultMatchResources(resources: Draft | undefined): void {
+  fillAbsent(resources, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} })
+  defaultRules(resources, 'resourceRules', 'excludeResourceRules')
+}
+
+export function* checkRule(rule: Sent<RuleWithOperations>, at: string): Iterable<Problems[number]> {
+  const { operations: own = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule
+  yield* checkWild(own, `${at}.operations`, 'operations')
+  for (const [index, operation] of own.entries()) {
+    if (!operations.includes(operation)) yield unsupported(`${at}.operations[${index}]`, operation, operations)
+  }
+  yield* checkWild(apiGroups, `${at}.apiGroups`, 'API groups')
+  yield* checkWild(apiVersions, `${at}.apiVersions`, 'API versions')
+  for (const [index, version] of apiVersions.entries()) {
+    if (version === '') yield required(`${at}.apiVersions[${index}]`)
+  }
+  yield* checkResources(resources, `${at}.resources`)
+  if (scope !== undefined && !scopes.includes(scope)) yield unsupported(`${at}.scope`, scope, scopes)
+}
+
+/** At least one; and who says all says it alone. */
+function* checkWild(items: readonly string[], field: string, what: string): Iterable<Problems[number]> {
+  if (items.length === 0) yield required(field)
+  if (items.length > 1 && items.includes('*')) {
+    yield invalid(field, items, `if '*' is present, must not specify other ${what}`)
+  }
+}
+
+function* checkResources(resources: readonly string[], field: string): Iterable<Problems[number]> {
+  if (resources.length === 0) yield required(field)
+  const wildSubresources = new Set<string>()
+  const wildResources = new Set<string>()
+  let isPlain = false
+  for (const [index, resource] of resources.entries()) {
+    const at = `${field}[${index}]`
+    const slash = resource.indexOf('/')
+    if (resource === '') yield required(at)
+    else if (slash < 0) isPlain = resource !== '*'
+    else {
+      const name = resource.slice(0, slash)
+      const subresource = resource.slice(slash + 1)
+      const both = (wild: string): Problems[number] =>
+        invalid(at, resource, `if '${wild}' is present, must not specify ${resource}`)
+      if (wildSubresources.has(name)) yield both(`${name}/*`)
+      if (wildResources.has(subresource)) yield both(`*/${subresource}`)
+      if (subresource === '*') wildSubresources.add(name)
+      if (name === '*') wildResources.add(subresource)
+    }
+  }
+  if (resources.length > 1 && resources.includes('*/*')) {
+    yield invalid(field, resources, "if '*/*' is present, must not specify other resources")
+  }
+  if (resources.includes('*') && isPlain) {
+    yield invalid(field, resources, "if '*' is present, must not specify other resources without subresources")
+  }
+}
+
+export function* checkMatchResources(match: Sent<MatchResources>, at: string): Iterable<Problems[number]> {
+  yield* oneOf(`${at}.matchPolicy`, match.matchPolicy, matchPolicies)
+  yield* checkLabelSelector(match.namespaceSelector, `${at}.namespaceSelector`)
+  yield* checkLabelSelector(match.objectSelector, `${at}.objectSelector`)
+  for (const member of ['resourceRules', 'excludeResourceRules'] as const) {
+    for (const [index, rule] of (match[member] ?? []).entries()) {
+      const place = `${at}.${member}[${index}]`
+      const { resourceNames: names = [] } = rule
+      for (const [position, name] of names.entries()) {
+        const field = `${place}.resourceNames[${position}]`
+        yield* eachInvalid(field, name, pathSegment(name))
+        if (names.indexOf(name) < position) yield duplicate(field, name)
+      }
+      yield* checkRule(rule, place)
+    }
+  }
+}
+
+const mostConditions = 64
+
+export function* checkConditions(conditions: readonly Sent<MatchCondition>[], at: string): Iterable<Problems[number]> {
+  if (conditions.length > mostConditions) yield tooMany(at, conditions.length, mostConditions)
+  for (const [index, { name, expression = '' }] of conditions.entries()) {
+    const place = `${at}[${index}]`
+    if (expression.trim() === '') yield required(`${place}.expression`)
+    if (!name) yield required(`${place}.name`)
+    else {
+      yield* eachInvalid(`${place}.name`, name, qualifiedName(name))
+      if (conditions.findIndex((other) => other.name === name) < index) yield duplicate(`${place}.name`, name)
+    }
+  }
+}

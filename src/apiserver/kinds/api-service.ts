@@ -1,0 +1,59 @@
+/** APIServices: who serves a version of a group. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { APIService } from '../../kube/types/apiregistration/v1.ts'
+import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { dns1035Label, dnsSubdomain } from './name-format.ts'
+import { eachInvalid, invalid, type Problems, required } from './problem.ts'
+import { checkServicePort } from './webhook-client.ts'
+
+function prepare(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  madePart(draft, 'status')
+  return finished(draft)
+}
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { spec, metadata } = object as unknown as APIService
+  const { group = '', version = '', service, caBundle = '', insecureSkipTLSVerify: isTrusting = false } = spec ?? {}
+  const { groupPriorityMinimum: groupPriority = 0, versionPriority = 0 } = spec ?? {}
+  const wanted = `${version}.${group}`
+  if (metadata?.name !== wanted) {
+    yield invalid('metadata.name', metadata?.name, `must be \`spec.version+"."+spec.group\`: "${wanted}"`)
+  }
+  if (group === '' && version !== 'v1') {
+    yield required('spec.group', 'only v1 may have an empty group and it better be legacy kube')
+  }
+  if (group !== '') yield* eachInvalid('spec.group', group, dnsSubdomain(group))
+  yield* eachInvalid('spec.version', version, dns1035Label(version))
+  if (groupPriority <= 0 || groupPriority > 20_000) {
+    yield invalid('spec.groupPriorityMinimum', groupPriority, 'must be positive and less than 20000')
+  }
+  if (versionPriority <= 0 || versionPriority > 1000) {
+    yield invalid('spec.versionPriority', versionPriority, 'must be positive and less than 1000')
+  }
+  const trusting = 'spec.insecureSkipTLSVerify'
+  if (service) {
+    if (!service.namespace) yield required('spec.service.namespace')
+    if (!service.name) yield required('spec.service.name')
+    yield* checkServicePort(service.port, 'spec.service.port')
+    if (isTrusting && caBundle !== '') yield invalid(trusting, isTrusting, 'may not be true if caBundle is present')
+    return
+  }
+  if (caBundle !== '') {
+    const length = `${Buffer.byteLength(caBundle, 'base64')} bytes`
+    yield invalid('spec.caBundle', length, 'local APIServices may not have a caBundle')
+  }
+  if (isTrusting) yield invalid(trusting, isTrusting, 'local APIServices may not have insecureSkipTLSVerify')
+}
+
+export const apiServiceRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    fillAbsent(part(part(draft, 'spec'), 'service'), { port: 443 })
+    return finished(draft)
+  },
+  prepareCreate: prepare,
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object) => [...check(object)],
+}

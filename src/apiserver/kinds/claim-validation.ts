@@ -1,0 +1,87 @@
+/** What a claim asks for: of its own, in a pod's volume, or in a StatefulSet's template. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { checkLabels, checkLabelSelector } from './label-selector.ts'
+import { dnsSubdomain, qualifiedName } from './name-format.ts'
+import { eachInvalid, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { checkPositiveAmount } from './value-validation.ts'
+
+const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+const volumeModes = ['Block', 'Filesystem']
+
+export function* checkClaimSpec(spec: PersistentVolumeClaimSpec, field: string): Iterable<Cause> {
+  const modes = spec.accessModes ?? []
+  if (modes.length === 0) yield required(`${field}.accessModes`, 'at least 1 access mode is required')
+  yield* checkLabelSelector(spec.selector, `${field}.selector`)
+  for (const mode of modes) {
+    if (!accessModes.includes(mode)) yield unsupported(`${field}.accessModes`, mode, accessModes)
+  }
+  const known = modes.filter((mode) => accessModes.includes(mode))
+  if (known.includes('ReadWriteOncePod') && known.some((mode) => mode !== 'ReadWriteOncePod')) {
+    yield forbidden(`${field}.accessModes`, 'may not use ReadWriteOncePod with other access modes')
+  }
+  const storage = spec.resources?.requests?.['storage']
+  const at = `${field}.resources[storage]`
+  yield* storage === undefined ? [required(at)] : checkPositiveAmount(String(storage), at)
+  if (spec.storageClassName) {
+    yield* eachInvalid(`${field}.storageClassName`, spec.storageClassName, dnsSubdomain(spec.storageClassName))
+  }
+  if (spec.volumeMode !== undefined && !volumeModes.includes(spec.volumeMode)) {
+    yield unsupported(`${field}.volumeMode`, spec.volumeMode, volumeModes)
+  }
+  yield* checkSources(spec, field)
+  const { volumeAttributesClassName: attributes } = spec
+  if (attributes) yield* eachInvalid(`${field}.volumeAttributesClassName`, attributes, dnsSubdomain(attributes))
+}
+
+/** What the volume starts out with, in the old way of saying it and the new one. */
+function* checkSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec, field: string): Iterable<Cause> {
+  if (dataSource) yield* checkSource(dataSource, `${field}.dataSource`)
+  if (dataSourceRef) yield* checkSource(dataSourceRef, `${field}.dataSourceRef`)
+  if (!dataSource || !dataSourceRef) return
+  const isSame =
+    dataSource.apiGroup === dataSourceRef.apiGroup &&
+    dataSource.kind === dataSourceRef.kind &&
+    dataSource.name === dataSourceRef.name
+  if (dataSourceRef.namespace) {
+    yield invalid(field, `${field}.dataSource`, 'may not be specified when dataSourceRef.namespace is specified')
+  } else if (!isSame) yield invalid(field, `${field}.dataSource`, 'must match dataSourceRef')
+}
+
+interface DataSource {
+  readonly apiGroup?: string | null
+  readonly kind: string
+  readonly name: string
+}
+
+function* checkSource({ apiGroup: group, kind, name }: DataSource, field: string): Iterable<Cause> {
+  const apiGroup = group ?? ''
+  if (!name) yield required(`${field}.name`)
+  if (!kind) yield required(`${field}.kind`)
+  if (apiGroup === '' && kind !== 'PersistentVolumeClaim') {
+    yield invalid(field, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+  }
+  if (apiGroup !== '') yield* eachInvalid(field, apiGroup, dnsSubdomain(apiGroup))
+}
+
+/** A claim that comes and goes with the pod. Its metadata is labels and annotations only. */
+export function* checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTemplate, field: string): Iterable<Cause> {
+  yield* checkAnnotations(metadata?.annotations, `${field}.metadata.annotations`)
+  yield* checkLabels(metadata?.labels, `${field}.metadata.labels`)
+  for (const name of Object.keys(metadata ?? {})) {
+    if (name !== 'annotations' && name !== 'labels') yield forbidden(`${field}.metadata.${name}`, 'cannot be set')
+  }
+  yield* checkClaimSpec(spec, `${field}.spec`)
+}
+
+const mostAnnotationBytes = 256 * 1024
+
+export function checkAnnotations(annotations: UntypedObject['metadata']['annotations'], field: string): Problems {
+  const entries = Object.entries(annotations ?? {})
+  const size = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0)
+  const problems = entries.flatMap(([key]) => eachInvalid(field, key, qualifiedName(key.toLowerCase())))
+  if (size <= mostAnnotationBytes) return problems
+  const message = `Too long: may not be more than ${mostAnnotationBytes} bytes`
+  return [...problems, { reason: 'FieldValueTooLong', message, field }]
+}

@@ -1,0 +1,97 @@
+/** The rules of every kind that makes no pods. */
+import { structForm } from '../struct-form.ts'
+import { seeingNoNulls } from './absent.ts'
+import {
+  mutatingAdmissionPolicyBindingRules,
+  mutatingAdmissionPolicyRules,
+  validatingAdmissionPolicyBindingRules,
+  validatingAdmissionPolicyRules,
+} from './admission-policy.ts'
+import { apiServiceRules } from './api-service.ts'
+import { certificateSigningRequestRules } from './certificate-signing-request.ts'
+import { configMapRules } from './config-map.ts'
+import { csiDriverRules, csiNodeRules, csiStorageCapacityRules } from './csi.ts'
+import { customResourceDefinitionRules } from './custom-resource-definition.ts'
+import { deviceClassRules, resourceClaimRules, resourceClaimTemplateRules } from './device.ts'
+import { endpointSliceRules } from './endpoint-slice.ts'
+import { endpointsRules } from './endpoints.ts'
+import { eventRules } from './event.ts'
+import { flowSchemaRules, priorityLevelConfigurationRules } from './flow-control.ts'
+import { horizontalPodAutoscalerRules } from './horizontal-pod-autoscaler.ts'
+import { ingressClassRules, ingressRules } from './ingress.ts'
+import { leaseRules } from './lease.ts'
+import { limitRangeRules } from './limit-range.ts'
+import { namespaceRules } from './namespace.ts'
+import { networkPolicyRules } from './network-policy.ts'
+import { nodeRules } from './node.ts'
+import { persistentVolumeClaimRules } from './persistent-volume-claim.ts'
+import { persistentVolumeRules } from './persistent-volume.ts'
+import { podDisruptionBudgetRules } from './pod-disruption-budget.ts'
+import { priorityClassRules } from './priority-class.ts'
+import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleRules } from './rbac.ts'
+import { resourceQuotaRules } from './resource-quota.ts'
+import { runtimeClassRules } from './runtime-class.ts'
+import { secretRules } from './secret.ts'
+import { ipAddressRules, serviceCidrRules } from './service-cidr.ts'
+import { serviceRules } from './service.ts'
+import { storageClassRules, volumeAttributesClassRules } from './storage-class.ts'
+import { volumeAttachmentRules } from './volume-attachment.ts'
+import { webhookConfigurationRules } from './webhook-configuration.ts'
+import type { KindRules } from './kind-rules.ts'
+
+/** Nothing to fill in or to refuse beyond the schema. */
+const plain: KindRules = { defaults: structForm }
+
+const rules: readonly (readonly [table: string, rules: KindRules])[] = [
+  ['configmaps', configMapRules],
+  ['endpoints', endpointsRules],
+  ['events', eventRules],
+  ['limitranges', limitRangeRules],
+  ['namespaces', namespaceRules],
+  ['nodes', nodeRules],
+  ['persistentvolumeclaims', persistentVolumeClaimRules],
+  ['persistentvolumes', persistentVolumeRules],
+  ['resourcequotas', resourceQuotaRules],
+  ['secrets', secretRules],
+  ['serviceaccounts', plain],
+  ['services', serviceRules],
+  ['validatingwebhookconfigurations.admissionregistration.k8s.io', webhookConfigurationRules],
+  ['mutatingwebhookconfigurations.admissionregistration.k8s.io', webhookConfigurationRules],
+  ['validatingadmissionpolicies.admissionregistration.k8s.io', validatingAdmissionPolicyRules],
+  ['validatingadmissionpolicybindings.admissionregistration.k8s.io', validatingAdmissionPolicyBindingRules],
+  ['mutatingadmissionpolicies.admissionregistration.k8s.io', mutatingAdmissionPolicyRules],
+  ['mutatingadmissionpolicybindings.admissionregistration.k8s.io', mutatingAdmissionPolicyBindingRules],
+  ['customresourcedefinitions.apiextensions.k8s.io', customResourceDefinitionRules],
+  ['apiservices.apiregistration.k8s.io', apiServiceRules],
+  ['horizontalpodautoscalers.autoscaling', horizontalPodAutoscalerRules],
+  ['certificatesigningrequests.certificates.k8s.io', certificateSigningRequestRules],
+  ['leases.coordination.k8s.io', leaseRules],
+  ['endpointslices.discovery.k8s.io', endpointSliceRules],
+  ['flowschemas.flowcontrol.apiserver.k8s.io', flowSchemaRules],
+  ['prioritylevelconfigurations.flowcontrol.apiserver.k8s.io', priorityLevelConfigurationRules],
+  ['ingresses.networking.k8s.io', ingressRules],
+  ['ingressclasses.networking.k8s.io', ingressClassRules],
+  ['networkpolicies.networking.k8s.io', networkPolicyRules],
+  ['servicecidrs.networking.k8s.io', serviceCidrRules],
+  ['ipaddresses.networking.k8s.io', ipAddressRules],
+  ['runtimeclasses.node.k8s.io', runtimeClassRules],
+  ['poddisruptionbudgets.policy', podDisruptionBudgetRules],
+  ['roles.rbac.authorization.k8s.io', roleRules],
+  ['clusterroles.rbac.authorization.k8s.io', clusterRoleRules],
+  ['rolebindings.rbac.authorization.k8s.io', roleBindingRules],
+  ['clusterrolebindings.rbac.authorization.k8s.io', clusterRoleBindingRules],
+  ['deviceclasses.resource.k8s.io', deviceClassRules],
+  ['resourceclaims.resource.k8s.io', resourceClaimRules],
+  ['resourceclaimtemplates.resource.k8s.io', resourceClaimTemplateRules],
+  ['priorityclasses.scheduling.k8s.io', priorityClassRules],
+  ['csidrivers.storage.k8s.io', csiDriverRules],
+  ['csinodes.storage.k8s.io', csiNodeRules],
+  ['csistoragecapacities.storage.k8s.io', csiStorageCapacityRules],
+  ['storageclasses.storage.k8s.io', storageClassRules],
+  ['volumeattachments.storage.k8s.io', volumeAttachmentRules],
+  ['volumeattributesclasses.storage.k8s.io', volumeAttributesClassRules],
+]
+
+export const clusterKinds: ReadonlyMap<string, KindRules> = new Map(
+  rules.map(([table, own]) => [table, seeingNoNulls(own)]),
+)

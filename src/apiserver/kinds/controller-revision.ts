@@ -1,0 +1,23 @@
+/** ControllerRevisions: what the template of a StatefulSet or DaemonSet was. Written once. */
+import { isJsonObject } from '../../kube/json.ts'
+import { draftOf, finished } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { required } from './problem.ts'
+import { checkNotNegative } from './value-validation.ts'
+import { checkImmutable } from './workload-validation.ts'
+
+export const controllerRevision: KindRules = {
+  defaults: (object) => finished(draftOf(object)),
+  validateCreate: ({ revision, data }) => [
+    ...checkNotNegative(revision as number | undefined, 'revision'),
+    ...(data === undefined || data === null
+      ? [required('data', 'data is mandatory')]
+      : isJsonObject(data)
+        ? []
+        : [required('data', 'data must be a valid JSON object')]),
+  ],
+  validateUpdate: ({ revision, data }, live) => [
+    ...checkNotNegative(revision as number | undefined, 'revision'),
+    ...checkImmutable(data, live['data'], 'data'),
+  ],
+}

@@ -1,0 +1,84 @@
+/** CronJobs make Jobs by the clock. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { CronJob, CronJobSpec } from '../../kube/types/batch/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { scheduleProblem, zoneProblem } from './cron-schedule.ts'
+import { draftOf, fillAbsent, fillZeros, finished, madePart } from './draft.ts'
+import { withFirstStatus } from './first-status.ts'
+import { checkJobSpec } from './job-validation.ts'
+import { defaultJobTemplate } from './job.ts'
+import type { KindRules } from './kind-rules.ts'
+import { templateWarnings } from './pod-warnings.ts'
+import { fine, invalid, oneOf, required, unsupported } from './problem.ts'
+import { checkNotNegative } from './value-validation.ts'
+
+export const cronJob: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    const spec = madePart(draft, 'spec')
+    fillZeros(spec, { concurrencyPolicy: 'Allow' })
+    fillAbsent(spec, { suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1 })
+    const template = madePart(spec, 'jobTemplate')
+    madePart(template, 'metadata')
+    defaultJobTemplate(madePart(template, 'spec'))
+    return finished(draft)
+  },
+  prepareCreate: withFirstStatus,
+  validateCreate: (object) => [
+    ...checkSpec(specOf(object), undefined),
+    ...checkName(object.metadata.name ?? ''),
+    ...checkPresence(specOf(object)),
+  ],
+  validateUpdate: (object, live) => [...checkSpec(specOf(object), specOf(live)), ...checkPresence(specOf(object))],
+  warnings: (object, live) => templateWarnings(object, live, { naming: true, field: 'spec.jobTemplate.spec.template' }),
+}
+
+function specOf(object: UntypedObject): CronJobSpec {
+  return (object as unknown as CronJob).spec
+}
+
+/** Its Jobs add a dash and ten digits to its name. */
+const longestName = 52
+
+function checkName(name: string): readonly Cause[] {
+  return name.length > longestName
+    ? [invalid('metadata.name', name, `must be no more than ${longestName} characters`)]
+    : fine
+}
+
+function* checkSpec(spec: CronJobSpec, live: CronJobSpec | undefined): Iterable<Cause> {
+  const { schedule, timeZone, jobTemplate } = spec
+  if (schedule) yield* checkSchedule(spec, live?.schedule.includes('TZ') === true)
+  yield* checkNotNegative(spec.startingDeadlineSeconds, 'spec.startingDeadlineSeconds')
+  if (timeZone !== undefined && timeZone !== live?.timeZone) {
+    const why = zoneProblem(timeZone)
+    if (why !== undefined) yield invalid('spec.timeZone', timeZone, why)
+  }
+  yield* oneOf('spec.concurrencyPolicy', spec.concurrencyPolicy, ['Allow', 'Forbid', 'Replace'])
+  const at = 'spec.jobTemplate.spec'
+  const { spec: job } = jobTemplate
+  if (job) {
+    yield* checkJobSpec(job, at)
+    if (job.selector) yield invalid(`${at}.selector`, job.selector, '`selector` will be auto-generated')
+    if (job.manualSelector) yield unsupported(`${at}.manualSelector`, true, ['nil', 'false'])
+  }
+  yield* checkNotNegative(spec.successfulJobsHistoryLimit, 'spec.successfulJobsHistoryLimit')
+  yield* checkNotNegative(spec.failedJobsHistoryLimit, 'spec.failedJobsHistoryLimit')
+}
+
+/** Time zones once stood in the schedule itself; what was written so may stay. */
+function* checkSchedule({ schedule, timeZone }: CronJobSpec, mayNameZone: boolean): Iterable<Cause> {
+  const at = 'spec.schedule'
+  const why = scheduleProblem(schedule)
+  if (why !== undefined) yield invalid(at, schedule, why)
+  if (!schedule.includes('TZ')) return
+  if (!mayNameZone) yield invalid(at, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')
+  else if (timeZone !== undefined) {
+    yield invalid(at, schedule, 'cannot use both timeZone field and TZ or CRON_TZ in schedule')
+  }
+}
+
+/** Told after everything else. */
+function checkPresence({ schedule }: CronJobSpec): readonly Cause[] {
+  return schedule ? fine : [required('spec.schedule')]
+}

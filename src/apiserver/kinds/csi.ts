@@ -1,0 +1,157 @@
+/** What drivers of storage can do (CSIDriver), where they run (CSINode), how much they have left (CSIStorageCapacity). */
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type {
+  CSIDriver,
+  CSIDriverSpec,
+  CSINode,
+  CSINodeDriver,
+  CSIStorageCapacity,
+} from '../../kube/types/storage/v1.ts'
+import { structForm } from '../struct-form.ts'
+import { checkCsiDriverName } from './csi-driver-name.ts'
+import { draftOf, fillAbsent, finished, madePart } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { checkLabelSelector } from './label-selector.ts'
+import { dnsSubdomain, qualifiedName } from './name-format.ts'
+import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required, unsupported } from './problem.ts'
+import type { Sent } from './sent.ts'
+import { checkAmount, checkNotNegative } from './value-validation.ts'
+
+const driverSpecOf = (object: UntypedObject): Sent<CSIDriverSpec> => (object as unknown as Sent<CSIDriver>).spec ?? {}
+
+const groupPolicies = ['File', 'None', 'ReadWriteOnceWithFSType']
+const lifecycleModes = ['Persistent', 'Ephemeral']
+const shortestToken = 600
+const longestToken = 2 ** 32
+
+function* checkDriver(object: UntypedObject): Iterable<Problems[number]> {
+  const spec = driverSpecOf(object)
+  const { fsGroupPolicy, tokenRequests = [], volumeLifecycleModes = [] } = spec
+  const { nodeAllocatableUpdatePeriodSeconds: period, serviceAccountTokenInSecrets: inSecrets } = spec
+  if (fsGroupPolicy !== undefined && !groupPolicies.includes(fsGroupPolicy)) {
+    yield unsupported('spec.fsGroupPolicy', fsGroupPolicy, groupPolicies)
+  }
+  for (const [index, { audience, expirationSeconds: seconds }] of tokenRequests.entries()) {
+    const at = `spec.tokenRequests[${index}]`
+    if (tokenRequests.findIndex((other) => other.audience === audience) < index) {
+      yield duplicate(`${at}.audience`, audience)
+    } else if (seconds !== undefined && seconds < shortestToken) {
+      yield invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
+    } else if (seconds !== undefined && seconds > longestToken) {
+      yield invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration larger than 2^32 seconds')
+    }
+  }
+  for (const mode of volumeLifecycleModes) {
+    if (!lifecycleModes.includes(mode)) yield unsupported('spec.volumeLifecycleModes', mode, lifecycleModes)
+  }
+  if (period !== undefined && period < 10) {
+    yield invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, 'must be greater than or equal to 10 seconds')
+  }
+  if (inSecrets !== undefined && tokenRequests.length === 0) {
+    const why = 'serviceAccountTokenInSecrets is set but no tokenRequests are specified'
+    yield invalid('spec.serviceAccountTokenInSecrets', inSecrets, why)
+  }
+}
+
+function* checkDriverChange(spec: Sent<CSIDriverSpec>, live: Sent<CSIDriverSpec>): Iterable<Problems[number]> {
+  const { attachRequired, volumeLifecycleModes = [] } = spec
+  // The real server has a name of its own for this field.
+  if (attachRequired !== live.attachRequired) yield invalid('spec.attachedRequired', attachRequired, immutableDetail)
+  if (String(volumeLifecycleModes) !== String(live.volumeLifecycleModes ?? [])) {
+    yield invalid('spec.volumeLifecycleModes', volumeLifecycleModes, immutableDetail)
+  }
+}
+
+export const csiDriverRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    fillAbsent(madePart(draft, 'spec'), {
+      attachRequired: true,
+      podInfoOnMount: false,
+      storageCapacity: false,
+      fsGroupPolicy: 'ReadWriteOnceWithFSType',
+      volumeLifecycleModes: ['Persistent'],
+      requiresRepublish: false,
+      seLinuxMount: false,
+      preventPodSchedulingIfMissing: false,
+    })
+    return finished(draft)
+  },
+  validateCreate: (object) => [...checkDriver(object)],
+  validateUpdate: (object, live) => [
+    ...checkDriver(object),
+    ...checkDriverChange(driverSpecOf(object), driverSpecOf(live)),
+  ],
+  warnings(object) {
+    const { tokenRequests = [], serviceAccountTokenInSecrets } = driverSpecOf(object)
+    return tokenRequests.length > 0 && serviceAccountTokenInSecrets === undefined
+      ? [
+          'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes',
+        ]
+      : []
+  },
+}
+
+const driversOf = (object: UntypedObject): readonly Sent<CSINodeDriver>[] =>
+  (object as unknown as Sent<CSINode>).spec?.drivers ?? []
+
+const longestNodeId = 192
+
+function* checkNode(object: UntypedObject): Iterable<Problems[number]> {
+  const drivers = driversOf(object)
+  for (const [index, { name, nodeID = '', allocatable, topologyKeys = [] }] of drivers.entries()) {
+    const at = `spec.drivers[${index}]`
+    yield* checkCsiDriverName(name, `${at}.name`)
+    if (nodeID === '') yield required(`${at}.nodeID`)
+    if (Buffer.byteLength(nodeID) > longestNodeId) {
+      yield invalid(`${at}.nodeID`, nodeID, `must be ${longestNodeId} characters or less`)
+    }
+    yield* checkNotNegative(allocatable?.count, `${at}.allocatable.count`)
+    if (drivers.findIndex((other) => other.name === name) < index) yield duplicate(`${at}.name`, name)
+    for (const [place, key] of topologyKeys.entries()) {
+      if (key === '') yield required(at)
+      if (topologyKeys.indexOf(key) < place) yield duplicate(at, key)
+      yield* eachInvalid(at, key, qualifiedName(key))
+    }
+  }
+}
+
+/** A driver that is there stays as it is, except for how much it can take. */
+function* checkNodeChange(
+  drivers: readonly Sent<CSINodeDriver>[],
+  live: readonly Sent<CSINodeDriver>[],
+): Iterable<Problems[number]> {
+  for (const before of live) {
+    for (const { name: Name, nodeID: NodeID, topologyKeys: keys } of drivers) {
+      if (Name !== before.name) continue
+      if (NodeID === before.nodeID && equalJson(keys, before.topologyKeys)) continue
+      yield invalid('spec.drivers', { Name, NodeID, TopologyKeys: keys ?? null, Allocatable: null }, immutableDetail)
+    }
+  }
+}
+
+export const csiNodeRules: KindRules = {
+  defaults: structForm,
+  prepareCreate: structForm,
+  validateCreate: (object) => [...checkNode(object)],
+  validateUpdate: (object, live) => [...checkNode(object), ...checkNodeChange(driversOf(object), driversOf(live))],
+}
+
+function checkCapacity(object: UntypedObject): Problems {
+  const { nodeTopology, storageClassName = '', capacity } = object as unknown as Sent<CSIStorageCapacity>
+  return [
+    ...checkLabelSelector(nodeTopology, 'nodeTopology'),
+    ...eachInvalid('storageClassName', storageClassName, dnsSubdomain(storageClassName)),
+    ...(capacity === undefined ? [] : checkAmount(String(capacity), 'capacity')),
+  ]
+}
+
+export const csiStorageCapacityRules: KindRules = {
+  defaults: structForm,
+  validateCreate: checkCapacity,
+  validateUpdate: (object, live) =>
+    ['nodeTopology', 'storageClassName']
+      .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
+      .map((member) => invalid(member, object[member], immutableDetail)),
+}

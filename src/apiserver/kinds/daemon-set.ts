@@ -1,0 +1,115 @@
+/** DaemonSets: one pod on every node that fits. */
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy } from '../../kube/types/apps/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { defaultRolling } from './deployment.ts'
+import { draftOf, fillAbsent, finished, madePart } from './draft.ts'
+import { withFirstStatus } from './first-status.ts'
+import type { KindRules } from './kind-rules.ts'
+import { checkLabelSelector, isEmptySelector } from './label-selector.ts'
+import { defaultTemplate } from './pod-defaults.ts'
+import { checkTemplate } from './pod-validation.ts'
+import { templateWarnings } from './pod-warnings.ts'
+import { invalid, required, unsupported } from './problem.ts'
+import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from './value-validation.ts'
+import {
+  checkCollisions,
+  checkCounts,
+  checkEndless,
+  checkImmutable,
+  checkMatch,
+  readSelector,
+} from './workload-validation.ts'
+
+export const daemonSet: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    const spec = madePart(draft, 'spec')
+    defaultRolling(madePart(spec, 'updateStrategy'), { maxUnavailable: 1, maxSurge: 0 })
+    fillAbsent(spec, { revisionHistoryLimit: 10 })
+    defaultTemplate(madePart(spec, 'template'))
+    return finished(draft)
+  },
+  prepareCreate: (object) => withTemplateGeneration(withFirstStatus(object), Math.max(templateGeneration(object), 1)),
+  prepareUpdate(object, live) {
+    const before = templateGeneration(live)
+    const isSame = equalJson(specOf(object).template as unknown as Json, specOf(live).template as unknown as Json)
+    return withTemplateGeneration(object, isSame ? before : before + 1)
+  },
+  validateCreate: (object) => [...checkDaemonSet(specOf(object))],
+  validateUpdate: (object, live) => [
+    ...checkImmutable(specOf(object).selector, specOf(live).selector, 'spec.selector'),
+    ...checkDaemonSet(specOf(object)),
+  ],
+  validateStatus: (object, live) => [
+    ...checkCounts(statusOf(object), counts),
+    ...checkCollisions(statusOf(object), statusOf(live)),
+  ],
+  warnings: (object, live) => templateWarnings(object, live),
+}
+
+const counts = [
+  'currentNumberScheduled',
+  'numberMisscheduled',
+  'desiredNumberScheduled',
+  'numberReady',
+  'observedGeneration',
+  'updatedNumberScheduled',
+  'numberAvailable',
+  'numberUnavailable',
+  'collisionCount',
+]
+
+function specOf(object: UntypedObject): DaemonSetSpec {
+  return (object as unknown as DaemonSet).spec
+}
+
+function statusOf(object: UntypedObject): Readonly<Record<string, unknown>> | undefined {
+  return object['status'] as Readonly<Record<string, unknown>> | undefined
+}
+
+/** How often the template changed; a field of old versions that lives on as an annotation. */
+const generationAnnotation = 'deprecated.daemonset.template.generation'
+
+function templateGeneration({ metadata }: UntypedObject): number {
+  return Number(metadata.annotations?.[generationAnnotation] ?? 0)
+}
+
+function withTemplateGeneration(object: UntypedObject, generation: number): UntypedObject {
+  const annotations = { ...object.metadata.annotations, [generationAnnotation]: String(generation) }
+  return { ...object, metadata: { ...object.metadata, annotations } }
+}
+
+function* checkDaemonSet(spec: DaemonSetSpec): Iterable<Cause> {
+  const { selector, template } = spec
+  yield* checkLabelSelector(selector, 'spec.selector')
+  yield* checkMatch(readSelector(selector), template, 'spec.template')
+  if (selector && isEmptySelector(selector)) {
+    yield invalid('spec.selector', selector, 'empty selector is invalid for daemonset')
+  }
+  yield* checkTemplate(template, 'spec.template')
+  yield* checkEndless(template, 'spec.template', 'DaemonSet')
+  yield* checkNotNegative(spec.minReadySeconds, 'spec.minReadySeconds')
+  yield* checkStrategy(spec.updateStrategy ?? {}, 'spec.updateStrategy')
+  yield* checkNotNegative(spec.revisionHistoryLimit, 'spec.revisionHistoryLimit')
+}
+
+function* checkStrategy({ type, rollingUpdate }: DaemonSetUpdateStrategy, field: string): Iterable<Cause> {
+  const { maxUnavailable, maxSurge } = rollingUpdate ?? {}
+  if (type === 'RollingUpdate') {
+    const at = `${field}.rollingUpdate`
+    yield* checkCountOrPercent(maxUnavailable, `${at}.maxUnavailable`)
+    yield* checkCountOrPercent(maxSurge, `${at}.maxSurge`)
+    yield* checkAtMostAll(maxUnavailable, `${at}.maxUnavailable`)
+    yield* checkAtMostAll(maxSurge, `${at}.maxSurge`)
+    const [unavailable, surge] = [countOf(maxUnavailable), countOf(maxSurge)]
+    if (unavailable !== 0 && surge !== 0) {
+      yield invalid(`${at}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero')
+    }
+    if (unavailable === 0 && surge === 0) yield required(`${at}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')
+  } else if (type !== 'OnDelete') {
+    const steps = rollingUpdate ? { MaxUnavailable: maxUnavailable ?? 0, MaxSurge: maxSurge ?? 0 } : null
+    yield unsupported(field, { Type: type, RollingUpdate: steps }, ['RollingUpdate', 'OnDelete'])
+  }
+}

@@ -1,0 +1,90 @@
+/** Devices: classes of them, claims on them, and templates of claims. Only what commonly goes wrong is looked at. */
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type {
+  DeviceClass,
+  DeviceRequest,
+  ResourceClaim,
+  ResourceClaimSpec,
+  ResourceClaimTemplate,
+} from '../../kube/types/resource/v1.ts'
+import { structForm } from '../struct-form.ts'
+import { type Draft, draftOf, fillZeros, finished, part, parts } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { dnsLabel, dnsSubdomain } from './name-format.ts'
+import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+function defaultClaim(spec: Draft | undefined): void {
+  for (const request of parts(part(spec, 'devices'), 'requests')) {
+    for (const own of [part(request, 'exactly'), ...parts(request, 'firstAvailable')]) {
+      fillZeros(own, { allocationMode: 'ExactCount' })
+      if (own?.['allocationMode'] === 'ExactCount') fillZeros(own, { count: 1 })
+    }
+  }
+}
+
+function* checkClaim(spec: Sent<ResourceClaimSpec> | undefined, at: string): Iterable<Problems[number]> {
+  const requests = spec?.devices?.requests ?? []
+  for (const [index, request] of requests.entries()) {
+    const place = `${at}.devices.requests[${index}]`
+    if (!request.name) yield required(`${place}.name`)
+    else {
+      yield* eachInvalid(`${place}.name`, request.name, dnsLabel(request.name))
+      if (requests.findIndex(({ name }) => name === request.name) < index) {
+        yield duplicate(`${place}.name`, request.name)
+      }
+    }
+    yield* checkRequest(request, place)
+  }
+}
+
+function* checkRequest({ exactly, firstAvailable = [] }: Sent<DeviceRequest>, at: string): Iterable<Problems[number]> {
+  if (!exactly && firstAvailable.length === 0) {
+    yield required(at, 'exactly one of `exactly` or `firstAvailable` is required')
+  } else if (exactly && firstAvailable.length > 0) {
+    yield invalid(at, null, 'exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set')
+  }
+  if (!exactly) return
+  const { deviceClassName: name } = exactly
+  if (!name) yield required(`${at}.exactly.deviceClassName`)
+  else yield* eachInvalid(`${at}.exactly.deviceClassName`, name, dnsSubdomain(name))
+}
+
+function fixedSpec(object: UntypedObject, live: UntypedObject): Problems {
+  return equalJson(object['spec'] as Json, live['spec'] as Json) ? [] : [invalid('spec', null, immutableDetail)]
+}
+
+export const resourceClaimRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    defaultClaim(part(draft, 'spec'))
+    return finished(draft)
+  },
+  prepareCreate: structForm,
+  validateCreate: (object) => [...checkClaim((object as unknown as Sent<ResourceClaim>).spec, 'spec')],
+  validateUpdate: fixedSpec,
+}
+
+export const resourceClaimTemplateRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    defaultClaim(part(part(draft, 'spec'), 'spec'))
+    return finished(draft)
+  },
+  validateCreate: (object) => [
+    ...checkClaim((object as unknown as Sent<ResourceClaimTemplate>).spec?.spec, 'spec.spec'),
+  ],
+  validateUpdate: fixedSpec,
+}
+
+function checkClass(object: UntypedObject): Problems {
+  const { selectors = [] } = (object as unknown as Sent<DeviceClass>).spec ?? {}
+  return selectors.flatMap(({ cel }, index) => (cel ? [] : [required(`spec.selectors[${index}].cel`)]))
+}
+
+export const deviceClassRules: KindRules = {
+  defaults: structForm,
+  validateCreate: checkClass,
+  validateUpdate: checkClass,
+}

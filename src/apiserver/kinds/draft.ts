@@ -1,0 +1,59 @@
+/**
+ * An object while it is being filled in: a copy of one's own, so that rules may write into it instead of copying at
+ * every level. What a client sent has been checked against the schema by then: a list is a list, an object an object.
+ *
+ * Go knows two ways to be unset, and rules must tell them apart. A plain field is unset when it is zero (`''`, `0`); a
+ * pointer only when it is absent, so that somebody may ask for zero replicas.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { structForm } from '../struct-form.ts'
+
+export type Draft = { [member: string]: Json | undefined }
+
+/** A copy of the object, as it looks on the server. */
+export function draftOf(object: UntypedObject): Draft {
+  return structForm(object) as unknown as Draft
+}
+
+export function finished(draft: Draft): UntypedObject {
+  return draft as unknown as UntypedObject
+}
+
+/** The object at `name`; undefined when there is none. */
+export function part(draft: Draft | undefined, name: string): Draft | undefined {
+  const member = ownMember(draft, name)
+  return isJsonObject(member) ? member : undefined
+}
+
+/** The object at `name`, made if there is none: a struct within a struct is always there. */
+export function madePart(draft: Draft, name: string): Draft {
+  const known = part(draft, name)
+  if (known) return known
+  const made: Draft = {}
+  draft[name] = made
+  return made
+}
+
+/** The objects in the list at `name`. */
+export function parts(draft: Draft | undefined, name: string): readonly Draft[] {
+  const member = ownMember(draft, name)
+  return isJsonArray(member) ? member.filter(isJsonObject) : []
+}
+
+export function isZero(value: Json | undefined): boolean {
+  return value === undefined || value === null || value === '' || value === 0 || value === false
+}
+
+/** Sets what is zero: plain fields. */
+export function fillZeros(draft: Draft | undefined, defaults: JsonObject): void {
+  if (!draft) return
+  for (const [name, value] of Object.entries(defaults)) if (isZero(draft[name])) draft[name] = value
+}
+
+/** Sets what is absent: pointers. */
+export function fillAbsent(draft: Draft | undefined, defaults: JsonObject): void {
+  if (!draft) return
+  for (const [name, value] of Object.entries(defaults)) draft[name] ??= value
+}

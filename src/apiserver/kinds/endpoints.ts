@@ -1,0 +1,66 @@
+/** Endpoints: the addresses behind a Service, before EndpointSlices. */
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { EndpointAddress, EndpointPort, Endpoints } from '../../kube/types/core/v1.ts'
+import { draftOf, fillZeros, finished, parts } from './draft.ts'
+import { checkIp, checkReachableIp } from './ip-address.ts'
+import type { KindRules } from './kind-rules.ts'
+import { dnsLabel, dnsSubdomain, qualifiedName } from './name-format.ts'
+import { checkPortNumber, checkProtocol } from './port.ts'
+import { eachInvalid, fine, type Problems, required } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+function defaults(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  for (const subset of parts(draft, 'subsets')) {
+    for (const port of parts(subset, 'ports')) fillZeros(port, { protocol: 'TCP' })
+  }
+  return finished(draft)
+}
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { subsets = [] } = object as unknown as Sent<Endpoints>
+  for (const [index, { addresses = [], notReadyAddresses = [], ports = [] }] of subsets.entries()) {
+    const at = `subsets[${index}]`
+    if (addresses.length + notReadyAddresses.length === 0) {
+      yield required(at, 'must specify `addresses` or `notReadyAddresses`')
+    }
+    for (const [place, address] of addresses.entries()) yield* checkAddress(address, `${at}.addresses[${place}]`)
+    for (const [place, address] of notReadyAddresses.entries()) {
+      yield* checkAddress(address, `${at}.notReadyAddresses[${place}]`)
+    }
+    for (const [place, port] of ports.entries()) {
+      yield* checkEndpointPort(port, ports.length > 1, `${at}.ports[${place}]`)
+    }
+  }
+}
+
+function checkAddress({ ip = '', hostname, nodeName }: Sent<EndpointAddress>, at: string): Problems {
+  return [
+    ...checkIp(ip, `${at}.ip`),
+    ...(hostname ? eachInvalid(`${at}.hostname`, hostname, dnsLabel(hostname)) : fine),
+    ...(nodeName === undefined ? fine : eachInvalid(`${at}.nodeName`, nodeName, dnsSubdomain(nodeName))),
+    ...checkReachableIp(ip, `${at}.ip`),
+  ]
+}
+
+function checkEndpointPort(
+  { name, port, protocol, appProtocol }: Sent<EndpointPort>,
+  isOneOfMany: boolean,
+  at: string,
+): Problems {
+  return [
+    ...(!name && isOneOfMany ? [required(`${at}.name`)] : fine),
+    ...(name ? eachInvalid(`${at}.name`, name, dnsLabel(name)) : fine),
+    ...checkPortNumber(port, `${at}.port`),
+    ...checkProtocol(protocol, `${at}.protocol`),
+    ...(appProtocol === undefined ? fine : eachInvalid(`${at}.appProtocol`, appProtocol, qualifiedName(appProtocol))),
+  ]
+}
+
+export const endpointsRules: KindRules = {
+  defaults,
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object, live) =>
+    equalJson(object['subsets'] as Json | undefined, live['subsets'] as Json | undefined) ? fine : [...check(object)],
+}

@@ -1,0 +1,128 @@
+/**
+ * Events. Two groups serve them, each with names of its own for the same fields; what is stored through one can be read
+ * through the other. The newer group asks for more.
+ */
+import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Event } from '../../kube/types/core/v1.ts'
+import { structForm } from '../struct-form.ts'
+import type { KindRules } from './kind-rules.ts'
+import { qualifiedName } from './name-format.ts'
+import { eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
+
+const newer = 'events.k8s.io/v1'
+
+/** Names in the core group, and in the newer one. */
+const renamed: readonly (readonly [core: string, newer: string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+  ['reportingComponent', 'reportingController'],
+]
+const toNewer: ReadonlyMap<string, string> = new Map(renamed)
+const toCore: ReadonlyMap<string, string> = new Map(renamed.map(([core, other]) => [other, core]))
+
+export function convertEvent(object: UntypedObject, apiVersion: string): UntypedObject {
+  if (object.apiVersion === apiVersion) return object
+  const namesThere = apiVersion === 'v1' ? toCore : toNewer
+  const entries = Object.entries(object).map(([name, value]) => [namesThere.get(name) ?? name, value])
+  return structForm({ ...(Object.fromEntries(entries) as UntypedObject), apiVersion })
+}
+
+const asCore = (object: UntypedObject): Event => convertEvent(object, 'v1') as unknown as Event
+
+const longest = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const event = asCore(object)
+  const { namespace } = object.metadata
+  const own = event.involvedObject.namespace ?? ''
+  const elsewhere = invalid('involvedObject.namespace', own, 'does not match event.namespace')
+  if (!event.eventTime) {
+    if (own === '' ? namespace !== 'default' : namespace !== own) yield elsewhere
+    return
+  }
+  if (own === '' && namespace !== 'default' && namespace !== 'kube-system') yield elsewhere
+  const reporter = event.reportingComponent ?? ''
+  const field = object.apiVersion === newer ? 'reportingController' : 'reportingComponent'
+  if (reporter === '') yield required(field)
+  yield* eachInvalid(field, reporter, qualifiedName(reporter))
+  for (const [member, limit] of Object.entries(longest)) {
+    const text = event[member as keyof typeof longest] ?? ''
+    if (text === '' && member !== 'message') yield required(member)
+    if (Buffer.byteLength(text) > limit) yield invalid(member, '', `can have at most ${limit} characters`)
+  }
+}
+
+/** What the newer group asks for beyond that. */
+function* checkNewer(object: UntypedObject): Iterable<Problems[number]> {
+  const event = asCore(object)
+  yield* checkSeries(event)
+  if (!event.eventTime) yield required('eventTime')
+  if (event.type !== 'Normal' && event.type !== 'Warning') {
+    yield invalid('type', '', `has invalid value: ${event.type ?? ''}`)
+  }
+  if (event.firstTimestamp) yield invalid('firstTimestamp', '', 'needs to be unset')
+  if (event.lastTimestamp) yield invalid('lastTimestamp', '', 'needs to be unset')
+  if (event.count) yield invalid('count', '', 'needs to be unset')
+  if (event.source?.component || event.source?.host) yield invalid('source', '', 'needs to be unset')
+}
+
+function* checkSeries({ series }: Event): Iterable<Problems[number]> {
+  if (!series) return
+  if ((series.count ?? 0) < 2) yield invalid('series.count', '', 'should be at least 2')
+  if (!series.lastObservedTime) yield required('series.lastObservedTime')
+}
+
+/** By its name in the newer group, except that what it calls deprecated keeps its old one. */
+const fixed: readonly (readonly [member: string, field: string])[] = [
+  ['involvedObject', 'involvedObject'],
+  ['reason', 'reason'],
+  ['message', 'message'],
+  ['source', 'source'],
+  ['firstTimestamp', 'firstTimestamp'],
+  ['lastTimestamp', 'lastTimestamp'],
+  ['count', 'count'],
+  ['reason', 'reason'],
+  ['type', 'type'],
+  ['eventTime', 'eventTime'],
+  ['action', 'action'],
+  ['related', 'related'],
+  ['reportingComponent', 'reportingController'],
+  ['reportingInstance', 'reportingInstance'],
+]
+
+/** Objects by the names of Go's own structs. */
+function shown(member: string, value: Json | undefined): unknown {
+  if (!isJsonObject(value)) return value
+  const of = (...names: readonly string[]): readonly unknown[] => names.map((name) => value[name] ?? '')
+  if (member === 'source') {
+    const [Component, Host] = of('component', 'host')
+    return { Component, Host }
+  }
+  const names = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+  const [Kind, Namespace, Name, UID, APIVersion, ResourceVersion, FieldPath] = of(...names)
+  return { Kind, Namespace, Name, UID, APIVersion, ResourceVersion, FieldPath }
+}
+
+function* checkNewerChange(object: UntypedObject, live: UntypedObject): Iterable<Problems[number]> {
+  const now = asCore(object) as unknown as Readonly<Record<string, Json>>
+  const before = asCore(live) as unknown as Readonly<Record<string, Json>>
+  if (!equalJson(now['series'], before['series'])) yield* checkSeries(now as unknown as Event)
+  for (const [member, field] of fixed) {
+    if (!equalJson(now[member], before[member])) yield invalid(field, shown(member, now[member]), immutableDetail)
+  }
+}
+
+export const eventRules: KindRules = {
+  defaults: structForm,
+  convert: convertEvent,
+  validateCreate: (object) => [...check(object), ...(object.apiVersion === newer ? checkNewer(object) : [])],
+  validateUpdate: (object, live) => [
+    ...check(object),
+    ...(object.apiVersion === newer ? checkNewerChange(object, live) : []),
+  ],
+}

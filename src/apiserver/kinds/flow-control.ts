@@ -1,0 +1,169 @@
+/** FlowSchemas and PriorityLevelConfigurations: whose requests wait for whose. They are kept here, and nobody waits. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type {
+  FlowSchema,
+  LimitResponse,
+  PolicyRulesWithSubjects,
+  PriorityLevelConfiguration,
+  ResourcePolicyRule,
+  Subject,
+} from '../../kube/types/flowcontrol/v1.ts'
+import { structForm } from '../struct-form.ts'
+import { draftOf, fillAbsent, fillZeros, finished, madePart, part } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { dnsLabel, dnsSubdomain } from './name-format.ts'
+import { eachInvalid, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+const lastPrecedence = 10_000
+
+function* checkSchema(object: UntypedObject): Iterable<Problems[number]> {
+  const { spec, metadata } = object as unknown as Sent<FlowSchema>
+  const { matchingPrecedence: precedence = 0, priorityLevelConfiguration: level, rules = [] } = spec ?? {}
+  const field = 'spec.matchingPrecedence'
+  if (precedence <= 0) yield invalid(field, precedence, 'must be a positive value')
+  if (precedence > lastPrecedence) yield invalid(field, precedence, `must not be greater than ${lastPrecedence}`)
+  if (precedence === 1 && metadata?.name !== 'exempt') {
+    yield invalid(field, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
+  }
+  const name = level?.name ?? ''
+  if (name === '') yield required('spec.priorityLevelConfiguration.name', 'must reference a priority level')
+  else yield* eachInvalid('spec.priorityLevelConfiguration.name', name, dnsSubdomain(name))
+  for (const [index, rule] of rules.entries()) yield* checkRule(rule, `spec.rules[${index}]`)
+}
+
+function* checkRule(rule: Sent<PolicyRulesWithSubjects>, at: string): Iterable<Problems[number]> {
+  const { subjects = [], resourceRules = [], nonResourceRules = [] } = rule
+  if (subjects.length === 0) yield required(`${at}.subjects`, 'subjects must contain at least one value')
+  for (const [index, subject] of subjects.entries()) yield* checkSubject(subject, `${at}.subjects[${index}]`)
+  if (resourceRules.length + nonResourceRules.length === 0) {
+    yield required(at, 'at least one of resourceRules and nonResourceRules has to be non-empty')
+  }
+  for (const [index, own] of resourceRules.entries()) yield* checkResourceRule(own, `${at}.resourceRules[${index}]`)
+  for (const [index, { verbs = [], nonResourceURLs: urls = [] }] of nonResourceRules.entries()) {
+    const place = `${at}.nonResourceRules[${index}]`
+    yield* checkWild(verbs, `${place}.verbs`, 'verbs must contain at least one value', 'verbs')
+    yield* checkWild(
+      urls,
+      `${place}.nonResourceURLs`,
+      'nonResourceURLs must contain at least one value',
+      'non-resource URLs',
+    )
+  }
+}
+
+function* checkWild(
+  items: readonly string[],
+  field: string,
+  missing: string,
+  what: string,
+): Iterable<Problems[number]> {
+  if (items.length === 0) yield required(field, missing)
+  else if (items.length > 1 && items.includes('*')) {
+    yield invalid(field, items, `if '*' is present, must not specify other ${what}`)
+  }
+}
+
+function* checkResourceRule(rule: Sent<ResourcePolicyRule>, at: string): Iterable<Problems[number]> {
+  const { verbs = [], apiGroups = [], resources = [], namespaces = [], clusterScope = false } = rule
+  yield* checkWild(verbs, `${at}.verbs`, 'verbs must contain at least one value', 'verbs')
+  yield* checkWild(apiGroups, `${at}.apiGroups`, 'resource rules must supply at least one api group', 'api groups')
+  yield* checkWild(resources, `${at}.resources`, 'resource rules must supply at least one resource', 'resources')
+  if (namespaces.length === 0 && !clusterScope) {
+    const why = 'resource rules that are not cluster scoped must supply at least one namespace'
+    yield required(`${at}.namespaces`, why)
+  } else if (namespaces.includes('*')) {
+    yield* checkWild(namespaces, `${at}.namespaces`, '', 'namespaces')
+  } else {
+    const lead = "each member of this list must be '*' or a DNS-1123 label; "
+    for (const [index, name] of namespaces.entries()) {
+      for (const remark of dnsLabel(name)) yield invalid(`${at}.namespaces[${index}]`, name, lead + remark)
+    }
+  }
+}
+
+/** By kind, the member that names it. */
+const subjectMembers = { ServiceAccount: 'serviceAccount', User: 'user', Group: 'group' } as const
+
+function* checkSubject(subject: Sent<Subject>, at: string): Iterable<Problems[number]> {
+  const { kind = '' } = subject
+  if (!Object.hasOwn(subjectMembers, kind)) {
+    yield unsupported(`${at}.kind`, kind, Object.keys(subjectMembers).toSorted())
+    return
+  }
+  const member = subjectMembers[kind as keyof typeof subjectMembers]
+  const own = subject[member]
+  if (!own) yield required(`${at}.${member}`, `${member} is required when subject kind is '${kind}'`)
+  else {
+    if (!own.name) yield required(`${at}.${member}.name`)
+    else if (member === 'serviceAccount' && own.name !== '*') {
+      yield* eachInvalid(`${at}.${member}.name`, own.name, dnsSubdomain(own.name))
+    }
+    if (member === 'serviceAccount' && !subject.serviceAccount?.namespace) {
+      yield required(`${at}.${member}.namespace`, 'must specify namespace for service account')
+    }
+  }
+  for (const [other, name] of Object.entries(subjectMembers)) {
+    if (other === kind || subject[name] === undefined) continue
+    yield forbidden(`${at}.${name}`, `${name} is forbidden when subject kind is not '${other}'`)
+  }
+}
+
+export const flowSchemaRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    fillZeros(madePart(draft, 'spec'), { matchingPrecedence: 1000 })
+    return finished(draft)
+  },
+  prepareCreate: structForm,
+  validateCreate: (object) => [...checkSchema(object)],
+  validateUpdate: (object) => [...checkSchema(object)],
+}
+
+function* checkLevel(object: UntypedObject): Iterable<Problems[number]> {
+  const { spec, metadata } = object as unknown as Sent<PriorityLevelConfiguration>
+  const { type = '', limited, exempt } = spec ?? {}
+  if ((metadata?.name === 'exempt') !== (type === 'Exempt')) {
+    yield invalid('spec.type', type, "must be 'Exempt' if and only if `name` is 'exempt'")
+  }
+  const share = limited?.lendablePercent ?? 0
+  if (limited && type === 'Limited') {
+    if ((limited.nominalConcurrencyShares ?? 0) < 0) {
+      const why = 'must be a non-negative integer'
+      yield invalid('spec.limited.nominalConcurrencyShares', limited.nominalConcurrencyShares, why)
+    }
+    if (share < 0 || share > 100) {
+      yield invalid('spec.limited.lendablePercent', share, 'must be between 0 and 100, inclusive')
+    }
+  }
+  if (type !== '' && type !== 'Exempt' && type !== 'Limited')
+    yield unsupported('spec.type', type, ['Exempt', 'Limited'])
+  if (type === 'Exempt' && limited) yield forbidden('spec.limited', '')
+  if (type === 'Limited' && exempt) yield forbidden('spec.exempt', '')
+  if (type === 'Limited' && !limited) yield required('spec.limited')
+  if (type === '') yield required('spec.type')
+  if (limited) yield* checkResponse(limited.limitResponse, 'spec.limited.limitResponse')
+}
+
+function* checkResponse(response: Sent<LimitResponse> | undefined, at: string): Iterable<Problems[number]> {
+  const { type = '', queuing } = response ?? {}
+  if (type === '') yield required(`${at}.type`)
+  else if (type !== 'Queue' && type !== 'Reject') yield unsupported(`${at}.type`, type, ['Queue', 'Reject'])
+  if (type === 'Queue' && !queuing) yield required(`${at}.queuing`)
+  if (type === 'Reject' && queuing) yield forbidden(`${at}.queuing`, '')
+}
+
+export const priorityLevelConfigurationRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    const spec = part(draft, 'spec')
+    fillAbsent(part(spec, 'exempt'), { nominalConcurrencyShares: 0, lendablePercent: 0 })
+    const limited = part(spec, 'limited')
+    fillAbsent(limited, { nominalConcurrencyShares: 30, lendablePercent: 0 })
+    fillZeros(part(part(limited, 'limitResponse'), 'queuing'), { handSize: 8, queues: 64, queueLengthLimit: 50 })
+    return finished(draft)
+  },
+  prepareCreate: structForm,
+  validateCreate: (object) => [...checkLevel(object)],
+  validateUpdate: (object) => [...checkLevel(object)],
+}

@@ -1,0 +1,58 @@
+/** Labels, and selectors of them, wherever they stand in an object. */
+import type { LabelSelectorSpec } from '../../kube/selector.ts'
+import { labelValue, qualifiedName } from './name-format.ts'
+import { eachInvalid, fine, forbidden, invalid, type Problems, required } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+/** All problems of a map of labels are told at the map itself, whichever entry has them. */
+export function checkLabels(labels: Readonly<Record<string, string>> | undefined, field: string): Problems {
+  return [...labelProblems(labels ?? {}, field)]
+}
+
+function* labelProblems(labels: Readonly<Record<string, string>>, field: string): Iterable<Problems[number]> {
+  for (const [name, value] of Object.entries(labels)) {
+    yield* eachInvalid(field, name, qualifiedName(name))
+    yield* eachInvalid(field, value, labelValue(value))
+  }
+}
+
+export function checkLabelSelector(selector: Sent<LabelSelectorSpec> | undefined, field: string): Problems {
+  return selector ? [...selectorProblems(selector, field)] : fine
+}
+
+function* selectorProblems(
+  { matchLabels, matchExpressions = [] }: Sent<LabelSelectorSpec>,
+  field: string,
+): Iterable<Problems[number]> {
+  yield* checkLabels(matchLabels, `${field}.matchLabels`)
+  for (const [index, { key = '', operator = '', values = [] }] of matchExpressions.entries()) {
+    const at = `${field}.matchExpressions[${index}]`
+    yield* checkOperator(operator, values, at)
+    yield* eachInvalid(`${at}.key`, key, qualifiedName(key))
+    for (const [place, value] of values.entries()) {
+      yield* eachInvalid(`${at}.values[${place}]`, value, labelValue(value))
+    }
+  }
+}
+
+function checkOperator(operator: string, values: readonly string[], field: string): Problems {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length > 0
+        ? fine
+        : [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length === 0
+        ? fine
+        : [forbidden(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+    default:
+      return [invalid(`${field}.operator`, operator, 'not a valid selector operator')]
+  }
+}
+
+/** A selector that selects everything, because it says nothing. */
+export function isEmptySelector(selector: LabelSelectorSpec | undefined): boolean {
+  return Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0
+}

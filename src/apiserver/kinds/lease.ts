@@ -1,0 +1,28 @@
+/** Leases: who leads, and until when. Coordinated elections are not switched on, so what is for them is dropped. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Lease } from '../../kube/types/coordination/v1.ts'
+import { draftOf, finished, part } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { invalid, type Problems } from './problem.ts'
+
+function prepare(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  const spec = part(draft, 'spec')
+  delete spec?.['strategy']
+  delete spec?.['preferredHolder']
+  return finished(draft)
+}
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { leaseDurationSeconds: duration = 1, leaseTransitions: count = 0 } = (object as unknown as Lease).spec ?? {}
+  if (duration <= 0) yield invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0')
+  if (count < 0) yield invalid('spec.leaseTransitions', count, 'must be greater than or equal to 0')
+}
+
+export const leaseRules: KindRules = {
+  defaults: (object) => finished(draftOf(object)),
+  prepareCreate: prepare,
+  prepareUpdate: prepare,
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object) => [...check(object)],
+}

@@ -1,0 +1,131 @@
+/** LimitRanges: how small, how big and how much by default; by pod, container or claim. */
+import type { UntypedObject } from '../../kube/object.ts'
+import { compareQuantities, makeQuantity, parseQuantity, quantityToMilli } from '../../kube/quantity.ts'
+import type { LimitRange, LimitRangeItem } from '../../kube/types/core/v1.ts'
+import { roundResources } from './container-defaults.ts'
+import { type Draft, draftOf, finished, madePart, part, parts } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { qualifiedName } from './name-format.ts'
+import { duplicate, eachInvalid, forbidden, invalid, type Problems, required } from './problem.ts'
+import { checkContainerResourceName, checkResourceName, isOvercommitable } from './resource-validation.ts'
+
+const amounts = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
+const types = new Set(['Pod', 'Container', 'PersistentVolumeClaim'])
+
+function defaults(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  for (const item of parts(part(draft, 'spec'), 'limits')) {
+    for (const name of amounts) roundResources(part(item, name))
+    if (item['type'] === 'Container') defaultContainer(item)
+  }
+  return finished(draft)
+}
+
+/** A container without limit gets the largest; without request its limit, or else the smallest. */
+function defaultContainer(item: Draft): void {
+  const limit = madePart(item, 'default')
+  const request = madePart(item, 'defaultRequest')
+  const fill = (target: Draft, source: Draft | undefined): void => {
+    for (const [name, amount] of Object.entries(source ?? {})) target[name] ??= amount
+  }
+  fill(limit, part(item, 'max'))
+  fill(request, limit)
+  fill(request, part(item, 'min'))
+  for (const name of ['default', 'defaultRequest']) if (Object.keys(part(item, name)!).length === 0) delete item[name]
+}
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { limits = [] } = (object as unknown as LimitRange).spec ?? {}
+  for (const [index, item] of limits.entries()) {
+    const at = `spec.limits[${index}]`
+    yield* checkType(item.type, `${at}.type`)
+    if (limits.findIndex(({ type }) => type === item.type) < index) yield duplicate(`${at}.type`, item.type)
+    yield* checkItem(item, at)
+  }
+}
+
+function checkType(type: string, field: string): Problems {
+  const problems = eachInvalid(field, type, qualifiedName(type))
+  if (problems.length > 0 || type.includes('/') || types.has(type)) return problems
+  return [invalid(field, type, 'must be a standard limit type or fully qualified')]
+}
+
+function* checkItem(item: LimitRangeItem, at: string): Iterable<Problems[number]> {
+  const isComputed = item.type === 'Pod' || item.type === 'Container'
+  const nameCheck = isComputed ? checkContainerResourceName : checkResourceName
+  const names = new Set<string>()
+  for (const member of amounts) {
+    const own = Object.keys(item[member] ?? {})
+    if (item.type === 'Pod' && (member === 'default' || member === 'defaultRequest')) {
+      if (own.length > 0) yield forbidden(`${at}.${member}`, "may not be specified when `type` is 'Pod'")
+      continue
+    }
+    if (member === 'maxLimitRequestRatio' && item.type === 'PersistentVolumeClaim') {
+      const isBounded = item.min?.['storage'] !== undefined || item.max?.['storage'] !== undefined
+      const why = 'either minimum or maximum storage value is required, but neither was provided'
+      if (!isBounded) yield required(`${at}.limits`, why)
+    }
+    for (const name of own) {
+      yield* nameCheck(name, `${at}.${member}[${name}]`)
+      names.add(name)
+    }
+  }
+  for (const name of names) yield* checkOrder(item, name, at)
+}
+
+/** The smallest is not above the default, and that not above the largest. */
+function* checkOrder(item: LimitRangeItem, name: string, at: string): Iterable<Problems[number]> {
+  const isPod = item.type === 'Pod'
+  const amountOf = (member: (typeof amounts)[number]): string | undefined => item[member]?.[name] as string | undefined
+  const min = amountOf('min')
+  const max = amountOf('max')
+  const limit = isPod ? undefined : amountOf('default')
+  const request = isPod ? undefined : amountOf('defaultRequest')
+  const ratio = amountOf('maxLimitRequestRatio')
+  const above = (a: string | undefined, b: string | undefined): boolean =>
+    a !== undefined && b !== undefined && compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
+  const told = (member: string, value: string | undefined, why: string): Problems[number] =>
+    invalid(`${at}.${member}[${name}]`, value, why)
+  if (above(min, max)) yield told('min', min, `min value ${min} is greater than max value ${max}`)
+  if (above(min, request)) {
+    yield told('defaultRequest', request, `min value ${min} is greater than default request value ${request}`)
+  }
+  if (above(request, max)) {
+    yield told('defaultRequest', request, `default request value ${request} is greater than max value ${max}`)
+  }
+  if (above(request, limit)) {
+    yield told(
+      'defaultRequest',
+      request,
+      `default request value ${request} is greater than default limit value ${limit}`,
+    )
+  }
+  if (above(min, limit)) yield told('default', min, `min value ${min} is greater than default value ${limit}`)
+  if (above(limit, max)) yield told('default', max, `default value ${limit} is greater than max value ${max}`)
+  if (ratio !== undefined) yield* checkRatio(ratio, min, max, `${at}.maxLimitRequestRatio[${name}]`)
+  if (!isOvercommitable(name) && limit !== undefined && request !== undefined) {
+    const why = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`
+    if (above(limit, request) || above(request, limit)) yield told('defaultRequest', request, why)
+  }
+}
+
+function* checkRatio(
+  ratio: string,
+  min: string | undefined,
+  max: string | undefined,
+  field: string,
+): Iterable<Problems[number]> {
+  const quantity = parseQuantity(ratio)
+  if (compareQuantities(quantity, makeQuantity(1)) < 0) yield invalid(field, ratio, `ratio ${ratio} is less than 1`)
+  if (min === undefined || max === undefined) return
+  const most = Number(quantityToMilli(parseQuantity(max))) / Number(quantityToMilli(parseQuantity(min)))
+  if (Number(quantityToMilli(quantity)) / 1000 > most) {
+    yield invalid(field, ratio, `ratio ${ratio} is greater than max/min = ${most.toFixed(6)}`)
+  }
+}
+
+export const limitRangeRules: KindRules = {
+  defaults,
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object) => [...check(object)],
+}

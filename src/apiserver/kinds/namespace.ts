@@ -1,0 +1,51 @@
+/** Namespaces begin active, labelled with their name, and held by the server until they are empty. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Namespace } from '../../kube/types/core/v1.ts'
+import { draftOf, finished, madePart } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { qualifiedName } from './name-format.ts'
+import { eachInvalid, invalid, type Problems } from './problem.ts'
+
+const nameLabel = 'kubernetes.io/metadata.name'
+const holder = 'kubernetes'
+
+/** A generated name is not known yet when defaults are set, but when the first state is. */
+function labelled(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  const { name } = object.metadata
+  madePart(draft, 'spec')
+  if (name) madePart(madePart(draft, 'metadata'), 'labels')[nameLabel] = name
+  return finished(draft)
+}
+
+const standardFinalizers = new Set([holder, 'orphan', 'foregroundDeletion'])
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { finalizers = [] } = (object as unknown as Namespace).spec ?? {}
+  const field = 'spec.finalizers'
+  for (const finalizer of finalizers) {
+    yield* eachInvalid(field, finalizer, qualifiedName(finalizer))
+    if (finalizer.includes('/') || standardFinalizers.has(finalizer)) continue
+    yield invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')
+  }
+}
+
+export const namespaceRules: KindRules = {
+  defaults: labelled,
+  prepareCreate(object) {
+    const draft = draftOf(labelled(object))
+    const { finalizers = [] } = (object as unknown as Namespace).spec ?? {}
+    draft['spec'] = { finalizers: finalizers.includes(holder) ? finalizers : [...finalizers, holder] }
+    draft['status'] = { phase: 'Active' }
+    return finished(draft)
+  },
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object) => [...check(object)],
+  validateStatus(object) {
+    const { status, metadata } = object as unknown as Namespace
+    const wanted = metadata?.deletionTimestamp ? 'Terminating' : 'Active'
+    if (status?.phase === wanted) return []
+    const why = `may only be '${wanted}' if \`deletionTimestamp\` is ${metadata?.deletionTimestamp ? 'not ' : ''}empty`
+    return [invalid('status.Phase', status?.phase ?? '', why)]
+  },
+}

@@ -1,0 +1,121 @@
+/** NetworkPolicies: who may talk to whom. A policy that does not say which way is about traffic that comes in. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type {
+  IPBlock,
+  NetworkPolicy,
+  NetworkPolicyPeer,
+  NetworkPolicyPort,
+  NetworkPolicySpec,
+} from '../../kube/types/networking/v1.ts'
+import { draftOf, fillAbsent, finished, madePart, parts } from './draft.ts'
+import { checkCidr, isInRange, parseCidr } from './ip-address.ts'
+import type { KindRules } from './kind-rules.ts'
+import { checkLabelSelector } from './label-selector.ts'
+import { portName } from './name-format.ts'
+import { checkPortNumber } from './port.ts'
+import { eachInvalid, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+
+const specOf = (object: UntypedObject): Partial<NetworkPolicySpec> => (object as unknown as NetworkPolicy).spec ?? {}
+
+function defaults(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  const spec = madePart(draft, 'spec')
+  for (const rule of [...parts(spec, 'ingress'), ...parts(spec, 'egress')]) {
+    for (const port of parts(rule, 'ports')) fillAbsent(port, { protocol: 'TCP' })
+  }
+  if (parts(spec, 'egress').length > 0) fillAbsent(spec, { policyTypes: ['Ingress', 'Egress'] })
+  else fillAbsent(spec, { policyTypes: ['Ingress'] })
+  return finished(draft)
+}
+
+const types = ['Ingress', 'Egress']
+const protocols = ['TCP', 'UDP', 'SCTP']
+
+function* check(object: UntypedObject, known: readonly string[]): Iterable<Problems[number]> {
+  const { podSelector, ingress = [], egress = [], policyTypes = [] } = specOf(object)
+  yield* checkLabelSelector(podSelector, 'spec.podSelector')
+  for (const [index, { ports = [], from = [] }] of ingress.entries()) {
+    yield* checkRule(ports, from, `spec.ingress[${index}]`, 'from', known)
+  }
+  for (const [index, { ports = [], to = [] }] of egress.entries()) {
+    yield* checkRule(ports, to, `spec.egress[${index}]`, 'to', known)
+  }
+  if (policyTypes.length > types.length) {
+    yield invalid('spec.policyTypes', policyTypes, 'may not specify more than two policyTypes')
+    return
+  }
+  for (const [index, type] of policyTypes.entries()) {
+    if (!types.includes(type)) yield unsupported(`spec.policyTypes[${index}]`, type, types)
+  }
+}
+
+function* checkRule(
+  ports: readonly NetworkPolicyPort[],
+  peers: readonly NetworkPolicyPeer[],
+  at: string,
+  direction: string,
+  known: readonly string[],
+): Iterable<Problems[number]> {
+  for (const [index, port] of ports.entries()) yield* checkPolicyPort(port, `${at}.ports[${index}]`)
+  for (const [index, peer] of peers.entries()) yield* checkPeer(peer, `${at}.${direction}[${index}]`, known)
+}
+
+function* checkPolicyPort({ protocol, port, endPort }: NetworkPolicyPort, at: string): Iterable<Problems[number]> {
+  if (protocol !== undefined && !protocols.includes(protocol)) yield unsupported(`${at}.protocol`, protocol, protocols)
+  const last = `${at}.endPort`
+  if (port === undefined) {
+    if (endPort !== undefined) yield invalid(last, endPort, 'may not be specified when `port` is not specified')
+  } else if (typeof port === 'string') {
+    if (endPort !== undefined) yield invalid(last, endPort, 'may not be specified when `port` is non-numeric')
+    yield* eachInvalid(`${at}.port`, port, portName(port))
+  } else {
+    yield* checkPortNumber(port, `${at}.port`)
+    if (endPort === undefined) return
+    if (endPort < port) yield invalid(last, endPort, 'must be greater than or equal to `port`')
+    yield* checkPortNumber(endPort, last)
+  }
+}
+
+function* checkPeer(peer: NetworkPolicyPeer, at: string, known: readonly string[]): Iterable<Problems[number]> {
+  const { podSelector, namespaceSelector, ipBlock } = peer
+  yield* checkLabelSelector(podSelector, `${at}.podSelector`)
+  yield* checkLabelSelector(namespaceSelector, `${at}.namespaceSelector`)
+  if (ipBlock) yield* checkBlock(ipBlock, `${at}.ipBlock`, known)
+  if (!podSelector && !namespaceSelector && !ipBlock) yield required(at, 'must specify a peer')
+  else if (ipBlock && (podSelector || namespaceSelector)) {
+    yield forbidden(at, 'may not specify both ipBlock and another peer')
+  }
+}
+
+function* checkBlock({ cidr, except = [] }: IPBlock, at: string, known: readonly string[]): Iterable<Problems[number]> {
+  if (!cidr) {
+    yield required(`${at}.cidr`)
+    return
+  }
+  yield* checkCidr(cidr, `${at}.cidr`, known)
+  const range = parseCidr(cidr)
+  if (!range) return
+  for (const [index, part] of except.entries()) {
+    const field = `${at}.except[${index}]`
+    yield* checkCidr(part, field, known)
+    const inner = parseCidr(part)
+    if (!inner) continue
+    if (!isInRange(inner.address, range) || range.prefix >= inner.prefix) {
+      yield invalid(field, part, 'must be a strict subset of `cidr`')
+    }
+  }
+}
+
+/** Ranges that are there already may stay, whatever the rules were then. */
+function rangesOf(object: UntypedObject): readonly string[] {
+  const { ingress = [], egress = [] } = specOf(object)
+  const peers = [...ingress.flatMap(({ from = [] }) => from), ...egress.flatMap(({ to = [] }) => to)]
+  const blocks = peers.flatMap(({ ipBlock }) => (ipBlock ? [ipBlock] : []))
+  return [...blocks.map(({ cidr }) => cidr), ...blocks.flatMap(({ except = [] }) => except)]
+}
+
+export const networkPolicyRules: KindRules = {
+  defaults,
+  validateCreate: (object) => [...check(object, [])],
+  validateUpdate: (object, live) => [...check(object, rangesOf(live))],
+}

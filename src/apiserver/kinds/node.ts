@@ -1,0 +1,90 @@
+/** Nodes register themselves, status and all. Their range of addresses and their provider are for good once known. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Node, NodeSpec, Taint } from '../../kube/types/core/v1.ts'
+import { roundResources } from './container-defaults.ts'
+import { draftOf, finished, madePart, part } from './draft.ts'
+import { checkCidr, parseCidr } from './ip-address.ts'
+import type { KindRules } from './kind-rules.ts'
+import { labelValue, qualifiedName } from './name-format.ts'
+import { duplicate, eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { checkResourceAmount } from './resource-validation.ts'
+
+const specOf = (object: UntypedObject): NodeSpec => (object as unknown as Node).spec ?? {}
+
+function defaults(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  const spec = madePart(draft, 'spec')
+  const status = madePart(draft, 'status')
+  // One range and the list of ranges say the same; old clients know only the first.
+  if (spec['podCIDR'] && spec['podCIDRs'] === undefined) spec['podCIDRs'] = [spec['podCIDR']]
+  if (status['capacity'] !== undefined) status['allocatable'] ??= { ...part(status, 'capacity') }
+  roundResources(part(status, 'capacity'))
+  roundResources(part(status, 'allocatable'))
+  return finished(draft)
+}
+
+const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+function checkTaints(taints: readonly Taint[]): Problems {
+  return taints.flatMap(({ key, value = '', effect }, index) => {
+    const at = `metadata.taints[${index}]`
+    const values = labelValue(value)
+    const isRepeated = taints.findIndex((other) => other.key === key && other.effect === effect) < index
+    const shown = { Key: key, Value: value, Effect: effect, TimeAdded: null }
+    return [
+      ...eachInvalid(`${at}.key`, key, qualifiedName(key)),
+      ...(values.length > 0 ? [invalid(`${at}.value`, value, values.join(';'))] : fine),
+      ...(effect
+        ? effects.includes(effect)
+          ? fine
+          : [unsupported(`${at}.effect`, effect, effects)]
+        : [required(`${at}.effect`)]),
+      ...(isRepeated ? [withDetail(duplicate(at, shown), 'taints must be unique by key and effect pair')] : fine),
+    ]
+  })
+}
+
+function withDetail(problem: Problems[number], detail: string): Problems[number] {
+  return { ...problem, message: `${problem.message}: ${detail}` }
+}
+
+function* checkAmounts(object: UntypedObject): Iterable<Problems[number]> {
+  const { status = {} } = object as unknown as Node
+  for (const member of ['capacity', 'allocatable'] as const) {
+    for (const [name, amount] of Object.entries(status[member] ?? {})) {
+      yield* checkResourceAmount(name, amount as string, `status.${member}.${name}`)
+    }
+  }
+}
+
+function check(object: UntypedObject): Problems {
+  const { taints = [], podCIDRs = [] } = specOf(object)
+  const families = podCIDRs.map((range) => parseCidr(range)?.address.family)
+  const isTooMany = podCIDRs.length > 2 || (podCIDRs.length === 2 && families[0] === families[1])
+  return [
+    ...checkTaints(taints),
+    ...checkAmounts(object),
+    ...podCIDRs.flatMap((range, index) => checkCidr(range, `spec.podCIDRs[${index}]`)),
+    ...(isTooMany
+      ? [invalid('spec.podCIDRs', podCIDRs, 'may specify no more than one CIDR for each IP family')]
+      : fine),
+  ]
+}
+
+function* checkChange(spec: NodeSpec, live: NodeSpec): Iterable<Problems[number]> {
+  const { podCIDRs: before = [], providerID: provider } = live
+  if (before.length > 0 && String(before) !== String(spec.podCIDRs ?? [])) {
+    yield forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid')
+  }
+  if (provider && provider !== spec.providerID) {
+    const what = spec.providerID ? 'modified' : 'cleared'
+    yield invalid('spec.providerID', null, `field cannot be ${what} once set`)
+  }
+}
+
+export const nodeRules: KindRules = {
+  defaults,
+  validateCreate: check,
+  validateUpdate: (object, live) => [...check(object), ...checkChange(specOf(object), specOf(live))],
+  validateStatus: (object) => [...checkAmounts(object)],
+}

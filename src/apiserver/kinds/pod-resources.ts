@@ -1,0 +1,126 @@
+/**
+ * What all containers of a pod ask for together. They run side by side, so it is their sum; init containers run one
+ * after the other before them, so each needs no more than itself and the sidecars that were started before it.
+ */
+import {
+  addQuantities,
+  compareQuantities,
+  formatQuantity,
+  isZeroQuantity,
+  makeQuantity,
+  parseQuantity,
+  type Quantity,
+} from '../../kube/quantity.ts'
+import type { Container, PodSpec, ResourceRequirements } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { containersOf } from './pod-containers.ts'
+import { forbidden, invalid } from './problem.ts'
+import { checkPodResourceName, checkRequirements } from './resource-validation.ts'
+
+type Amounts = ReadonlyMap<string, Quantity>
+type Kind = 'requests' | 'limits'
+
+export function totalOf(spec: PodSpec, kind: Kind): Amounts {
+  const total = new Map<string, Quantity>()
+  for (const container of containersOf(spec)) add(total, amountsOf(container, kind))
+  const sidecars = new Map<string, Quantity>()
+  const peak = new Map<string, Quantity>()
+  for (const container of spec.initContainers ?? []) {
+    const own = new Map(amountsOf(container, kind))
+    if (container.restartPolicy === 'Always') {
+      add(total, own)
+      add(sidecars, own)
+      raise(peak, sidecars)
+    } else {
+      add(own, sidecars)
+      raise(peak, own)
+    }
+  }
+  raise(total, peak)
+  return total
+}
+
+function amountsOf({ resources }: Container, kind: Kind): Amounts {
+  return new Map(Object.entries(resources?.[kind] ?? {}).map(([name, amount]) => [name, parseQuantity(amount)]))
+}
+
+function add(total: Map<string, Quantity>, more: Amounts): void {
+  for (const [name, amount] of more) total.set(name, addQuantities(total.get(name) ?? makeQuantity(0), amount))
+}
+
+function raise(total: Map<string, Quantity>, other: Amounts): void {
+  for (const [name, amount] of other) {
+    const known = total.get(name)
+    if (!known || compareQuantities(known, amount) < 0) total.set(name, amount)
+  }
+}
+
+/** Resources of the pod as a whole: at least what its containers ask for, at most what each of them may use. */
+export function* checkPodResources(spec: PodSpec, claimNames: ReadonlySet<string>, field: string): Iterable<Cause> {
+  const { resources, os } = spec
+  if (!resources) return
+  if (os?.name === 'windows') {
+    yield forbidden(field, 'may not be set for a windows pod')
+    return
+  }
+  if (resources.claims) yield forbidden(`${field}.claims`, 'claims may not be set for Resources at pod-level')
+  yield* checkRequirements(resources, field, checkPodResourceName, claimNames)
+  for (const [name, total] of totalOf(spec, 'requests')) {
+    const own = resources.requests?.[name]
+    if (own === undefined || compareQuantities(total, parseQuantity(own)) <= 0) continue
+    const why = `must be greater than or equal to aggregate container requests of ${formatQuantity(total)}`
+    yield invalid(`${field}.requests[${name}]`, own, why)
+  }
+  for (const [index, container] of containersOf(spec).entries()) {
+    for (const [name, limit] of Object.entries(container.resources?.limits ?? {})) {
+      const own = resources.limits?.[name]
+      if (own === undefined || compareQuantities(parseQuantity(limit), parseQuantity(own)) <= 0) continue
+      yield invalid(
+        `${field}.containers[${index}][${name}].limits`,
+        limit,
+        `must be less than or equal to pod limits of ${own}`,
+      )
+    }
+  }
+}
+
+/** Requests of the pod as a whole, where it has limits and does not say. */
+export function podRequests(spec: PodSpec): ResourceRequirements['requests'] {
+  const { resources } = spec
+  if (!resources || Object.keys(resources.limits ?? {}).length === 0) return resources?.requests
+  const requests = new Map(Object.entries(resources.requests ?? {}))
+  for (const [name, total] of totalOf(spec, 'requests')) {
+    if (!requests.has(name) && (name === 'cpu' || name === 'memory')) requests.set(name, formatQuantity(total))
+  }
+  for (const [name, limit] of Object.entries(resources.limits ?? {}))
+    if (!requests.has(name) && isOfPods(name)) requests.set(name, limit)
+  return Object.fromEntries(requests)
+}
+
+function isOfPods(name: string): boolean {
+  return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')
+}
+
+const computed = ['cpu', 'memory'] as const
+
+/** How dear the pod is to a node that runs short. */
+export function qualityOf(spec: PodSpec): string {
+  const { resources, initContainers = [] } = spec
+  const all = resources ? [{ resources }] : [...initContainers, ...containersOf(spec)]
+  const amounts = all.flatMap((one) =>
+    computed.flatMap((name) => [one.resources?.requests?.[name], one.resources?.limits?.[name]]),
+  )
+  const given = amounts.filter((amount) => amount !== undefined && !isZeroQuantity(parseQuantity(amount)))
+  if (given.length === 0) return 'BestEffort'
+  return all.every(isGuaranteed) ? 'Guaranteed' : 'Burstable'
+}
+
+/** Limited in both, and asking for all of it. */
+function isGuaranteed({ resources }: Pick<Container, 'resources'>): boolean {
+  return computed.every((name) => {
+    const limit = resources?.limits?.[name]
+    const request = resources?.requests?.[name]
+    if (limit === undefined || isZeroQuantity(parseQuantity(limit))) return false
+    return request !== undefined && compareQuantities(parseQuantity(request), parseQuantity(limit)) === 0
+  })
+}

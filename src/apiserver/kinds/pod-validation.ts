@@ -1,0 +1,341 @@
+/** The spec of a pod, wherever it stands: in the pod itself, or in the template of what makes it. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { PodSpec, PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { checkAnnotations } from './claim-validation.ts'
+import {
+  checkContainers,
+  checkEphemeralContainers,
+  checkImageSpace,
+  checkInitContainers,
+  type ContainerFacts,
+} from './container-validation.ts'
+import { goStruct } from './go-struct.ts'
+import { checkIp } from './ip-address.ts'
+import { checkLabels } from './label-selector.ts'
+import { dnsLabel, dnsSubdomain, type FormatCheck, patternRemark, qualifiedName } from './name-format.ts'
+import { allContainers, containersOf } from './pod-containers.ts'
+import { checkPodResources } from './pod-resources.ts'
+import {
+  duplicate,
+  eachInvalid,
+  forbidden,
+  invalid,
+  notFound,
+  oneOf,
+  required,
+  tooLong,
+  unsupported,
+} from './problem.ts'
+import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
+import { checkAffinity, checkSpread, checkTolerations } from './scheduling-validation.ts'
+import { checkPodSecurity } from './security-validation.ts'
+import { checkNotNegative, checkRange, mostInt32 } from './value-validation.ts'
+import { checkVolumes } from './volume-validation.ts'
+
+type Metadata = UntypedObject['metadata']
+
+/** A pod, without what is wrong with its metadata in general. */
+export function* checkPod({
+  metadata,
+  spec,
+}: {
+  readonly metadata: Metadata
+  readonly spec: PodSpec
+}): Iterable<Cause> {
+  const { initContainers = [] } = spec
+  yield* checkPodAnnotations(metadata, spec, 'metadata.annotations')
+  yield* checkPodSpec(spec, 'spec', metadata)
+  if (!spec.serviceAccountName) {
+    for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
+      for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
+        if (!serviceAccountToken) continue
+        const at = `spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`
+        yield forbidden(at, 'must not be specified when serviceAccountName is not set')
+      }
+    }
+  }
+  yield* checkNotNegative(spec.terminationGracePeriodSeconds, 'spec.terminationGracePeriodSeconds')
+  for (const [index, container] of containersOf(spec).entries())
+    yield* checkImageSpace(container, `spec.containers[${index}]`)
+  for (const [index, container] of initContainers.entries()) {
+    yield* checkImageSpace(container, `spec.initContainers[${index}]`)
+  }
+}
+
+/** What a new pod may not have besides. */
+export function* checkNewPod({ ephemeralContainers = [], nodeName, schedulingGates = [] }: PodSpec): Iterable<Cause> {
+  if (ephemeralContainers.length > 0) yield forbidden('spec.ephemeralContainers', 'cannot be set on create')
+  if (nodeName && schedulingGates.length > 0) {
+    yield forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared')
+  }
+}
+
+export function* checkTemplate(template: PodTemplateSpec, field: string): Iterable<Cause> {
+  const { metadata = {}, spec = { containers: [] } } = template
+  yield* checkLabels(metadata.labels, `${field}.labels`)
+  yield* checkAnnotations(metadata.annotations, `${field}.annotations`)
+  yield* checkPodAnnotations(metadata, spec, `${field}.annotations`)
+  yield* checkPodSpec(spec, `${field}.spec`)
+  if ((spec.ephemeralContainers ?? []).length > 0) {
+    yield forbidden(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')
+  }
+}
+
+const mirror = 'kubernetes.io/config.mirror'
+const deletionCost = 'controller.kubernetes.io/pod-deletion-cost'
+
+function* checkPodAnnotations({ annotations = {} }: Metadata, { nodeName }: PodSpec, field: string): Iterable<Cause> {
+  const mirrored = annotations[mirror]
+  if (mirrored !== undefined && !nodeName) {
+    yield invalid(`${field}[${mirror}]`, mirrored, 'must set spec.nodeName if mirror pod annotation is set')
+  }
+  const cost = annotations[deletionCost]
+  if (cost !== undefined && !isInt32(cost)) yield invalid(`${field}[${deletionCost}]`, cost, 'must be a 32bit integer')
+}
+
+/** As Go writes it: no plus, no zero in front. */
+function isInt32(text: string): boolean {
+  return /^(?:0|-?[1-9]\d*)$/.test(text) && Number(text) <= mostInt32 && Number(text) >= -mostInt32 - 1
+}
+
+const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
+const restartPolicies = ['Always', 'OnFailure', 'Never']
+
+function* checkPodSpec(spec: PodSpec, field: string, podMetadata?: Metadata): Iterable<Cause> {
+  const { volumes, problems } = checkVolumes(spec.volumes ?? [], `${field}.volumes`, podMetadata?.name)
+  yield* problems
+  yield* checkClaims(spec, `${field}.resourceClaims`)
+  const facts: ContainerFacts = {
+    volumes,
+    claimNames: new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter(Boolean)),
+    restartPolicy: spec.restartPolicy,
+    hostUsers: spec.hostUsers !== false,
+    gracePeriod: spec.terminationGracePeriodSeconds,
+  }
+  yield* checkContainers(containersOf(spec), facts, `${field}.containers`)
+  yield* checkInitContainers(spec, facts, `${field}.initContainers`)
+  yield* checkEphemeralContainers(spec, facts, `${field}.ephemeralContainers`)
+  yield* checkPodResources(spec, facts.claimNames, `${field}.resources`)
+  yield* checkHostNetwork(spec, field, podMetadata !== undefined)
+  yield* oneOf(`${field}.restartPolicy`, spec.restartPolicy, restartPolicies)
+  yield* oneOf(`${field}.dnsPolicy`, spec.dnsPolicy, dnsPolicies)
+  yield* checkLabels(spec.nodeSelector, `${field}.nodeSelector`)
+  yield* checkPodSecurity(spec.securityContext ?? {}, spec, `${field}.securityContext`)
+  if (spec.shareProcessNamespace && spec.hostPID) {
+    yield invalid(`${field}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled')
+  }
+  yield* checkAffinity(spec.affinity ?? {}, `${field}.affinity`)
+  yield* checkDnsConfig(spec, `${field}.dnsConfig`)
+  yield* checkGates(spec, field)
+  yield* checkSpread(spec.topologySpreadConstraints ?? [], `${field}.topologySpreadConstraints`)
+  yield* checkHostUsers(spec, field)
+  yield* checkHostName(spec, field)
+  yield* checkNames(spec, field)
+  yield* checkTolerations(spec.tolerations ?? [], `${field}.tolerations`)
+  for (const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()) {
+    yield* checkIp(ip, `${field}.hostAliases[${index}].ip`)
+    for (const [place, name] of hostnames.entries()) {
+      yield* eachInvalid(`${field}.hostAliases[${index}].hostnames[${place}]`, name, dnsSubdomain(name))
+    }
+  }
+  yield* checkName(spec.priorityClassName, dnsSubdomain, `${field}.priorityClassName`)
+  if (spec.runtimeClassName !== undefined) {
+    yield* eachInvalid(`${field}.runtimeClassName`, spec.runtimeClassName, dnsSubdomain(spec.runtimeClassName))
+  }
+  if (spec.preemptionPolicy !== undefined) {
+    yield* oneOf(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never'])
+  }
+  if (spec.overhead) {
+    yield* checkRequirements({ limits: spec.overhead }, `${field}.overhead`, checkContainerResourceName, new Set())
+  }
+  yield* checkOs(spec, field)
+  yield* checkVariableFiles(spec, field)
+}
+
+function* checkName(name: string | undefined, format: FormatCheck, field: string): Iterable<Cause> {
+  if (name) yield* eachInvalid(field, name, format(name))
+}
+
+function* checkNames(spec: PodSpec, field: string): Iterable<Cause> {
+  yield* checkName(spec.serviceAccountName, dnsSubdomain, `${field}.serviceAccountName`)
+  yield* checkName(spec.nodeName, dnsSubdomain, `${field}.nodeName`)
+  yield* checkRange(spec.activeDeadlineSeconds, 1, mostInt32, `${field}.activeDeadlineSeconds`)
+  yield* checkName(spec.hostname, dnsLabel, `${field}.hostname`)
+  yield* checkName(spec.subdomain, dnsLabel, `${field}.subdomain`)
+}
+
+/** Claims on devices, by the names that containers use. */
+function* checkClaims({ resourceClaims = [] }: PodSpec, field: string): Iterable<Cause> {
+  const names = new Set<string>()
+  for (const [index, claim] of resourceClaims.entries()) {
+    const at = `${field}[${index}]`
+    const { name, resourceClaimName, resourceClaimTemplateName } = claim
+    if (!name) yield required(`${at}.name`)
+    else if (names.has(name)) yield duplicate(`${at}.name`, name)
+    else yield* eachInvalid(`${at}.name`, name, dnsLabel(name))
+    names.add(name)
+    const shown = goStruct(claim, 'PodResourceClaim')
+    if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) {
+      yield invalid(at, shown, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified')
+    }
+    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) {
+      yield invalid(at, shown, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`')
+    }
+    yield* checkName(resourceClaimName, dnsSubdomain, `${at}.resourceClaimName`)
+    yield* checkName(resourceClaimTemplateName, dnsSubdomain, `${at}.resourceClaimTemplateName`)
+  }
+}
+
+/** In the network of the host, a port of the container is one of the host. */
+function* checkHostNetwork(spec: PodSpec, field: string, isPod: boolean): Iterable<Cause> {
+  if (!spec.hostNetwork) return
+  for (const [index, { ports = [] }] of containersOf(spec).entries()) {
+    for (const [place, { hostPort = 0, containerPort }] of ports.entries()) {
+      if ((!isPod && hostPort === 0) || hostPort === containerPort) continue
+      const at = `${field}.containers[${index}].ports[${place}].hostPort`
+      yield invalid(at, hostPort, 'must match `containerPort` when `hostNetwork` is true')
+    }
+  }
+}
+
+const searchPattern = String.raw`_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*`
+const search = new RegExp(`^${searchPattern}$`)
+const searchRule =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character"
+const mostNameservers = 3
+const mostSearches = 32
+const longestSearches = 2048
+
+function* checkDnsConfig({ dnsPolicy, dnsConfig }: PodSpec, field: string): Iterable<Cause> {
+  if (dnsPolicy === 'None' && !dnsConfig) {
+    yield required(field, 'must provide `dnsConfig` when `dnsPolicy` is None')
+    return
+  }
+  const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {}
+  if (dnsPolicy === 'None' && nameservers.length === 0) {
+    const why = 'must provide at least one DNS nameserver when `dnsPolicy` is None'
+    yield required(`${field}.nameservers`, why)
+    return
+  }
+  if (nameservers.length > mostNameservers) {
+    yield invalid(`${field}.nameservers`, nameservers, `must not have more than ${mostNameservers} nameservers`)
+  }
+  for (const [index, server] of nameservers.entries()) yield* checkIp(server, `${field}.nameservers[${index}]`)
+  if (searches.length > mostSearches) {
+    yield invalid(`${field}.searches`, searches, `must not have more than ${mostSearches} search paths`)
+  }
+  if (searches.join(' ').length > longestSearches) {
+    const why = `must not have more than ${longestSearches} characters (including spaces) in the search list`
+    yield invalid(`${field}.searches`, searches, why)
+  }
+  for (const [index, text] of searches.entries()) {
+    const name = text === '.' ? 'a' : text.replace(/\.$/, '')
+    const wrong = search.test(name) ? [] : [patternRemark(searchRule, searchPattern, 'example.com')]
+    yield* eachInvalid(`${field}.searches[${index}]`, name, wrong)
+  }
+  for (const [index, { name }] of options.entries()) {
+    if (!name) yield required(`${field}.options[${index}]`, 'must not be empty')
+  }
+}
+
+function* checkGates({ readinessGates = [], schedulingGates = [] }: PodSpec, field: string): Iterable<Cause> {
+  for (const [index, { conditionType }] of readinessGates.entries()) {
+    yield* eachInvalid(`${field}.readinessGates[${index}].conditionType`, conditionType, qualifiedName(conditionType))
+  }
+  const seen = new Set<string>()
+  for (const [index, { name }] of schedulingGates.entries()) {
+    const at = `${field}.schedulingGates[${index}]`
+    yield* eachInvalid(at, name, qualifiedName(name))
+    if (seen.has(name)) yield duplicate(at, name)
+    seen.add(name)
+  }
+}
+
+function* checkHostUsers({ hostUsers, hostPID, hostIPC }: PodSpec, field: string): Iterable<Cause> {
+  if (hostUsers !== false) return
+  if (hostPID) yield forbidden(`${field}.HostPID`, 'when `hostUsers` is false')
+  if (hostIPC) yield forbidden(`${field}.HostIPC`, 'when `hostUsers` is false')
+}
+
+const longestHostname = 64
+
+function* checkHostName(
+  { hostnameOverride: name, setHostnameAsFQDN, hostNetwork }: PodSpec,
+  field: string,
+): Iterable<Cause> {
+  if (name === undefined) return
+  const at = `${field}.hostnameOverride`
+  if (setHostnameAsFQDN) yield forbidden(at, 'may not be specified when setHostnameAsFQDN is true')
+  if (hostNetwork) yield forbidden(at, 'may not be specified when hostNetwork is true')
+  if (name.length > longestHostname) yield tooLong(at, longestHostname)
+  yield* eachInvalid(at, name, dnsSubdomain(name))
+}
+
+/** What means nothing on Windows: of the pod, and of each container. */
+const linuxOfPod = [
+  'appArmorProfile',
+  'seLinuxOptions',
+  'seccompProfile',
+  'fsGroup',
+  'fsGroupChangePolicy',
+  'sysctls',
+  'runAsUser',
+  'runAsGroup',
+  'supplementalGroups',
+  'supplementalGroupsPolicy',
+  'seLinuxChangePolicy',
+] as const
+const linuxOfSpec = ['hostUsers', 'hostPID', 'hostIPC', 'shareProcessNamespace'] as const
+const linuxOfContainer = [
+  'appArmorProfile',
+  'seLinuxOptions',
+  'seccompProfile',
+  'capabilities',
+  'readOnlyRootFilesystem',
+  'privileged',
+  'allowPrivilegeEscalation',
+  'procMount',
+  'runAsUser',
+  'runAsGroup',
+] as const
+
+function* checkOs(spec: PodSpec, field: string): Iterable<Cause> {
+  const { os, securityContext = {} } = spec
+  if (!os) return
+  if (!os.name) yield required(`${field}.os.name`)
+  else if (os.name !== 'linux' && os.name !== 'windows') yield unsupported(`${field}.os`, os.name, ['linux', 'windows'])
+  else if (os.name === 'linux') {
+    const why = 'windows options cannot be set for a linux pod'
+    if (securityContext.windowsOptions) yield forbidden(`${field}.securityContext.windowsOptions`, why)
+    for (const [at, container] of allContainers(spec, field)) {
+      if (container.securityContext?.windowsOptions) yield forbidden(`${at}.securityContext.windowsOptions`, why)
+    }
+  } else {
+    const why = 'cannot be set for a windows pod'
+    for (const member of linuxOfPod) {
+      if (securityContext[member] !== undefined) yield forbidden(`${field}.securityContext.${member}`, why)
+    }
+    for (const member of linuxOfSpec) if (spec[member] !== undefined) yield forbidden(`${field}.${member}`, why)
+    for (const [at, container] of allContainers(spec, field)) {
+      for (const member of linuxOfContainer) {
+        if (container.securityContext?.[member] !== undefined) yield forbidden(`${at}.securityContext.${member}`, why)
+      }
+    }
+  }
+}
+
+/** Variables that a file holds, which an init container wrote. */
+function* checkVariableFiles(spec: PodSpec, field: string): Iterable<Cause> {
+  const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]))
+  for (const [at, { env = [] }] of allContainers(spec, field)) {
+    for (const [index, { valueFrom }] of env.entries()) {
+      if (!valueFrom?.fileKeyRef) continue
+      const { volumeName } = valueFrom.fileKeyRef
+      const where = `${at}.env[${index}].valueFrom.fileKeyRef.volumeName`
+      const volume = volumes.get(volumeName)
+      if (!volume) yield notFound(where, volumeName)
+      else if (!volume.emptyDir) yield invalid(where, volumeName, 'referenced volume must be of type emptyDir')
+    }
+  }
+}

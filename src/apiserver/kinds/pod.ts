@@ -1,0 +1,148 @@
+/** Pods, and templates of them. */
+import type { Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Pod, PodSpec, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { type Draft, draftOf, finished, madePart, part, parts } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { defaultPod, defaultTemplate } from './pod-defaults.ts'
+import { podRequests, qualityOf } from './pod-resources.ts'
+import { checkPodChange } from './pod-update.ts'
+import { checkNewPod, checkPod, checkTemplate } from './pod-validation.ts'
+import { podWarnings, templateWarnings } from './pod-warnings.ts'
+import { checkImmutable } from './workload-validation.ts'
+
+export const pod: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    defaultPod(draft)
+    return finished(draft)
+  },
+  prepareCreate(object, { now }) {
+    const draft = draftOf(object)
+    const spec = madePart(draft, 'spec')
+    mergeLabelKeys(spec, object.metadata.labels ?? {})
+    const resources = part(spec, 'resources')
+    const requests = podRequests(specOf(finished(draft)))
+    if (resources && requests && Object.keys(requests).length > 0) resources['requests'] = requests as Json
+    draft['status'] = {
+      phase: 'Pending',
+      ...(parts(spec, 'schedulingGates').length > 0 && { conditions: [gated(now)] }),
+      qosClass: qualityOf(specOf(finished(draft))),
+    }
+    return finished(draft)
+  },
+  prepareUpdate(object, live) {
+    const { resources } = specOf(live)
+    // Clients that do not know of them must not take them away.
+    return resources && !specOf(object).resources ? { ...object, spec: { ...specOf(object), resources } } : object
+  },
+  prepareStatus(object, live) {
+    const [status, before] = [statusOf(object), statusOf(live)]
+    const { deletionTimestamp, ownerReferences } = live.metadata
+    const { ownerReferences: _owners, ...metadata } = object.metadata
+    return {
+      ...object,
+      metadata: {
+        ...metadata,
+        ...(deletionTimestamp && { deletionTimestamp }),
+        ...(ownerReferences && { ownerReferences }),
+      },
+      status: keepKnown(status, before),
+    }
+  },
+  validateCreate: (object) => [
+    ...checkPod({ metadata: object.metadata, spec: specOf(object) }),
+    ...checkNewPod(specOf(object)),
+  ],
+  validateUpdate: (object, live) => [
+    ...checkPod({ metadata: object.metadata, spec: specOf(object) }),
+    ...checkPodChange(object, live),
+  ],
+  validateStatus: (object, live) => [
+    ...checkImmutable(statusOf(object).qosClass, statusOf(live).qosClass, 'status.qosClass'),
+  ],
+  warnings: podWarnings,
+}
+
+function specOf(object: UntypedObject): PodSpec {
+  return (object as unknown as Pod).spec!
+}
+
+function statusOf(object: UntypedObject): PodStatus {
+  return (object as unknown as Pod).status ?? {}
+}
+
+/** Said of a pod that nobody may schedule yet. */
+function gated(now: string): Json {
+  return {
+    type: 'PodScheduled',
+    status: 'False',
+    lastProbeTime: null,
+    lastTransitionTime: now,
+    reason: 'SchedulingGated',
+    message: 'Scheduling is blocked due to non-empty scheduling gates',
+  }
+}
+
+/** "Pods with the same value of this label as this one has": only here is known which that is. */
+function mergeLabelKeys(spec: Draft, labels: Readonly<Record<string, string>>): void {
+  const affinity = part(spec, 'affinity')
+  for (const kind of [part(affinity, 'podAffinity'), part(affinity, 'podAntiAffinity')]) {
+    for (const { podAffinityTerm } of parts(kind, 'preferredDuringSchedulingIgnoredDuringExecution')) {
+      mergeInto(podAffinityTerm as Draft, labels)
+    }
+    for (const term of parts(kind, 'requiredDuringSchedulingIgnoredDuringExecution')) mergeInto(term, labels)
+  }
+  for (const constraint of parts(spec, 'topologySpreadConstraints')) mergeInto(constraint, labels)
+}
+
+function mergeInto(term: Draft, labels: Readonly<Record<string, string>>): void {
+  const selector = part(term, 'labelSelector')
+  if (!selector) return
+  const expressions = [...parts(selector, 'matchExpressions')]
+  for (const [member, operator] of [
+    ['matchLabelKeys', 'In'],
+    ['mismatchLabelKeys', 'NotIn'],
+  ] as const) {
+    for (const key of (term[member] ?? []) as readonly string[]) {
+      if (Object.hasOwn(labels, key)) expressions.push({ key, operator, values: [labels[key]!] })
+    }
+  }
+  if (expressions.length > 0) selector['matchExpressions'] = expressions
+}
+
+/** Old kubelets forget what they do not know. */
+function keepKnown(status: PodStatus, before: PodStatus): PodStatus {
+  const observed = new Map((before.conditions ?? []).map((one) => [one.type, one.observedGeneration]))
+  const conditions = status.conditions?.map((condition) => {
+    const generation = condition.observedGeneration ?? observed.get(condition.type)
+    return generation === undefined ? condition : { ...condition, observedGeneration: generation }
+  })
+  const kept: Record<string, unknown> = {}
+  for (const name of [
+    'qosClass',
+    'observedGeneration',
+    'resourceClaimStatuses',
+    'extendedResourceClaimStatus',
+  ] as const) {
+    if (status[name] === undefined && before[name] !== undefined) kept[name] = before[name]
+  }
+  return { ...status, ...kept, ...(conditions && { conditions }) }
+}
+
+export const podTemplate: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    defaultTemplate(madePart(draft, 'template'))
+    return finished(draft)
+  },
+  validateCreate: checkPodTemplate,
+  validateUpdate: checkPodTemplate,
+  warnings: (object, live) => templateWarnings(object, live, { field: 'template' }),
+}
+
+function checkPodTemplate(object: UntypedObject): readonly Cause[] {
+  const template = object['template'] as PodTemplateSpec
+  return [...checkTemplate(template, 'template')]
+}

@@ -1,0 +1,48 @@
+/** PriorityClasses: a number by a name, for good. The highest numbers are the system's. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { PriorityClass } from '../../kube/types/scheduling/v1.ts'
+import { draftOf, fillAbsent, finished } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { forbidden, immutableDetail, invalid, type Problems, unsupported } from './problem.ts'
+
+const policies = ['PreemptLowerPriority', 'Never']
+const highest = 1_000_000_000
+const systemClasses: ReadonlyMap<string, number> = new Map([
+  ['system-node-critical', 2_000_001_000],
+  ['system-cluster-critical', 2_000_000_000],
+])
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { value = 0, preemptionPolicy: policy, globalDefault, metadata } = object as unknown as PriorityClass
+  const name = metadata?.name ?? ''
+  if (name.startsWith('system-')) {
+    const why = systemProblem(name, value, globalDefault === true)
+    const reserved = "priority class names with 'system-' prefix are reserved for system use only. error: "
+    if (why !== undefined) yield forbidden('metadata.name', reserved + why)
+  } else if (value > highest) {
+    yield forbidden('value', `maximum allowed value of a user defined priority is ${highest}`)
+  }
+  if (policy !== undefined && !policies.includes(policy)) yield unsupported('preemptionPolicy', policy, policies)
+}
+
+function systemProblem(name: string, value: number, isDefault: boolean): string | undefined {
+  const known = systemClasses.get(name)
+  if (known === undefined) return `${name} is not a known system priority class`
+  if (known !== value) return `value of ${name} PriorityClass must be ${known}`
+  return isDefault ? `globalDefault of ${name} PriorityClass must be false` : undefined
+}
+
+export const priorityClassRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    fillAbsent(draft, { preemptionPolicy: 'PreemptLowerPriority' })
+    return finished(draft)
+  },
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object, live) => [
+    ...(object['value'] === live['value'] ? [] : [forbidden('value', 'may not be changed in an update.')]),
+    ...(object['preemptionPolicy'] === live['preemptionPolicy']
+      ? []
+      : [invalid('preemptionPolicy', object['preemptionPolicy'], immutableDetail)]),
+  ],
+}

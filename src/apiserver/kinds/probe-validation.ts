@@ -1,0 +1,95 @@
+/** Probes and hooks: what is run in or asked of a container, and when. */
+import type { Container, LifecycleHandler, Probe } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { patternRemark } from './name-format.ts'
+import { checkPort } from './port.ts'
+import { eachInvalid, forbidden, invalid, required, unsupported } from './problem.ts'
+import { checkNotNegative } from './value-validation.ts'
+
+/** What probes and hooks are judged by, besides themselves. */
+export interface PodFacts {
+  readonly gracePeriod: number | undefined
+}
+
+export function* checkHooks({ lifecycle }: Container, field: string, { gracePeriod }: PodFacts): Iterable<Cause> {
+  if (!lifecycle) return
+  const { postStart, preStop } = lifecycle
+  if (postStart) yield* checkHandler(postStart, gracePeriod, `${field}.lifecycle.postStart`)
+  if (preStop) yield* checkHandler(preStop, gracePeriod, `${field}.lifecycle.preStop`)
+}
+
+export function* checkProbes(container: Container, field: string, { gracePeriod }: PodFacts): Iterable<Cause> {
+  const { livenessProbe, readinessProbe, startupProbe } = container
+  if (livenessProbe) yield* checkRestartingProbe(livenessProbe, gracePeriod, `${field}.livenessProbe`)
+  if (readinessProbe) {
+    const at = `${field}.readinessProbe`
+    yield* checkProbe(readinessProbe, gracePeriod, at)
+    const { terminationGracePeriodSeconds: grace } = readinessProbe
+    if (grace !== undefined) {
+      yield invalid(`${at}.terminationGracePeriodSeconds`, grace, 'must not be set for readinessProbes')
+    }
+  }
+  if (startupProbe) yield* checkRestartingProbe(startupProbe, gracePeriod, `${field}.startupProbe`)
+}
+
+/** One that has the container started anew: one success ends it. */
+function* checkRestartingProbe(probe: Probe, gracePeriod: number | undefined, field: string): Iterable<Cause> {
+  yield* checkProbe(probe, gracePeriod, field)
+  if (probe.successThreshold !== 1) yield invalid(`${field}.successThreshold`, probe.successThreshold, 'must be 1')
+}
+
+const counts = [
+  'initialDelaySeconds',
+  'timeoutSeconds',
+  'periodSeconds',
+  'successThreshold',
+  'failureThreshold',
+] as const
+
+function* checkProbe(probe: Probe, gracePeriod: number | undefined, field: string): Iterable<Cause> {
+  yield* checkHandler(probe, gracePeriod, field)
+  for (const count of counts) yield* checkNotNegative(probe[count], `${field}.${count}`)
+  const { terminationGracePeriodSeconds: grace } = probe
+  if (grace !== undefined && grace <= 0) {
+    yield invalid(`${field}.terminationGracePeriodSeconds`, grace, 'must be greater than 0')
+  }
+}
+
+type Handler = LifecycleHandler & Pick<Probe, 'grpc'>
+
+/** Exactly one of a few ways. */
+function* checkHandler(handler: Handler, gracePeriod: number | undefined, field: string): Iterable<Cause> {
+  const { exec, httpGet, tcpSocket, grpc, sleep } = handler
+  const checks: readonly (readonly [string, unknown, () => Iterable<Cause>])[] = [
+    ['exec', exec, () => ((exec?.command ?? []).length === 0 ? [required(`${field}.exec.command`)] : [])],
+    ['httpGet', httpGet, () => checkHttpGet(httpGet!, `${field}.httpGet`)],
+    ['tcpSocket', tcpSocket, () => checkPort(tcpSocket?.port, `${field}.tcpSocket.port`)],
+    ['grpc', grpc, () => checkPort(grpc?.port, `${field}.grpc.port`)],
+    ['sleep', sleep, () => checkSleep(sleep!.seconds, gracePeriod, `${field}.sleep`)],
+  ]
+  const given = checks.filter(([, way]) => way !== undefined)
+  for (const [index, [name, , check]] of given.entries()) {
+    if (index === 0) yield* check()
+    else yield forbidden(`${field}.${name}`, 'may not specify more than 1 handler type')
+  }
+  if (given.length === 0) yield required(field, 'must specify a handler type')
+}
+
+function* checkHttpGet(get: NonNullable<LifecycleHandler['httpGet']>, field: string): Iterable<Cause> {
+  const { path, port, scheme, httpHeaders = [] } = get
+  if (!path) yield required(`${field}.path`)
+  yield* checkPort(port, `${field}.port`)
+  if (scheme !== 'HTTP' && scheme !== 'HTTPS') yield unsupported(`${field}.scheme`, scheme, ['HTTP', 'HTTPS'])
+  for (const { name } of httpHeaders) yield* eachInvalid(`${field}.httpHeaders`, name, checkHeaderName(name))
+}
+
+function checkHeaderName(name: string): readonly string[] {
+  if (/^[-A-Za-z0-9]+$/.test(name)) return []
+  const rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
+  return [patternRemark(rule, '[-A-Za-z0-9]+', 'X-Header-Name')]
+}
+
+function* checkSleep(seconds: number, gracePeriod: number | undefined, field: string): Iterable<Cause> {
+  if (gracePeriod === undefined || (seconds >= 0 && seconds <= gracePeriod)) return
+  yield invalid(field, seconds, `must be non-negative and less than terminationGracePeriodSeconds (${gracePeriod})`)
+}

@@ -1,0 +1,73 @@
+/** ReplicationControllers: what ReplicaSets came from. Here the labels of the pods say everything. */
+import { ownMember } from '../../kube/json-member.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { PodTemplateSpec, ReplicationController, ReplicationControllerSpec } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { checkReplicaShares, replicaCounts } from './deployment.ts'
+import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
+import { withFirstStatus } from './first-status.ts'
+import type { KindRules } from './kind-rules.ts'
+import { defaultTemplate } from './pod-defaults.ts'
+import { checkTemplate } from './pod-validation.ts'
+import { templateWarnings } from './pod-warnings.ts'
+import { invalid, required } from './problem.ts'
+import { checkNotNegative } from './value-validation.ts'
+import { checkCounts, checkEndless, checkShare } from './workload-validation.ts'
+
+export const replicationController: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    const spec = madePart(draft, 'spec')
+    const template = part(spec, 'template')
+    const labels = part(part(template, 'metadata'), 'labels')
+    const metadata = madePart(draft, 'metadata')
+    if (labels) {
+      if (Object.keys(part(spec, 'selector') ?? {}).length === 0) spec['selector'] = { ...labels }
+      if (Object.keys(part(metadata, 'labels') ?? {}).length === 0) metadata['labels'] = { ...labels }
+    }
+    fillAbsent(spec, { replicas: 1 })
+    if (template) defaultTemplate(template)
+    return finished(draft)
+  },
+  prepareCreate: withFirstStatus,
+  validateCreate: check,
+  validateUpdate: check,
+  validateStatus: ({ status }) => {
+    const counts = status as Readonly<Record<string, unknown>> | undefined
+    return [
+      ...checkCounts(counts, replicaCounts),
+      ...checkShare(counts, 'fullyLabeledReplicas', 'replicas'),
+      ...checkReplicaShares(counts),
+    ]
+  },
+  warnings: (object, live) => templateWarnings(object, live, { naming: true }),
+}
+
+function check(object: UntypedObject): readonly Cause[] {
+  const spec = (object as unknown as ReplicationController).spec ?? {}
+  const { template } = spec
+  return [
+    ...checkSpec(spec, template),
+    // These are told last.
+    ...checkNotNegative(spec.replicas, 'spec.replicas'),
+    ...checkNotNegative(spec.minReadySeconds, 'spec.minReadySeconds'),
+  ]
+}
+
+function* checkSpec(
+  { selector = {} }: ReplicationControllerSpec,
+  template: PodTemplateSpec | undefined,
+): Iterable<Cause> {
+  if (Object.keys(selector).length === 0) yield required('spec.selector')
+  if (!template) {
+    yield required('spec.template')
+    return
+  }
+  const { labels } = template.metadata ?? {}
+  const isMatch = Object.entries(selector).every(([key, value]) => ownMember(labels, key) === value)
+  if (!isMatch) {
+    yield invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
+  }
+  yield* checkTemplate(template, 'spec.template')
+  yield* checkEndless(template, 'spec.template', 'ReplicationController')
+}

@@ -1,0 +1,179 @@
+/**
+ * What containers ask for and are limited to. Compute resources may be asked for in part and overcommitted; extended
+ * resources (`example.com/gpu`) and huge pages are counted in whole units, and who asks for one is limited to it.
+ */
+import { compareQuantities, parseQuantity, quantityToInteger } from '../../kube/quantity.ts'
+import type { ResourceRequirements } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { dnsLabel, qualifiedName } from './name-format.ts'
+import {
+  duplicate,
+  eachInvalid,
+  forbidden,
+  invalid,
+  notFound,
+  type Problems,
+  required,
+  unsupported,
+} from './problem.ts'
+import { checkAmount, isWhole } from './value-validation.ts'
+
+type NameCheck = (name: string, field: string) => Problems
+
+const standard = new Set([
+  'cpu',
+  'memory',
+  'ephemeral-storage',
+  'requests.cpu',
+  'requests.memory',
+  'requests.ephemeral-storage',
+  'limits.cpu',
+  'limits.memory',
+  'limits.ephemeral-storage',
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'storage',
+  'requests.storage',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+const ofContainers = new Set(['cpu', 'memory', 'ephemeral-storage'])
+const ofPods = new Set(['cpu', 'memory'])
+/** Counted in whole units although no extended resource. */
+const counted = new Set([
+  'pods',
+  'services',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+
+function isHugePages(name: string): boolean {
+  return name.startsWith('hugepages-')
+}
+
+/** Kubernetes' own: without a prefix, or with one of its own. */
+function isNative(name: string): boolean {
+  return !name.includes('/') || name.includes('kubernetes.io/')
+}
+
+function isExtended(name: string): boolean {
+  return !isNative(name) && !name.startsWith('requests.') && qualifiedName(`requests.${name}`).length === 0
+}
+
+export function isOvercommitable(name: string): boolean {
+  return isNative(name) && !isHugePages(name)
+}
+
+export function checkResourceName(name: string, field: string): Problems {
+  const problems = eachInvalid(field, name, qualifiedName(name))
+  if (problems.length > 0) return problems
+  if (name.includes('/') || standard.has(name) || isHugePages(name)) return problems
+  return [invalid(field, name, 'must be a standard resource type or fully qualified')]
+}
+
+export function checkContainerResourceName(name: string, field: string): Problems {
+  const problems = checkResourceName(name, field)
+  if (!name.includes('/')) {
+    const isKnown = ofContainers.has(name) || isHugePages(name)
+    return isKnown ? problems : [...problems, invalid(field, name, 'must be a standard resource for containers')]
+  }
+  if (isNative(name) || isExtended(name)) return problems
+  return [...problems, invalid(field, name, "doesn't follow extended resource name standard")]
+}
+
+export function checkPodResourceName(name: string, field: string): Problems {
+  const problems = checkResourceName(name, field)
+  if (problems.length > 0 || ofPods.has(name) || isHugePages(name)) return problems
+  return [unsupported(field, name, ['cpu', 'hugepages-', 'memory'])]
+}
+
+export function* checkResourceAmount(name: string, amount: string, field: string): Iterable<Cause> {
+  yield* checkAmount(amount, field)
+  if ((counted.has(name) || isExtended(name)) && !isWhole(parseQuantity(amount))) {
+    yield invalid(field, amount, 'must be an integer')
+  }
+}
+
+function* checkHugePages(name: string, amount: string, field: string): Iterable<Cause> {
+  const size = quantityToInteger(parseQuantity(name.slice('hugepages-'.length)))
+  const asked = parseQuantity(amount)
+  const isMultiple = isWhole(asked) && size > 0n && asked.mantissa >= 0n && quantityToInteger(asked) % size === 0n
+  if (!isMultiple) yield invalid(field, amount, `${amount} is not positive integer multiple of ${name}`)
+}
+
+export function* checkRequirements(
+  { limits = {}, requests = {}, claims = [] }: ResourceRequirements,
+  field: string,
+  checkName: NameCheck,
+  claimNames: ReadonlySet<string>,
+): Iterable<Cause> {
+  for (const [name, quantity] of Object.entries(limits)) {
+    const amount = String(quantity)
+    const at = `${field}.limits[${name}]`
+    yield* checkName(name, at)
+    yield* checkResourceAmount(name, amount, at)
+    if (isHugePages(name)) yield* checkHugePages(name, amount, at)
+  }
+  for (const [name, quantity] of Object.entries(requests)) {
+    const amount = String(quantity)
+    const at = `${field}.requests[${name}]`
+    yield* checkName(name, at)
+    yield* checkResourceAmount(name, amount, at)
+    const limit = Object.hasOwn(limits, name) ? limits[name] : undefined
+    if (limit !== undefined) yield* checkWithin(name, amount, String(limit), `${field}.requests`)
+    else if (!isOvercommitable(name)) {
+      yield required(`${field}.limits`, 'Limit must be set for non overcommitable resources')
+    }
+    if (isHugePages(name)) yield* checkHugePages(name, amount, at)
+  }
+  const names = [...Object.keys(limits), ...Object.keys(requests)]
+  if (names.some(isHugePages) && !names.some((name) => ofPods.has(name))) {
+    yield forbidden(field, 'HugePages require cpu or memory')
+  }
+  yield* checkClaims(claims, `${field}.claims`, claimNames)
+}
+
+function* checkWithin(name: string, request: string, limit: string, field: string): Iterable<Cause> {
+  const order = compareQuantities(parseQuantity(request), parseQuantity(limit))
+  if (order !== 0 && !isOvercommitable(name)) {
+    yield invalid(field, request, `must be equal to ${name} limit of ${limit}`)
+  } else if (order > 0) {
+    yield invalid(field, request, `must be less than or equal to ${name} limit of ${limit}`)
+  }
+}
+
+function* checkClaims(
+  claims: NonNullable<ResourceRequirements['claims']>,
+  field: string,
+  claimNames: ReadonlySet<string>,
+): Iterable<Cause> {
+  const seen = new Set<string>()
+  for (const [index, { name, request = '' }] of claims.entries()) {
+    const at = `${field}[${index}]`
+    if (!name) {
+      yield required(at)
+      continue
+    }
+    const key = request === '' ? name : `${name}/${request}`
+    if (request !== '' && !seen.has(name)) yield* eachInvalid(`${at}.request`, request, dnsLabel(request))
+    if (seen.has(name)) yield duplicate(at, name)
+    else if (seen.has(key) || [...seen].some((other) => request === '' && other.startsWith(`${name}/`))) {
+      yield duplicate(at, key)
+    }
+    seen.add(key)
+    if (claimNames.has(name)) continue
+    const known = claimNames.size === 0 ? ' which is empty' : `: ${[...claimNames].toSorted().join(', ')}`
+    const { message = '', ...rest } = notFound(at, name)
+    yield { ...rest, message: `${message}: must be one of the names in pod.spec.resourceClaims${known}` }
+  }
+}

@@ -1,0 +1,56 @@
+/** RuntimeClasses: which runtime runs a pod's containers, what that costs, and where it can be found. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { RuntimeClass } from '../../kube/types/node/v1.ts'
+import { roundResources } from './container-defaults.ts'
+import { draftOf, finished, part } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { checkLabels } from './label-selector.ts'
+import { dnsLabel } from './name-format.ts'
+import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
+import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
+import { checkTolerations } from './scheduling-validation.ts'
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { handler, overhead, scheduling } = object as unknown as RuntimeClass
+  if (overhead?.podFixed)
+    yield* checkRequirements({ limits: overhead.podFixed }, 'overhead', checkContainerResourceName, new Set())
+  if (scheduling) {
+    const { nodeSelector, tolerations = [] } = scheduling
+    const keys = tolerations.map(({ key, operator, value, effect }) => `${key}/${operator}/${value}/${effect}`)
+    yield* checkLabels(nodeSelector, 'scheduling.nodeSelector')
+    yield* checkTolerations(tolerations, 'scheduling.tolerations')
+    for (const [index, key] of keys.entries()) {
+      if (keys.indexOf(key) < index) yield duplicate(`scheduling.tolerations[${index}]`, shown(tolerations[index]!))
+    }
+  }
+  if (handler) yield* eachInvalid('handler', handler, dnsLabel(handler))
+  else yield required('handler')
+}
+
+/** As Go shows it: the names of its own struct. */
+function shown({
+  key,
+  operator,
+  value,
+  effect,
+  tolerationSeconds,
+}: NonNullable<NonNullable<RuntimeClass['scheduling']>['tolerations']>[number]): unknown {
+  return {
+    Key: key ?? '',
+    Operator: operator ?? '',
+    Value: value ?? '',
+    Effect: effect ?? '',
+    TolerationSeconds: tolerationSeconds ?? null,
+  }
+}
+
+export const runtimeClassRules: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    roundResources(part(part(draft, 'overhead'), 'podFixed'))
+    return finished(draft)
+  },
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object, live) =>
+    object['handler'] === live['handler'] ? [] : [invalid('handler', null, immutableDetail)],
+}

@@ -1,0 +1,205 @@
+/** Where a pod may run: affinities, tolerations, how pods spread. */
+import type {
+  Affinity,
+  NodeSelector,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PodAffinity,
+  PodAffinityTerm,
+  Toleration,
+  TopologySpreadConstraint,
+} from '../../kube/types/core/v1.ts'
+import type { LabelSelectorSpec } from '../../kube/selector.ts'
+import type { Cause } from '../refusal.ts'
+import { checkLabelSelector } from './label-selector.ts'
+import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from './name-format.ts'
+import { duplicate, eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { checkPositive } from './value-validation.ts'
+
+export function* checkAffinity(
+  { nodeAffinity, podAffinity, podAntiAffinity }: Affinity,
+  field: string,
+): Iterable<Cause> {
+  const needed = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  if (needed) {
+    yield* checkNodeSelector(needed, `${field}.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`)
+  }
+  for (const [index, { weight, preference }] of preferred.entries()) {
+    const at = `${field}.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[${index}]`
+    yield* checkWeight(weight, `${at}.weight`)
+    yield* checkNodeTerm(preference, `${at}.preference`, { anyValue: true })
+  }
+  if (podAffinity) yield* checkPodAffinity(podAffinity, `${field}.podAffinity`)
+  if (podAntiAffinity) yield* checkPodAffinity(podAntiAffinity, `${field}.podAntiAffinity`)
+}
+
+export function* checkNodeSelector(selector: NodeSelector, field: string): Iterable<Cause> {
+  // What Go knows as an empty list is null here.
+  const terms = (selector.nodeSelectorTerms as NodeSelector['nodeSelectorTerms'] | null) ?? []
+  const at = `${field}.nodeSelectorTerms`
+  if (terms.length === 0) yield required(at, 'must have at least one node selector term')
+  for (const [index, term] of terms.entries()) yield* checkNodeTerm(term, `${at}[${index}]`, { anyValue: false })
+}
+
+function checkWeight(weight: number, field: string): Problems {
+  return weight > 0 && weight <= 100 ? fine : [invalid(field, weight, 'must be in the range 1-100')]
+}
+
+/** Values that are no labels match nothing, which only a preference may do. */
+interface ValueRule {
+  readonly anyValue: boolean
+}
+
+function* checkNodeTerm(term: NodeSelectorTerm, field: string, rule: ValueRule): Iterable<Cause> {
+  for (const [index, expression] of (term.matchExpressions ?? []).entries()) {
+    yield* checkNodeExpression(expression, `${field}.matchExpressions[${index}]`, rule)
+  }
+  for (const [index, expression] of (term.matchFields ?? []).entries()) {
+    yield* checkNodeField(expression, `${field}.matchFields[${index}]`)
+  }
+}
+
+function* checkNodeExpression(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  field: string,
+  { anyValue }: ValueRule,
+): Iterable<Cause> {
+  const at = `${field}.values`
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0) yield required(at, "must be specified when `operator` is 'In' or 'NotIn'")
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0) yield forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+  } else if (operator === 'Gt' || operator === 'Lt') {
+    if (values.length !== 1) yield required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+  } else yield invalid(`${field}.operator`, operator, 'not a valid selector operator')
+  yield* eachInvalid(`${field}.key`, key, qualifiedName(key))
+  if (anyValue) return
+  for (const [index, value] of values.entries()) yield* eachInvalid(`${at}[${index}]`, value, labelValue(value))
+}
+
+function* checkNodeField({ key, operator, values = [] }: NodeSelectorRequirement, field: string): Iterable<Cause> {
+  if (operator !== 'In' && operator !== 'NotIn') {
+    yield invalid(`${field}.operator`, operator, 'not a valid selector operator')
+  } else if (values.length !== 1) {
+    const why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+    yield required(`${field}.values`, why)
+  }
+  if (key !== 'metadata.name') yield invalid(`${field}.key`, key, 'not a valid field selector key')
+  else
+    for (const [index, value] of values.entries()) {
+      yield* eachInvalid(`${field}.values[${index}]`, value, dnsSubdomain(value))
+    }
+}
+
+function* checkPodAffinity(affinity: PodAffinity, field: string): Iterable<Cause> {
+  const needed = affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  const preferred = affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  for (const [index, term] of needed.entries()) {
+    yield* checkPodTerm(term, `${field}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`)
+  }
+  for (const [index, { weight, podAffinityTerm }] of preferred.entries()) {
+    const at = `${field}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`
+    yield* checkWeight(weight, `${at}.weight`)
+    yield* checkPodTerm(podAffinityTerm, `${at}.podAffinityTerm`)
+  }
+}
+
+function* checkPodTerm(term: PodAffinityTerm, field: string): Iterable<Cause> {
+  yield* checkLabelSelector(term.labelSelector, `${field}.labelSelector`)
+  yield* checkLabelSelector(term.namespaceSelector, `${field}.namespaceSelector`)
+  for (const name of term.namespaces ?? []) yield* eachInvalid(`${field}.namespace`, name, dnsLabel(name))
+  yield* checkLabelKeys(term, field)
+  if (!term.topologyKey) yield required(`${field}.topologyKey`, 'can not be empty')
+  yield* eachInvalid(`${field}.topologyKey`, term.topologyKey, qualifiedName(term.topologyKey))
+}
+
+interface LabelKeys {
+  readonly matchLabelKeys?: readonly string[]
+  readonly mismatchLabelKeys?: readonly string[]
+  readonly labelSelector?: LabelSelectorSpec
+}
+
+/** Keys whose value is that of the pod itself; the server puts them into the selector. */
+function* checkLabelKeys(term: LabelKeys, field: string): Iterable<Cause> {
+  const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
+  for (const [name, keys] of [
+    ['matchLabelKeys', matchLabelKeys],
+    ['mismatchLabelKeys', mismatchLabelKeys],
+  ] as const) {
+    const at = `${field}.${name}`
+    if (keys.length > 0 && !labelSelector) yield forbidden(at, 'must not be specified when labelSelector is not set')
+    else for (const [index, key] of keys.entries()) yield* eachInvalid(`${at}[${index}]`, key, qualifiedName(key))
+  }
+  const seen = new Set(Object.keys(labelSelector?.matchLabels ?? {}))
+  for (const { key } of labelSelector?.matchExpressions ?? []) {
+    const index = matchLabelKeys.lastIndexOf(key)
+    if (index >= 0 && seen.has(key)) {
+      yield invalid(`${field}[${index}]`, key, 'exists in both matchLabelKeys and labelSelector')
+    }
+    seen.add(key)
+  }
+  for (const [index, key] of matchLabelKeys.entries()) {
+    if (!mismatchLabelKeys.includes(key)) continue
+    yield invalid(`${field}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')
+  }
+}
+
+const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+export function* checkTolerations(tolerations: readonly Toleration[], field: string): Iterable<Cause> {
+  for (const [index, toleration] of tolerations.entries()) yield* checkToleration(toleration, `${field}[${index}]`)
+}
+
+function* checkToleration(toleration: Toleration, field: string): Iterable<Cause> {
+  const { key, operator = '', value = '', effect = '', tolerationSeconds } = toleration
+  if (key) yield* eachInvalid(`${field}.key`, key, qualifiedName(key))
+  else if (operator !== 'Exists') {
+    const why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+    yield invalid(`${field}.operator`, operator, why)
+  }
+  if (tolerationSeconds !== undefined && effect !== 'NoExecute') {
+    yield invalid(`${field}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+  }
+  if (operator === '' || operator === 'Equal') {
+    const wrong = labelValue(value)
+    if (wrong.length > 0) yield invalid(`${field}.operator`, value, wrong.join(';'))
+  } else if (operator === 'Exists') {
+    if (value !== '') yield invalid(`${field}.operator`, value, "value must be empty when `operator` is 'Exists'")
+  } else if (operator === 'Lt' || operator === 'Gt') {
+    yield unsupported(`${field}.operator`, operator, ['Equal', 'Exists', 'Lt', 'Gt'])
+  } else yield unsupported(`${field}.operator`, operator, ['Equal', 'Exists'])
+  if (effect !== '' && !effects.includes(effect)) yield unsupported(`${field}.effect`, effect, effects)
+}
+
+export function* checkSpread(constraints: readonly TopologySpreadConstraint[], field: string): Iterable<Cause> {
+  for (const [index, constraint] of constraints.entries()) {
+    const at = `${field}[${index}]`
+    const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint
+    yield* checkPositive(maxSkew, `${at}.maxSkew`)
+    if (!topologyKey) yield required(`${at}.topologyKey`, 'can not be empty')
+    if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway') {
+      yield unsupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway'])
+    }
+    const isRepeated = constraints
+      .slice(index + 1)
+      .some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable)
+    if (isRepeated) {
+      yield duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`)
+    }
+    if (minDomains !== undefined) {
+      yield* checkPositive(minDomains, `${at}.minDomains`)
+      if (whenUnsatisfiable !== 'DoNotSchedule') {
+        const why = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`
+        yield invalid(`${at}.minDomains`, minDomains, why)
+      }
+    }
+    for (const name of ['nodeAffinityPolicy', 'nodeTaintsPolicy'] as const) {
+      const policy = constraint[name]
+      if (policy === undefined || policy === 'Honor' || policy === 'Ignore') continue
+      yield unsupported(`${at}.${name}`, policy, ['Honor', 'Ignore'])
+    }
+    yield* checkLabelKeys(constraint, at)
+    yield* checkLabelSelector(labelSelector, `${at}.labelSelector`)
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Secrets: bytes by key. `stringData` is for writing only and becomes `data`. A type is for good, and those of Kubernetes
+ * itself say which keys there must be. Nothing of a Secret's contents is ever told in a refusal.
+ */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Secret } from '../../kube/types/core/v1.ts'
+import { checkSealed, decodedLength, mostData } from './config-map.ts'
+import { draftOf, fillZeros, finished, madePart, part } from './draft.ts'
+import type { KindRules } from './kind-rules.ts'
+import { configKey } from './name-format.ts'
+import { eachInvalid, immutableDetail, invalid, type Problems, required, tooLong } from './problem.ts'
+
+function defaults(object: UntypedObject): UntypedObject {
+  const draft = draftOf(object)
+  fillZeros(draft, { type: 'Opaque' })
+  const plain = part(draft, 'stringData')
+  if (plain) {
+    const data = madePart(draft, 'data')
+    for (const [key, text] of Object.entries(plain)) data[key] = Buffer.from(text as string).toString('base64')
+    delete draft['stringData']
+  }
+  return finished(draft)
+}
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { data = {}, type, metadata } = object as unknown as Secret
+  let total = 0
+  for (const [key, bytes] of Object.entries(data)) {
+    yield* eachInvalid(`data[${key}]`, key, configKey(key))
+    total += decodedLength(bytes)
+  }
+  if (total > mostData) yield tooLong('data', mostData)
+  const missing = (key: string): boolean => !Object.hasOwn(data, key)
+  switch (type) {
+    case 'kubernetes.io/service-account-token': {
+      const key = 'kubernetes.io/service-account.name'
+      if (!metadata?.annotations?.[key]) yield required(`metadata.annotations[${key}]`)
+      break
+    }
+    case 'kubernetes.io/dockercfg':
+      yield* checkJson(data, '.dockercfg')
+      break
+    case 'kubernetes.io/dockerconfigjson':
+      yield* checkJson(data, '.dockerconfigjson')
+      break
+    case 'kubernetes.io/basic-auth':
+      if (missing('username') && missing('password')) yield* [required('data[username]'), required('data[password]')]
+      break
+    case 'kubernetes.io/ssh-auth':
+      if (missing('ssh-privatekey') || data['ssh-privatekey'] === '') yield required('data[ssh-privatekey]')
+      break
+    case 'kubernetes.io/tls':
+      for (const key of ['tls.crt', 'tls.key']) if (missing(key)) yield required(`data[${key}]`)
+      break
+    default:
+  }
+}
+
+function checkJson(data: Readonly<Record<string, string>>, key: string): Problems {
+  const field = `data[${key}]`
+  if (!Object.hasOwn(data, key)) return [required(field)]
+  const text = Buffer.from(data[key]!, 'base64').toString().trimStart()
+  const why = jsonProblem(text)
+  return why === undefined ? [] : [invalid(field, '<secret contents redacted>', why)]
+}
+
+/** What Go says about JSON that is none: the first character is all that is told of it. */
+function jsonProblem(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (value === null || (typeof value === 'object' && !Array.isArray(value))) return undefined
+    const kind = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+    return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`
+  } catch {
+    if (text === '') return 'unexpected end of JSON input'
+    if (/^[^[{"\d\-tfn]/.test(text)) return `invalid character '${text[0]}' looking for beginning of value`
+    return 'unexpected end of JSON input'
+  }
+}
+
+export const secretRules: KindRules = {
+  defaults,
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object, live) => [
+    ...(object['type'] === live['type'] ? [] : [invalid('type', object['type'], immutableDetail)]),
+    ...checkSealed(object, live, ['data']),
+    ...check(object),
+  ],
+}

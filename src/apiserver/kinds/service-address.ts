@@ -1,0 +1,79 @@
+/** `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a Service: they must agree, and stay what they were. */
+import type { ServiceSpec } from '../../kube/types/core/v1.ts'
+import { checkIp, parseIp } from './ip-address.ts'
+import { duplicate, fine, invalid, type Problems, required, unsupported } from './problem.ts'
+import { isHeadless } from './service-type.ts'
+
+type Addressed = Pick<ServiceSpec, 'type' | 'clusterIP' | 'clusterIPs' | 'ipFamilies' | 'ipFamilyPolicy'>
+
+const families = ['IPv4', 'IPv6']
+const policies = ['PreferDualStack', 'RequireDualStack', 'SingleStack']
+const at = 'spec.clusterIPs'
+
+export function checkClusterIps(spec: Addressed, live: Addressed | undefined): Problems {
+  if (spec.type === 'ExternalName') return fine
+  const { clusterIP = '', clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec
+  const problems = [...agreement(clusterIP, clusterIPs)]
+  for (const [index, family] of ipFamilies.entries()) {
+    const field = `spec.ipFamilies[${index}]`
+    if (!families.includes(family)) problems.push(unsupported(field, family, families))
+    if (ipFamilies.indexOf(family) < index) problems.push(duplicate(field, family))
+  }
+  if (ipFamilyPolicy !== undefined && !policies.includes(ipFamilyPolicy)) {
+    problems.push(unsupported('spec.ipFamilyPolicy', ipFamilyPolicy, policies))
+  }
+  const own = clusterIPs.flatMap((address, index) => {
+    if (index > 0 || address !== 'None') return checkIp(address, `${at}[${index}]`, live?.clusterIPs)
+    return clusterIPs.length > 1 ? [invalid(at, clusterIPs, "'None' must be the first and only value")] : fine
+  })
+  problems.push(...own)
+  if (clusterIPs.length > 2) problems.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
+  if (own.length > 0 || isHeadless(spec)) return problems
+  const found = clusterIPs.map((address) => parseIp(address)!.family)
+  if (clusterIPs.length > 1 && (clusterIPs.length > 2 || found[0] === found[1])) {
+    problems.push(invalid(at, clusterIPs, 'may specify no more than one IP for each IP family'))
+  }
+  for (const [index, address] of clusterIPs.entries()) {
+    const wanted = ipFamilies[index]
+    if (wanted === undefined || !families.includes(wanted) || wanted === found[index]) continue
+    problems.push(
+      invalid(`${at}[${index}]`, address, `expected an ${wanted} value as indicated by \`ipFamilies[${index}]\``),
+    )
+  }
+  return problems
+}
+
+function* agreement(clusterIP: string, clusterIPs: readonly string[]): Iterable<Problems[number]> {
+  if (clusterIP === '') {
+    if (clusterIPs.length > 0) yield invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified')
+  } else if (clusterIPs.length === 0) yield required(at)
+  else if (clusterIPs[0] !== clusterIP) yield invalid(at, clusterIPs, 'first value must match `clusterIP`')
+}
+
+/** An address, once given, stays; a second one may come and go. */
+export function checkAddressChange(spec: Addressed, live: Addressed): Problems {
+  if (spec.type === 'ExternalName' || live.type === 'ExternalName') return fine
+  const isNow = isHeadless(spec)
+  const was = isHeadless(live)
+  const once = 'may not change once set'
+  const { clusterIPs = [], ipFamilies = [] } = spec
+  const { clusterIPs: addressesBefore = [], ipFamilies: familiesBefore = [] } = live
+  const problems: Problems[number][] = []
+  if (!isNow || !was) {
+    if (clusterIPs.length === 0 && addressesBefore.length > 0) {
+      problems.push(invalid(`${at}[0]`, clusterIPs, 'primary clusterIP can not be unset'))
+    }
+    for (const [index, address] of addressesBefore.entries()) {
+      if (index > 0 && clusterIPs.length !== addressesBefore.length) break
+      if (clusterIPs[index] !== undefined && clusterIPs[index] !== address) {
+        problems.push(invalid(`${at}[${index}]`, clusterIPs, once))
+      }
+    }
+  }
+  if (!isNow && !was && familiesBefore.length === ipFamilies.length) {
+    for (const [index, family] of familiesBefore.entries()) {
+      if (ipFamilies[index] !== family) problems.push(invalid('spec.ipFamilies[0]', ipFamilies, once))
+    }
+  }
+  return problems
+}

@@ -1,0 +1,193 @@
+/** StatefulSets: pods with a name and storage of their own, started and stopped in order. */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '../../kube/types/apps/v1.ts'
+import type { PodTemplateSpec, Volume } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { checkAnnotations, checkClaimSpec } from './claim-validation.ts'
+import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
+import { withFirstStatus } from './first-status.ts'
+import { goStruct } from './go-struct.ts'
+import type { KindRules } from './kind-rules.ts'
+import { checkLabels } from './label-selector.ts'
+import { dnsLabel } from './name-format.ts'
+import { defaultTemplate } from './pod-defaults.ts'
+import { checkTemplate } from './pod-validation.ts'
+import { templateWarnings } from './pod-warnings.ts'
+import { eachInvalid, invalid, required, unsupported } from './problem.ts'
+import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from './value-validation.ts'
+import { defaultClaimSpec } from './volume-defaults.ts'
+import {
+  checkCollisions,
+  checkCounts,
+  checkEndless,
+  checkImmutable,
+  checkMatch,
+  checkSelector,
+  checkShare,
+  readSelector,
+} from './workload-validation.ts'
+
+export const statefulSet: KindRules = {
+  defaults(object) {
+    const draft = draftOf(object)
+    const spec = madePart(draft, 'spec')
+    fillZeros(spec, { podManagementPolicy: 'OrderedReady' })
+    defaultStrategy(madePart(spec, 'updateStrategy'))
+    fillZeros(madePart(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
+    fillAbsent(spec, { replicas: 1, revisionHistoryLimit: 10, serviceName: '' })
+    defaultTemplate(madePart(spec, 'template'))
+    for (const claim of parts(spec, 'volumeClaimTemplates')) defaultClaim(claim)
+    return finished(draft)
+  },
+  prepareCreate: withFirstStatus,
+  validateCreate: (object) => [
+    ...eachInvalid('metadata.name', object.metadata.name, dnsLabel(object.metadata.name ?? '')),
+    ...checkStatefulSet(specOf(object), { isNew: true }),
+  ],
+  validateUpdate: (object, live) => [
+    ...checkStatefulSet(specOf(object), { isNew: false }),
+    ...immutable.flatMap((name) =>
+      checkImmutable(
+        specOf(object)[name],
+        specOf(live)[name],
+        `spec.${name}`,
+        name === 'volumeClaimTemplates' ? asClaims : undefined,
+      ),
+    ),
+  ],
+  validateStatus: (object, live) => {
+    const status = statusOf(object)
+    return [
+      ...checkCounts(status, counts),
+      ...checkShare(status, 'readyReplicas', 'replicas'),
+      ...checkShare(status, 'currentReplicas', 'replicas'),
+      ...checkShare(status, 'updatedReplicas', 'replicas'),
+      ...checkShare(status, 'availableReplicas', 'replicas'),
+      ...checkShare(status, 'availableReplicas', 'readyReplicas'),
+      ...checkCollisions(status, statusOf(live)),
+    ]
+  },
+  warnings: (object, live) => [
+    ...templateWarnings(object, live),
+    ...((specOf(object).revisionHistoryLimit ?? 0) < 0 ? [unlimitedHistory] : []),
+  ],
+}
+
+/** Told in this order. */
+const immutable = ['selector', 'volumeClaimTemplates', 'serviceName', 'podManagementPolicy'] as const
+
+function asClaims(claims: unknown): unknown {
+  return (
+    (claims as StatefulSetSpec['volumeClaimTemplates'])?.map((claim) => goStruct(claim, 'PersistentVolumeClaim')) ??
+    null
+  )
+}
+
+const counts = [
+  'replicas',
+  'readyReplicas',
+  'currentReplicas',
+  'updatedReplicas',
+  'availableReplicas',
+  'observedGeneration',
+  'collisionCount',
+]
+const unlimitedHistory =
+  'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended'
+
+function specOf(object: UntypedObject): StatefulSetSpec {
+  return (object as unknown as StatefulSet).spec
+}
+
+function statusOf(object: UntypedObject): Readonly<Record<string, unknown>> | undefined {
+  return object['status'] as Readonly<Record<string, unknown>> | undefined
+}
+
+function defaultStrategy(strategy: Draft): void {
+  if (!strategy['type']) {
+    strategy['type'] = 'RollingUpdate'
+    madePart(strategy, 'rollingUpdate')
+  }
+  // A strategy that was named but not described stays so.
+  if (strategy['type'] === 'RollingUpdate') {
+    fillAbsent(part(strategy, 'rollingUpdate'), { partition: 0, maxUnavailable: 1 })
+  }
+}
+
+function defaultClaim(claim: Draft): void {
+  fillZeros(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })
+  madePart(claim, 'metadata')
+  defaultClaimSpec(madePart(claim, 'spec'))
+  fillZeros(madePart(claim, 'status'), { phase: 'Pending' })
+}
+
+const retentions = ['Retain', 'Delete']
+
+function* checkStatefulSet(spec: StatefulSetSpec, { isNew }: { readonly isNew: boolean }): Iterable<Cause> {
+  const {
+    podManagementPolicy: order,
+    persistentVolumeClaimRetentionPolicy: retention,
+    volumeClaimTemplates = [],
+  } = spec
+  if (order !== 'OrderedReady' && order !== 'Parallel') {
+    yield invalid('spec.podManagementPolicy', order, "must be 'OrderedReady' or 'Parallel'")
+  }
+  yield* checkStrategy(spec.updateStrategy ?? {}, 'spec.updateStrategy')
+  for (const name of ['whenDeleted', 'whenScaled'] as const) {
+    const policy = retention?.[name]
+    if (policy && !retentions.includes(policy)) {
+      yield unsupported(`spec.persistentVolumeClaimRetentionPolicy.${name}`, policy, retentions)
+    }
+  }
+  if (isNew) {
+    for (const [index, claim] of volumeClaimTemplates.entries()) {
+      yield* checkClaimSpec(claim.spec ?? {}, `spec.volumeClaimTemplates[${index}].spec`)
+    }
+  }
+  yield* checkNotNegative(spec.replicas, 'spec.replicas')
+  yield* checkNotNegative(spec.minReadySeconds, 'spec.minReadySeconds')
+  yield* checkNotNegative(spec.ordinals?.start, 'spec.ordinals.start')
+  if (isNew && spec.serviceName) yield* eachInvalid('spec.serviceName', spec.serviceName, dnsLabel(spec.serviceName))
+  yield* checkSelector(spec.selector, 'spec.selector', 'statefulset')
+  yield* checkPods(spec)
+  yield* checkEndless(spec.template, 'spec.template', 'StatefulSet')
+}
+
+function* checkPods(spec: StatefulSetSpec): Iterable<Cause> {
+  const selector = readSelector(spec.selector)
+  if (!selector) {
+    yield invalid('spec.selector', spec.selector)
+    return
+  }
+  const template = withClaims(spec)
+  yield* checkMatch(selector, template, 'spec.template')
+  yield* checkTemplate(template, 'spec.template')
+  yield* checkLabels(template.metadata?.labels, 'spec.template.labels')
+  yield* checkAnnotations(template.metadata?.annotations, 'spec.template.annotations')
+}
+
+/** The template with what each pod gets: volumes of its own, which hide others of that name, and a host name. */
+function withClaims({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
+  const names = new Set(volumeClaimTemplates.map(({ metadata }) => metadata?.name ?? ''))
+  const claims: readonly Volume[] = [...names].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
+  const { subdomain: _subdomain, hostname: _hostname, ...spec } = template.spec ?? { containers: [] }
+  const volumes = [...claims, ...(spec.volumes ?? []).filter(({ name }) => !names.has(name))]
+  return { ...template, spec: { ...spec, volumes } }
+}
+
+function* checkStrategy({ type, rollingUpdate }: StatefulSetUpdateStrategy, field: string): Iterable<Cause> {
+  const at = `${field}.rollingUpdate`
+  const { partition, maxUnavailable } = rollingUpdate ?? {}
+  const shown = rollingUpdate ? { Partition: partition ?? 0, MaxUnavailable: maxUnavailable ?? null } : null
+  if (type === 'OnDelete') {
+    if (rollingUpdate) yield invalid(at, shown, "only allowed for updateStrategy 'RollingUpdate'")
+  } else if (type === 'RollingUpdate') {
+    if (!rollingUpdate) return
+    yield* checkNotNegative(partition, `${at}.partition`)
+    if (maxUnavailable === undefined) return
+    yield* checkCountOrPercent(maxUnavailable, `${at}.maxUnavailable`)
+    if (countOf(maxUnavailable) === 0) yield invalid(`${at}.maxUnavailable`, maxUnavailable, 'cannot be 0')
+    yield* checkAtMostAll(maxUnavailable, `${at}.maxUnavailable`)
+  } else if (!type) yield required(field)
+  else yield invalid(field, { Type: type, RollingUpdate: shown }, "must be 'RollingUpdate' or 'OnDelete'")
+}

@@ -1,0 +1,38 @@
+/** VolumeAttachments: a volume is to be on a node. What and where is for good. */
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { VolumeAttachment } from '../../kube/types/storage/v1.ts'
+import { structForm } from '../struct-form.ts'
+import type { KindRules } from './kind-rules.ts'
+import { caselessSubdomain, dnsSubdomain } from './name-format.ts'
+import { eachInvalid, forbidden, immutableDetail, invalid, type Problems, required, tooLong } from './problem.ts'
+import type { Sent } from './sent.ts'
+
+const longestAttacher = 63
+
+function* check(object: UntypedObject): Iterable<Problems[number]> {
+  const { attacher = '', nodeName = '', source = {} } = (object as unknown as Sent<VolumeAttachment>).spec ?? {}
+  const { persistentVolumeName: name, inlineVolumeSpec: inline } = source
+  const one = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
+  if (inline === undefined && name === undefined) yield required('spec.source', one)
+  else if (inline !== undefined && name !== undefined) yield forbidden('spec.source', one)
+  else if (name === '')
+    yield required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')
+  yield* eachInvalid('spec.nodeName', nodeName, dnsSubdomain(nodeName))
+  if (name !== undefined) yield* eachInvalid('spec.source.persistentVolumeName', name, dnsSubdomain(name))
+  if (attacher === '') yield required('spec.attacher')
+  else {
+    if (Buffer.byteLength(attacher) > longestAttacher) yield tooLong('spec.attacher', longestAttacher)
+    yield* eachInvalid('spec.attacher', attacher, caselessSubdomain(attacher))
+  }
+}
+
+export const volumeAttachmentRules: KindRules = {
+  defaults: structForm,
+  prepareCreate: structForm,
+  validateCreate: (object) => [...check(object)],
+  validateUpdate: (object, live) => [
+    ...check(object),
+    ...(equalJson(object['spec'] as Json, live['spec'] as Json) ? [] : [invalid('spec', null, immutableDetail)]),
+  ],
+}

@@ -1,0 +1,51 @@
+/** How a server reaches a webhook: a URL, or a Service of the cluster. */
+import { dnsSubdomain } from './name-format.ts'
+import { invalid, type Problems, required } from './problem.ts'
+
+const form = '; desired format: https://host[/path]'
+const urlPattern =
+  /^(?:(?<scheme>[a-z][-a-z0-9+.]*):)?(?:\/\/(?:(?<user>[^/?#@]*)@)?(?<host>[^/?#]*))?[^?#]*(?:\?(?<query>[^#]*))?(?:#(?<fragment>.*))?$/is
+
+export function* checkWebhookUrl(url: string, field: string): Iterable<Problems[number]> {
+  const { scheme = '', user, host = '', query, fragment } = urlPattern.exec(url)?.groups ?? {}
+  if (scheme.toLowerCase() !== 'https') {
+    yield invalid(field, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`)
+  }
+  if (host === '') yield invalid(field, host, `host must be specified${form}`)
+  if (user !== undefined) yield invalid(field, user, 'user information is not permitted in the URL')
+  if (fragment) yield invalid(field, fragment, 'fragments are not permitted in the URL')
+  if (query) yield invalid(field, query, 'query parameters are not permitted in the URL')
+}
+
+interface ServiceReference {
+  readonly name?: string
+  readonly namespace?: string
+  readonly path?: string
+  readonly port?: number
+}
+
+export function* checkWebhookService(service: ServiceReference, at: string): Iterable<Problems[number]> {
+  const { name, namespace, path = '' } = service
+  if (!name) yield required(`${at}.name`)
+  if (!namespace) yield required(`${at}.namespace`)
+  yield* checkServicePort(service.port, `${at}.port`)
+  yield* checkPath(path, `${at}.path`)
+}
+
+export function checkServicePort(port = 443, field: string): Problems {
+  if (port >= 1 && port <= 65_535) return []
+  return [invalid(field, port, 'port is not valid: must be between 1 and 65535, inclusive')]
+}
+
+function* checkPath(path: string, field: string): Iterable<Problems[number]> {
+  if (path === '' || path === '/') return
+  if (path === '//') {
+    yield invalid(field, path, 'segment[0] may not be empty')
+    return
+  }
+  if (!path.startsWith('/')) yield invalid(field, path, "must start with a '/'")
+  for (const [index, step] of path.slice(1).replace(/\/$/, '').split('/').entries()) {
+    if (step === '') yield invalid(field, path, `segment[${index}] may not be empty`)
+    else for (const remark of dnsSubdomain(step)) yield invalid(field, path, `segment[${index}]: ${remark}`)
+  }
+}

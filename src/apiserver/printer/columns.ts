@@ -1,0 +1,41 @@
+/**
+ * What a client is told of each column: type, format, meaning, and whether only `-o wide` shows it. Read from
+ * `columns.json`, which `scripts/generate-columns.ts` writes; many columns share a description.
+ */
+import { createRequire } from 'node:module'
+
+export interface ColumnDefinition {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  /** 0 is always shown. */
+  readonly priority: number
+}
+
+/** Name, type, format, priority, and the place of the description in the list of them. */
+export type PackedColumn = readonly [string, string, string, number, number]
+
+export interface PackedColumns {
+  readonly descriptions: readonly string[]
+  /** By where objects are stored: `deployments.apps`. */
+  readonly tables: Readonly<Record<string, readonly PackedColumn[]>>
+}
+
+const load = createRequire(import.meta.url)
+
+let packed: PackedColumns | undefined
+
+/** The columns of a kind; those that every kind has, if it has none of its own. */
+export function columnDefinitions(table: string): readonly ColumnDefinition[] {
+  packed ??= load('./columns.json') as PackedColumns
+  const { descriptions, tables } = packed
+  const columns = (Object.hasOwn(tables, table) ? tables[table] : undefined) ?? tables['limitranges'] ?? []
+  return columns.map(([name, type, format, priority, text]) => ({
+    name,
+    type,
+    format,
+    description: descriptions[text] ?? '',
+    priority,
+  }))
+}

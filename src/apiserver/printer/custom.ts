@@ -1,0 +1,80 @@
+/** Columns that a CRD asks for: a JSONPath each, and a type that says how its value is shown. */
+import { isJsonObject, type Json, stringifyJson } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { parseTime } from '../../kube/duration.ts'
+import { formatAge } from './age.ts'
+import { type Cell, name, type PrintContext } from './cells.ts'
+import { type ColumnDefinition, columnDefinitions } from './columns.ts'
+import { parseJsonPath } from './json-path.ts'
+
+/** `additionalPrinterColumns` of a CRD. */
+export interface PrinterColumn {
+  readonly name: string
+  readonly type: string
+  readonly jsonPath: string
+  readonly format?: string
+  readonly description?: string
+  readonly priority?: number
+}
+
+export interface CustomColumns {
+  readonly definitions: readonly ColumnDefinition[]
+  readonly row: (object: UntypedObject, context: PrintContext) => readonly Cell[]
+}
+
+export function customColumns(columns: readonly PrinterColumn[] | undefined): CustomColumns {
+  const [nameColumn, created] = columnDefinitions('')
+  const shown: readonly PrinterColumn[] =
+    columns && columns.length > 0
+      ? columns
+      : [{ name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: created!.description }]
+  const paths = shown.map(({ jsonPath }) => parseJsonPath(jsonPath))
+  return {
+    definitions: [
+      nameColumn!,
+      ...shown.map(({ name: title, type, format = '', description, jsonPath, priority = 0 }) => ({
+        name: title,
+        type,
+        format,
+        description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+        priority,
+      })),
+    ],
+    row: (object, { now }) => [
+      name(object),
+      ...shown.map(({ type }, index) => {
+        const [value] = paths[index]?.find(object as unknown as Json) ?? []
+        return value === undefined ? null : cellOf(type, value, now)
+      }),
+    ],
+  }
+}
+
+function cellOf(type: string, value: Json, now: number): Cell {
+  switch (type) {
+    case 'string':
+      return textOf(value)
+    case 'integer':
+      return typeof value === 'number' ? Math.trunc(value) : null
+    case 'number':
+      return typeof value === 'number' ? value : null
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null
+    case 'date':
+      return typeof value === 'string' ? ageOf(value, now) : null
+    default:
+      return null
+  }
+}
+
+function textOf(value: Json): string {
+  if (value === null) return '<no value>'
+  return isJsonObject(value) || isJsonArray(value) ? stringifyJson(value) : String(value)
+}
+
+function ageOf(text: string, now: number): string {
+  if (text === '' || text === 'null') return '<unknown>'
+  const time = parseTime(text)
+  return time === undefined ? '<invalid>' : formatAge(now - time)
+}

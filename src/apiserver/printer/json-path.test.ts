@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../kube/json.ts'
+import { parseJsonPath } from './json-path.ts'
+
+const object: Json = {
+  spec: {
+    name: 'n',
+    list: [{ name: 'a', size: 4 }, { name: 'b', size: 9 }, { name: 'c' }],
+    'a.b/c': 'dotted',
+    deep: { size: 1 },
+  },
+}
+
+describe('a JSONPath', () => {
+  it.each<[string, readonly Json[]]>([
+    ['.spec.name', ['n']],
+    ['$.spec.name', ['n']],
+    ['.spec.list[0].name', ['a']],
+    ['.spec.list[-1].name', ['c']],
+    ['.spec.list[1:].name', ['b', 'c']],
+    ['.spec.list[0:3:2].name', ['a', 'c']],
+    ['.spec.list[0,2].name', ['a', 'c']],
+    ['.spec.list[*].name', ['a', 'b', 'c']],
+    ['.spec.list[?(@.name=="b")].size', [9]],
+    ['.spec.list[?(@.name!="b")].name', ['a', 'c']],
+    ['.spec.list[?(@.size>=4)].name', ['a', 'b']],
+    ['.spec.list[?(@.size<5)].name', ['a']],
+    ['.spec.list[?(@.size)].name', ['a', 'b']],
+    ['.spec.list[?("b"==@.name)].name', ['b']],
+    ['.spec.a\\.b/c', ['dotted']],
+    [".spec['a\\.b/c']", ['dotted']],
+    [".spec['name','deep'].size", [1]],
+    ['.spec.deep.*', [1]],
+    ['.spec..size', [4, 9, 1]],
+    ['.spec.none.name', []],
+    ['.spec.list[7]', []],
+    ['.spec.name.length', []],
+    ['.constructor', []],
+    ['.__proto__', []],
+    ['', [object]],
+  ])('%s finds what it names', (text, found) => {
+    expect(parseJsonPath(text)?.find(object)).toEqual(found)
+  })
+
+  it.each(['.spec[', '.spec[?(@.a==)]', '.spec[x]', '.spec]', '.spec[?(a)]'])('%s is none', (text) => {
+    expect(parseJsonPath(text)).toBeUndefined()
+  })
+
+  it('is read or refused, whatever the text, and never throws', () => {
+    const letters = fc.constantFrom(
+      '.',
+      '[',
+      ']',
+      '*',
+      '?',
+      '(',
+      ')',
+      '@',
+      "'",
+      '"',
+      ',',
+      ':',
+      '-',
+      '1',
+      'spec',
+      'list',
+      '==',
+      '\\',
+    )
+    fc.assert(
+      fc.property(fc.array(letters, { maxLength: 12 }), (parts) => {
+        expect(Array.isArray(parseJsonPath(parts.join(''))?.find(object) ?? [])).toBe(true)
+      }),
+      { seed: 7, numRuns: 2000 },
+    )
+  })
+})

@@ -1,0 +1,153 @@
+/**
+ * Pods. What a Pod is doing is told by no single field: its phase, the reason that stands in its status, what its init
+ * containers wait for and what its containers died of all have a say, in this order, the last one loudest.
+ */
+import { parseTime } from '../../kube/duration.ts'
+import type { ContainerStatus, Pod, PodTemplate } from '../../kube/types/core/v1.ts'
+import { formatAge } from './age.ts'
+import { age, type Columns, containerImages, containerNames, labelText, name, orNone } from './cells.ts'
+
+export const pods: Columns<Pod> = {
+  Name: name,
+  Ready(pod) {
+    const { ready, total } = summaryOf(pod)
+    return `${ready}/${total}`
+  },
+  Status: (pod) => summaryOf(pod).reason,
+  Restarts(pod, { now }) {
+    const { count, last } = summaryOf(pod).restarts
+    return count !== 0 && last !== undefined ? `${count} (${formatAge(now - last)} ago)` : String(count)
+  },
+  Age: age,
+  IP: ({ status }) => orNone(status?.podIPs?.[0]?.ip),
+  Node: ({ spec }) => orNone(spec?.nodeName),
+  'Nominated Node': ({ status }) => orNone(status?.nominatedNodeName),
+  'Readiness Gates'({ spec, status }) {
+    const gates = spec?.readinessGates ?? []
+    const open = gates.filter(({ conditionType }) => hasCondition({ status }, conditionType))
+    return gates.length === 0 ? '<none>' : `${open.length}/${gates.length}`
+  },
+}
+
+export const podTemplates: Columns<PodTemplate> = {
+  Name: name,
+  Containers: ({ template }) => containerNames(template),
+  Images: ({ template }) => containerImages(template),
+  'Pod Labels': ({ template }) => labelText(template?.metadata?.labels),
+}
+
+interface Restarts {
+  readonly count: number
+  /** When the last of them was. */
+  readonly last: number | undefined
+}
+
+interface Summary {
+  readonly ready: number
+  readonly total: number
+  readonly reason: string
+  readonly restarts: Restarts
+}
+
+function summaryOf(pod: Pod): Summary {
+  const { spec, status } = pod
+  const sidecars = new Set(
+    (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always').map((one) => one.name),
+  )
+  const total = (spec?.containers ?? []).length + sidecars.size
+  const initial = initialization(pod, sidecars)
+  const isInitializing = initial.reason !== undefined && !hasCondition(pod, 'Initialized')
+  const before = initial.reason ?? firstReason(pod)
+  const { ready, reason } = isInitializing ? { ready: 0, reason: before } : runningState(pod, before)
+  const counted = isInitializing
+    ? initial.seen
+    : [...initial.seen.filter((one) => sidecars.has(one.name)), ...(status?.containerStatuses ?? [])]
+  return { ready: initial.ready + ready, total, reason: lastReason(pod) ?? reason, restarts: restartsOf(counted) }
+}
+
+function firstReason({ status }: Pod): string {
+  const isGated = status?.conditions?.some(
+    ({ type, reason }) => type === 'PodScheduled' && reason === 'SchedulingGated',
+  )
+  return isGated ? 'SchedulingGated' : status?.reason || (status?.phase ?? '')
+}
+
+/** A Pod that is to go is going, unless its node is lost or it has ended by itself. */
+function lastReason({ metadata, status }: Pod): string | undefined {
+  if (metadata?.deletionTimestamp === undefined) return undefined
+  if (status?.reason === 'NodeLost') return 'Unknown'
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed' ? undefined : 'Terminating'
+}
+
+interface Initialization {
+  /** The statuses up to the first that is not done. */
+  readonly seen: readonly ContainerStatus[]
+  /** Side cars that are ready. */
+  readonly ready: number
+  /** What holds things up; undefined when nothing does. */
+  readonly reason: string | undefined
+}
+
+function initialization({ spec, status }: Pod, sidecars: ReadonlySet<string>): Initialization {
+  const statuses = status?.initContainerStatuses ?? []
+  let ready = 0
+  for (const [index, container] of statuses.entries()) {
+    const { state, started } = container
+    if (state?.terminated?.exitCode === 0) continue
+    if (sidecars.has(container.name) && started) {
+      if (container.ready) ready++
+      continue
+    }
+    const waiting = state?.waiting?.reason
+    const reason = state?.terminated
+      ? `Init:${endOf(state.terminated)}`
+      : waiting && waiting !== 'PodInitializing'
+        ? `Init:${waiting}`
+        : `Init:${index}/${(spec?.initContainers ?? []).length}`
+    return { seen: statuses.slice(0, index + 1), ready, reason }
+  }
+  return { seen: statuses, ready, reason: undefined }
+}
+
+function runningState(pod: Pod, before: string): { readonly ready: number; readonly reason: string } {
+  let reason = before
+  let failure: string | undefined
+  let ready = 0
+  // The first container has the last word.
+  for (const { state, ready: isReady } of (pod.status?.containerStatuses ?? []).toReversed()) {
+    if (state?.waiting?.reason) reason = state.waiting.reason
+    else if (state?.terminated) {
+      reason = endOf(state.terminated)
+      if (state.terminated.exitCode !== 0) failure = reason
+    } else if (isReady && state?.running) ready++
+  }
+  if (reason !== 'Completed') return { ready, reason }
+  // One that is done says nothing of the others.
+  if (ready > 0 && hasCondition(pod, 'Ready')) return { ready, reason: 'Running' }
+  return { ready, reason: failure ?? (ready > 0 ? 'NotReady' : reason) }
+}
+
+interface Ending {
+  readonly exitCode: number
+  readonly reason?: string
+  readonly signal?: number
+}
+
+function endOf({ exitCode, reason, signal }: Ending): string {
+  return reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`)
+}
+
+function restartsOf(containers: readonly ContainerStatus[]): Restarts {
+  const ends = containers
+    .map(({ lastState }) => parseTime(lastState?.terminated?.finishedAt ?? ''))
+    .filter((time) => time !== undefined)
+  return {
+    count: containers.reduce((sum, { restartCount }) => sum + restartCount, 0),
+    last: ends.length === 0 ? undefined : Math.max(...ends),
+  }
+}
+
+/** The first condition of a type is the one that counts. */
+function hasCondition({ status }: { readonly status?: Pod['status'] | undefined }, type: string): boolean {
+  return status?.conditions?.find((condition) => condition.type === type)?.status === 'True'
+}

@@ -1,0 +1,69 @@
+/** What a cluster has from its first moment on: the namespaces, priority classes and service that every client counts on. */
+import { formatTime } from '../kube/duration.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { bootstrapPolicy } from './access/bootstrap-policy.ts'
+import type { ClusterState } from './state.ts'
+
+const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const
+
+const priorityClasses = [
+  {
+    name: 'system-node-critical',
+    value: 2_000_001_000,
+    description: 'Used for system critical pods that must not be moved from their current node.',
+  },
+  {
+    name: 'system-cluster-critical',
+    value: 2_000_000_000,
+    description:
+      'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+  },
+] as const
+
+/** The way to the API server itself, for pods. */
+const apiService = {
+  spec: {
+    type: 'ClusterIP',
+    clusterIP: '10.0.0.1',
+    clusterIPs: ['10.0.0.1'],
+    ipFamilies: ['IPv4'],
+    ipFamilyPolicy: 'SingleStack',
+    internalTrafficPolicy: 'Cluster',
+    sessionAffinity: 'None',
+    ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }],
+  },
+  status: { loadBalancer: {} },
+} as const
+
+export function seed(state: ClusterState): void {
+  const put = (table: string, object: UntypedObject): void =>
+    void state.storage.put(table, {
+      ...object,
+      metadata: { ...object.metadata, uid: state.ids(), creationTimestamp: formatTime(state.clock.now()) },
+    })
+  for (const [table, shelf] of bootstrapPolicy(state.clock.now())) state.storage.share(table, shelf)
+  for (const name of namespaces) {
+    put('namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
+    })
+  }
+  for (const { name, ...rest } of priorityClasses) {
+    put('priorityclasses.scheduling.k8s.io', {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name, generation: 1 },
+      preemptionPolicy: 'PreemptLowerPriority',
+      ...rest,
+    })
+  }
+  put('services', {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    ...apiService,
+  })
+}

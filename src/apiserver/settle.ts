@@ -1,0 +1,105 @@
+/**
+ * An endpoint is a door: `/status` lets status through, the main one everything else, `/approval` the word of an
+ * approver. Whatever else a client sends through a door is put back to what it was, without a word.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import type { StoredObject } from './storage.ts'
+import type { Writing } from './writing.ts'
+
+/** `object` with everything that this endpoint cannot change put back to what it was. */
+export function settle({ served, subresource }: Writing, live: StoredObject, object: UntypedObject): UntypedObject {
+  const { apiVersion } = object
+  if (subresource === 'status') {
+    const { status: _status, ...rest } = live
+    const labels = live.metadata.labels
+    const { labels: _labels, ...others } = object.metadata
+    const metadata =
+      served.group === 'apps'
+        ? { ...others, ...(labels && { labels }) }
+        : served.custom
+          ? live.metadata
+          : object.metadata
+    const managedFields = live.metadata.managedFields
+    return {
+      ...rest,
+      apiVersion,
+      metadata: withFixed({ ...metadata, ...(managedFields && { managedFields }) }, live),
+      ...(object['status'] !== undefined && { status: object['status'] }),
+    }
+  }
+  const door = narrow[subresource]
+  if (door) return { ...door(live, object), apiVersion, metadata: withFixed(object.metadata, live) }
+  const metadata = withFixed(object.metadata, live)
+  if (!served.hasStatus) return { ...object, metadata }
+  const { status: _status, ...rest } = object
+  const status = live['status']
+  // What holds a namespace is changed through `finalize` alone, and its spec is nothing else.
+  const kept = served.table === 'namespaces' && subresource === '' ? { spec: live['spec'] } : {}
+  return { ...rest, ...kept, metadata, ...(status !== undefined && { status }) }
+}
+
+/** What the server alone sets stays. */
+function withFixed(metadata: UntypedObject['metadata'], live: StoredObject): UntypedObject['metadata'] {
+  const fixed = [
+    'name',
+    'namespace',
+    'uid',
+    'resourceVersion',
+    'generation',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'generateName',
+  ] as const
+  const entries = new Map<string, unknown>(Object.entries(metadata))
+  for (const member of fixed) {
+    const value = live.metadata[member]
+    if (value === undefined) entries.delete(member)
+    else entries.set(member, value)
+  }
+  entries.delete('selfLink')
+  return Object.fromEntries(entries)
+}
+
+/** Doors for a single thing. */
+const narrow: Readonly<Record<string, (live: StoredObject, object: UntypedObject) => UntypedObject>> = {
+  approval: (live, object) => ({
+    ...live,
+    status: { ...memberOf(live, 'status'), conditions: memberOf(object, 'status')['conditions'] ?? [] },
+  }),
+  ephemeralcontainers: (live, object) => ({
+    ...live,
+    spec: { ...memberOf(live, 'spec'), ephemeralContainers: memberOf(object, 'spec')['ephemeralContainers'] ?? [] },
+  }),
+  resize: (live, object) => ({
+    ...live,
+    spec: {
+      ...memberOf(live, 'spec'),
+      ...resized(live, object, 'containers'),
+      ...resized(live, object, 'initContainers'),
+    },
+  }),
+}
+
+function memberOf(object: UntypedObject, name: string): JsonObject {
+  const member = object[name]
+  return isJsonObject(member) ? member : {}
+}
+
+/** The same containers, with the resources that are asked for. */
+function resized(live: StoredObject, object: UntypedObject, list: string): JsonObject {
+  const before = memberOf(live, 'spec')[list]
+  const after = memberOf(object, 'spec')[list]
+  if (!Array.isArray(before) || !Array.isArray(after)) return {}
+  const wanted = new Map((after as readonly JsonObject[]).map((one) => [one['name'], one]))
+  const containers = (before as readonly JsonObject[]).map((container) => {
+    const { resources, resizePolicy } = wanted.get(container['name']) ?? container
+    return {
+      ...container,
+      ...(resources !== undefined && { resources }),
+      ...(resizePolicy !== undefined && { resizePolicy }),
+    }
+  })
+  return { [list]: containers as Json }
+}

@@ -1,0 +1,115 @@
+/**
+ * Subresources: what can be asked of one object beside reading and writing it. Some are doors to a part of it
+ * (`status`, `approval`: see settle.ts), some show it as another kind (`scale`), some are actions (`eviction`, `binding`).
+ */
+import type { TransportResponse } from '../client/transport.ts'
+import { isJsonObject } from '../kube/json.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { type Call, existing, readRequest, startWriting } from './call.ts'
+import { bindPod } from './binding.ts'
+import { change } from './change.ts'
+import { patchOf } from './dispatch.ts'
+import { evictPod } from './eviction.ts'
+import { finalizerProblems } from './object-meta.ts'
+import { patch } from './patch.ts'
+import { badRequest, invalid, methodNotAllowed, noSuchResource } from './refusal.ts'
+import { answer, answerText } from './representation.ts'
+import { scaleOf, withScale } from './scale.ts'
+import type { StoredObject } from './storage.ts'
+import { oneAtVersion } from './versions.ts'
+import { replacement } from './update.ts'
+import { checkIdentity, decode } from './writing.ts'
+
+type Action = (call: Call) => Promise<TransportResponse>
+
+/** By table and subresource. What is not here, and no door to the object, is not allowed. */
+const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
+  ['namespaces/finalize', finalizeNamespace],
+  ['serviceaccounts/token', async (call) => await (await import('./access/token-request.ts')).requestToken(call)],
+  ['pods/eviction', evictPod],
+  ['pods/binding', bindPod],
+  ['pods/log', readLog],
+  ['pods/exec', withoutHost],
+  ['pods/attach', withoutHost],
+  ['pods/portforward', withoutHost],
+  ['pods/proxy', withoutAddress],
+])
+
+/** Doors to a part of the object, used like the object itself. */
+const doors = new Set(['status', 'approval', 'ephemeralcontainers', 'resize'])
+
+export async function onSubresource(call: Call, onObject: Action): Promise<TransportResponse> {
+  const { served, subresource } = call.route
+  const declared = served.subresources.find(({ name }) => name === subresource)
+  if (!declared) throw noSuchResource()
+  if (subresource === 'scale' && served.scale) return await onScale(call)
+  if (doors.has(subresource)) {
+    if (call.request.method === 'DELETE' || call.request.method === 'POST') throw methodNotAllowed()
+    return await onObject(call)
+  }
+  const action = actions.get(`${served.table}/${subresource}`)
+  if (!action) throw methodNotAllowed()
+  return await action(call)
+}
+
+async function onScale(call: Call): Promise<TransportResponse> {
+  const { state, request, route, dressing } = call
+  const { served } = route
+  const paths = served.scale!
+  if (request.method === 'GET') {
+    return await answer(200, scaleOf(await oneAtVersion(existing(call), served), paths), dressing.syntax)
+  }
+  const answering = startWriting(call)
+  const scaled = async (): Promise<StoredObject> => {
+    if (request.method === 'PATCH') return (await patch(state, answering.writing, patchOf(call))).object
+    if (request.method !== 'PUT') throw methodNotAllowed()
+    const scale = await readRequest(call)
+    if (!isJsonObject(scale)) throw badRequest('a Scale must be an object')
+    const { metadata: sent } = scale as { readonly metadata?: UntypedObject['metadata'] }
+    checkIdentity(answering.writing, { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: sent ?? {} })
+    return await change(state, answering.writing, (live) => {
+      const wanted = withScale(live, scale, paths)
+      const resourceVersion = sent?.resourceVersion || live.metadata.resourceVersion
+      return replacement(state, answering.writing, live, {
+        ...wanted,
+        metadata: { ...wanted.metadata, resourceVersion },
+      })
+    })
+  }
+  return await answering.value(200, scaleOf(await oneAtVersion(await scaled(), served), paths))
+}
+
+/** The one way to change what holds a namespace: `spec.finalizers`. */
+async function finalizeNamespace(call: Call): Promise<TransportResponse> {
+  if (call.request.method !== 'PUT') throw methodNotAllowed()
+  const answering = startWriting(call)
+  const object = decode(answering.writing, await readRequest(call))
+  const { state } = call
+  const { finalizers = [] } = (object['spec'] ?? {}) as { readonly finalizers?: readonly string[] }
+  const problems = finalizerProblems(finalizers, 'spec.finalizers')
+  if (problems.length > 0) throw invalid(call.route.served, call.route.name ?? '', problems)
+  const changed = await change(state, answering.writing, (live) => replacement(state, answering.writing, live, object))
+  return await answering.object(200, changed)
+}
+
+/** No kubelet writes logs here: a pod that runs has said nothing. */
+async function readLog(call: Call): Promise<TransportResponse> {
+  if (call.request.method !== 'GET') throw methodNotAllowed()
+  const { spec } = existing(call) as { readonly spec?: { readonly nodeName?: string } }
+  return answerText(spec?.nodeName ? 200 : 204, '')
+}
+
+async function withoutHost(call: Call): Promise<TransportResponse> {
+  checkHost(call)
+  throw badRequest('no container runs behind a pod of the embedded server')
+}
+
+async function withoutAddress(call: Call): Promise<TransportResponse> {
+  existing(call)
+  throw badRequest('address not allowed')
+}
+
+function checkHost(call: Call): void {
+  const { metadata, spec } = existing(call) as { metadata: { name: string }; spec?: { nodeName?: string } }
+  if (!spec?.nodeName) throw badRequest(`pod ${metadata.name} does not have a host assigned`)
+}

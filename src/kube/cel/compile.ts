@@ -1,0 +1,109 @@
+/**
+ * CEL, the expression language of Kubernetes: validation rules of CRDs, admission policies, match conditions of webhooks.
+ *
+ *     const program = compileCel('self.replicas <= self.max', { variables: { self: celTypeOfSchema(schema)! } })
+ *     program.evaluate({ self: object })
+ *
+ * An expression is compiled once (parsed, checked, turned into closures) and evaluated often. Mistakes in it raise a
+ * {@link CelCompileError} when it is compiled; data that it cannot cope with raises a {@link CelRuntimeError}.
+ */
+import type { Json } from '../json.ts'
+import { checkExpression } from './check.ts'
+import { closureOf } from './closure.ts'
+import type { CelEnvironment } from './environment.ts'
+import { CelCompileError } from './error.ts'
+import type { Frame } from './frame.ts'
+import { celValueOf } from './json-value.ts'
+import { parseExpression } from './parser.ts'
+import { type Issue, describeIssues } from './source.ts'
+import type { CelType } from './type.ts'
+import { validateExpression } from './validate.ts'
+import {
+  CelDouble,
+  CelDuration,
+  CelList,
+  CelMap,
+  CelOpaque,
+  CelOptional,
+  CelTimestamp,
+  CelTypeValue,
+  CelUint,
+  type CelValue,
+} from './value.ts'
+
+/** What one evaluation may cost. */
+export const celCallLimit = 1_000_000
+/** What all rules of one object may cost together. */
+export const celObjectBudget = 10_000_000
+/** What all match conditions of one webhook or policy binding may cost together. */
+export const celMatchConditionsBudget = 2_500_000
+
+/** Shared by evaluations that have to get along with one sum: each takes from `remaining`, which may end below zero. */
+export interface CelBudget {
+  remaining: number
+}
+
+/** By name: JSON (a view of it is made), or a CEL value. */
+export type CelVariables = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>
+
+export interface CelProgram {
+  readonly resultType: CelType
+  /** The variables that the expression looks at: a rule that never asks for `oldSelf` is no transition rule. */
+  readonly references: ReadonlySet<string>
+  /**
+   * @param budget - takes the cost; an evaluation that exceeds its own limit raises an error, one that exceeds the budget
+   *   leaves `remaining` negative for the caller to see.
+   * @throws CelRuntimeError
+   */
+  evaluate(variables: CelVariables, budget?: CelBudget): CelValue
+}
+
+/** @throws CelCompileError */
+export function compileCel(text: string, environment: CelEnvironment): CelProgram {
+  const issues: Issue[] = []
+  const root = parseExpression(text, issues)
+  refuse(text, issues)
+  const declared = new Map(Object.entries(environment.variables))
+  const checked = checkExpression(root!, declared, issues)
+  refuse(text, issues)
+  validateExpression(root!, checked, issues)
+  refuse(text, issues)
+  const names = [...declared.keys()]
+  const { run, slots, used } = closureOf(root!, checked, names)
+  const wanted = names.flatMap((name, slot) => (used.has(name) ? [{ name, slot, type: declared.get(name)! }] : []))
+  const empty = Array.from<CelValue | undefined>({ length: slots })
+  return {
+    resultType: checked.types.get(root!)!,
+    references: used,
+    evaluate(variables, budget) {
+      const frame: Frame = { values: Array.from(empty), cost: 0, limit: celCallLimit }
+      for (const { name, slot, type } of wanted) {
+        const given = isMap(variables)
+          ? variables.get(name)
+          : Object.hasOwn(variables, name)
+            ? variables[name]
+            : undefined
+        if (given !== undefined) frame.values[slot] = isCelValue(given) ? given : celValueOf(given as Json, type)
+      }
+      try {
+        return run(frame)
+      } finally {
+        if (budget) budget.remaining -= frame.cost
+      }
+    },
+  }
+}
+
+function refuse(text: string, issues: readonly Issue[]): void {
+  if (issues.length > 0) throw new CelCompileError(describeIssues(text, issues))
+}
+
+function isMap(variables: CelVariables): variables is ReadonlyMap<string, unknown> {
+  return variables instanceof Map
+}
+
+const classes = [CelMap, CelList, CelOptional, CelOpaque, CelTimestamp, CelDuration, CelDouble, CelUint, CelTypeValue]
+
+function isCelValue(value: unknown): value is CelValue {
+  return value instanceof Uint8Array || classes.some((made) => value instanceof made)
+}

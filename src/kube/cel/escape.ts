@@ -1,0 +1,41 @@
+/**
+ * Property names as identifiers. JSON knows names that no expression can write (`foo.bar`, `x-y`) or that are words of the
+ * language; they are written with escapes: `foo__dot__bar`, `x__dash__y`, `__namespace__`.
+ */
+
+const reservedWords = new Set(
+  (
+    'true false null in as break const continue else for function if import let loop package namespace return var void ' +
+    'while'
+  ).split(' '),
+)
+
+const marks: ReadonlyMap<string, string> = new Map([
+  ['__', '__underscores__'],
+  ['.', '__dot__'],
+  ['-', '__dash__'],
+  ['/', '__slash__'],
+])
+
+/** undefined: there is no way to write it. */
+export function escapeName(name: string): string | undefined {
+  if (reservedWords.has(name)) return `__${name}__`
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !name.includes('__')) return name
+  if (!/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined
+  return name.replaceAll(/__|[-./]/g, (mark) => marks.get(mark)!)
+}
+
+const unescaped: ReadonlyMap<string, string> = new Map(Array.from(marks, ([mark, word]) => [word, mark]))
+
+/** undefined: it is no escaped name. */
+export function unescapeName(escaped: string): string | undefined {
+  let isFine = true
+  const name = escaped.replaceAll(/__[^_]+__/g, (part) => {
+    const mark = unescaped.get(part)
+    if (mark !== undefined) return mark
+    const word = part.slice(2, -2)
+    if (!reservedWords.has(word) || part !== escaped) isFine = false
+    return word
+  })
+  return isFine ? name : undefined
+}

@@ -1,0 +1,124 @@
+/**
+ * Expressions as trees. Every node knows where in the text it stands (`at`, an index), so that mistakes can be shown.
+ * Macros (`all`, `map`, `optMap`, ...) are gone: a comprehension is a {@link Fold}.
+ */
+import type { CelValue } from './value.ts'
+
+export interface Literal {
+  readonly kind: 'literal'
+  readonly at: number
+  readonly value: CelValue
+}
+
+export interface Ident {
+  readonly kind: 'ident'
+  readonly at: number
+  readonly name: string
+}
+
+export interface Select {
+  readonly kind: 'select'
+  readonly at: number
+  readonly operand: Expression
+  readonly field: string
+  /** `has(operand.field)` */
+  readonly isTest: boolean
+}
+
+export interface Call {
+  readonly kind: 'call'
+  readonly at: number
+  readonly name: string
+  /** Of `target.name(args)`. */
+  readonly target: Expression | undefined
+  readonly args: readonly Expression[]
+}
+
+export interface ListExpression {
+  readonly kind: 'list'
+  readonly at: number
+  readonly elements: readonly { readonly value: Expression; readonly isOptional: boolean }[]
+}
+
+export interface MapExpression {
+  readonly kind: 'map'
+  readonly at: number
+  readonly entries: readonly {
+    readonly key: Expression
+    readonly value: Expression
+    readonly isOptional: boolean
+  }[]
+}
+
+export interface StructExpression {
+  readonly kind: 'struct'
+  readonly at: number
+  readonly typeName: string
+  readonly fields: readonly {
+    readonly at: number
+    readonly name: string
+    readonly value: Expression
+    readonly isOptional: boolean
+  }[]
+}
+
+export type FoldMacro = 'all' | 'exists' | 'exists_one' | 'map' | 'mapInsert' | 'mapInsertEntry' | 'bind'
+
+/**
+ * A loop over `range` that computes `accumulator`. To the checker it is the general one of the CEL specification: from
+ * `init`, by `step` while `condition`, to `result`. To the compiler it is one of few kinds, by `macro`, of which it
+ * needs the parts that the author wrote: `filter` and `body`.
+ */
+export interface Fold {
+  readonly kind: 'fold'
+  readonly at: number
+  readonly macro: FoldMacro
+  readonly range: Expression
+  readonly variable: string
+  readonly variable2: string | undefined
+  readonly accumulator: string
+  readonly init: Expression
+  readonly condition: Expression
+  readonly step: Expression
+  readonly result: Expression
+  readonly filter: Expression | undefined
+  readonly body: Expression
+}
+
+export type Expression = Literal | Ident | Select | Call | ListExpression | MapExpression | StructExpression | Fold
+
+export function literal(at: number, value: CelValue): Literal {
+  return { kind: 'literal', at, value }
+}
+
+export function ident(at: number, name: string): Ident {
+  return { kind: 'ident', at, name }
+}
+
+export function call(at: number, name: string, args: readonly Expression[], target?: Expression): Call {
+  return { kind: 'call', at, name, target, args }
+}
+
+export function list(at: number, ...values: readonly Expression[]): ListExpression {
+  return { kind: 'list', at, elements: values.map((value) => ({ value, isOptional: false })) }
+}
+
+/** The direct parts of a node, in the order of the text. */
+export function partsOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case 'select':
+      return [node.operand]
+    case 'call':
+      return node.target ? [node.target, ...node.args] : node.args
+    case 'list':
+      return node.elements.map(({ value }) => value)
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value])
+    case 'struct':
+      return node.fields.map(({ value }) => value)
+    case 'fold':
+      return [node.range, node.init, node.condition, node.step, node.result]
+    default:
+      return []
+  }
+}

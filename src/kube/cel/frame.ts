@@ -1,0 +1,27 @@
+/** One run of a compiled expression: the values of its names, and what it has cost so far. */
+import { CelCostError, CelRuntimeError } from './error.ts'
+import type { CelValue } from './value.ts'
+
+export interface Frame {
+  /** By slot; undefined: the variable has no value. */
+  readonly values: (CelValue | undefined)[]
+  cost: number
+  readonly limit: number
+}
+
+export type Closure = (frame: Frame) => CelValue
+
+/** What making a list or a map costs. */
+export const listCost = 10
+export const mapCost = 30
+
+export function pay(frame: Frame, cost: number): void {
+  frame.cost += cost
+  if (frame.cost > frame.limit) throw new CelCostError()
+}
+
+/** Only what is beyond the author's control may be absorbed: never the limit. */
+export function absorbed(error: unknown): CelRuntimeError {
+  if (error instanceof CelRuntimeError && !(error instanceof CelCostError)) return error
+  throw error
+}

@@ -1,0 +1,46 @@
+/** Texts as Go's formatter writes them: they are part of messages and of what `format` gives. */
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['\u{7}', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+  ['\\', '\\\\'],
+  ['"', '\\"'],
+])
+
+/** `%q`: in double quotes, with what does not print escaped. */
+export function goQuote(text: string): string {
+  let quoted = '"'
+  for (const character of text) {
+    const escape = escapes.get(character)
+    const code = character.codePointAt(0)!
+    if (escape !== undefined) quoted += escape
+    else if (code < 0x20 || code === 0x7f) quoted += `\\x${code.toString(16).padStart(2, '0')}`
+    else if (/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(character) || character === ' ') quoted += character
+    else
+      quoted += code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
+  }
+  return `${quoted}"`
+}
+
+/** The shortest digits; with an exponent below 1e-4, and from 10^`largest` on: 6 for `%g`, 21 for `%v`. */
+export function goDouble(value: number, largest: 6 | 21 = 6): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
+  const [mantissa = '', exponent = '0'] = value.toExponential().split('e')
+  const power = Number(exponent)
+  if (power < -4 || power >= largest) {
+    return `${mantissa}e${power < 0 ? '-' : '+'}${Math.abs(power).toString().padStart(2, '0')}`
+  }
+  const sign = mantissa.startsWith('-') ? '-' : ''
+  const digits = mantissa.replace(/[-.]/g, '')
+  if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${digits}`
+  const whole = digits.slice(0, power + 1).padEnd(power + 1, '0')
+  const fraction = digits.slice(power + 1)
+  return sign + whole + (fraction === '' ? '' : `.${fraction}`)
+}

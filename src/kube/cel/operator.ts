@@ -1,0 +1,117 @@
+/**
+ * Calls of operators and functions when the values are there. Comparisons and sums of the usual types take a short way;
+ * everything else finds the overload that fits.
+ */
+import { compareValues, equalValues } from './compare.ts'
+import { type CelRuntimeError, noSuchOverload } from './error.ts'
+import { type Frame, absorbed, pay } from './frame.ts'
+import type { CelOverload } from './function.ts'
+import { addInts } from './integer.ts'
+import { CelList, CelMap, CelOpaque, type CelValue, isOfType, sizeOf, typeOfValue } from './value.ts'
+
+export const isOperator = (name: string): boolean => /^[_!@-]/.test(name)
+
+/** Functions that look at their arguments by themselves say less. */
+const terse = new Set(['contains', 'startsWith', 'endsWith', 'matches'])
+
+/** What the server says of arguments that no overload takes. */
+export function unfit(name: string, values: readonly CelValue[]): CelRuntimeError {
+  if (terse.has(name)) return noSuchOverload()
+  if (name === 'size') return noSuchOverload(name)
+  return noSuchOverload(`${name}(${values.map((value) => typeOfValue(value).name).join(', ')})`)
+}
+
+/** Operators complain in other words than functions. */
+export function dispatch(
+  name: string,
+  overloads: readonly CelOverload[],
+  values: readonly CelValue[],
+): readonly [CelOverload, CelValue] {
+  const fitting = overloads.find(
+    (overload) =>
+      overload.params.length === values.length &&
+      overload.params.every((type, index) => isOfType(values[index]!, type)),
+  )
+  if (fitting) return [fitting, fitting.call(values)]
+  // The operators' own code knows which complaint is theirs.
+  if (isOperator(name)) return [overloads[0]!, overloads[0]!.call(values)]
+  throw unfit(name, values)
+}
+
+export type FastBinary = (frame: Frame, a: CelValue, b: CelValue) => CelValue
+
+/** Comparisons and sums of the usual types, without a detour over overloads. */
+export function fastBinary(name: string, overloads: readonly CelOverload[]): FastBinary | undefined {
+  switch (name) {
+    case '_==_':
+      return (frame, a, b) => {
+        pay(frame, equalityCost(a, b))
+        return equalValues(a, b)
+      }
+    case '_!=_':
+      return (frame, a, b) => {
+        pay(frame, equalityCost(a, b))
+        return isUnequal(a, b)
+      }
+    case '_<_':
+      return relation(overloads, (order) => order < 0)
+    case '_<=_':
+      return relation(overloads, (order) => order <= 0)
+    case '_>_':
+      return relation(overloads, (order) => order > 0)
+    case '_>=_':
+      return relation(overloads, (order) => order >= 0)
+    case '_+_':
+      return (frame, a, b) => {
+        if (typeof a === 'number' && typeof b === 'number') {
+          pay(frame, 1)
+          return addInts(a, b)
+        }
+        return generic(name, overloads, frame, a, b)
+      }
+    default:
+      return undefined
+  }
+}
+
+function relation(overloads: readonly CelOverload[], holds: (order: number) => boolean): FastBinary {
+  return (frame, a, b) => {
+    if (typeof a === 'number' && typeof b === 'number') {
+      pay(frame, 1)
+      return holds(a - b)
+    }
+    pay(frame, typeof a === 'string' ? equalityCost(a, b) : 1)
+    if (typeOfValue(a).kind === 'object' || a === null || a instanceof CelList || a instanceof CelMap) {
+      throw noSuchOverload(overloads[0]!.id.startsWith('less_equals') ? '_<=_' : operatorOf(overloads[0]!.id))
+    }
+    return holds(compareValues(a, b))
+  }
+}
+
+function operatorOf(id: string): string {
+  if (id.startsWith('greater_equals')) return '_>=_'
+  return id.startsWith('greater') ? '_>_' : '_<_'
+}
+
+function generic(name: string, overloads: readonly CelOverload[], frame: Frame, a: CelValue, b: CelValue): CelValue {
+  const values = [a, b]
+  const [overload, result] = dispatch(name, overloads, values)
+  pay(frame, overload.cost ? overload.cost(values, result) : 1)
+  return result
+}
+
+function equalityCost(a: CelValue, b: CelValue): number {
+  if (typeof a !== 'object' && typeof a !== 'string') return 1
+  if (a instanceof CelOpaque) return 1
+  return Math.ceil(Math.min(sizeOf(a), sizeOf(b)) * 0.1)
+}
+
+/** What cannot be compared is unequal: `!=` never fails where `==` does. */
+function isUnequal(a: CelValue, b: CelValue): boolean {
+  try {
+    return !equalValues(a, b)
+  } catch (error) {
+    absorbed(error)
+    return true
+  }
+}

@@ -1,0 +1,31 @@
+/** Values and their types inside of messages, as Go prints them. */
+import { goDouble } from './go-text.ts'
+import { CelDouble, CelTypeValue, CelUint, type CelValue, typeOfValue } from './value.ts'
+
+/** A value inside of a message. */
+export function showValue(value: CelValue): string {
+  if (typeof value !== 'object' || value === null) return String(value)
+  if (value instanceof CelDouble) return goDouble(value.value, 21)
+  if (value instanceof CelUint) return value.value.toString()
+  if (value instanceof CelTypeValue) return value.type.name
+  return typeOfValue(value).name
+}
+
+/** The server names the Go type of what cannot be looped over. */
+export function goTypeOf(value: CelValue): string {
+  const name = typeOfValue(value).name
+  const names: Readonly<Record<string, string>> = {
+    int: 'types.Int',
+    uint: 'types.Uint',
+    double: 'types.Double',
+    bool: 'types.Bool',
+    string: 'types.String',
+    bytes: 'types.Bytes',
+    null_type: 'types.Null',
+    'google.protobuf.Timestamp': 'types.Timestamp',
+    'google.protobuf.Duration': 'types.Duration',
+    optional_type: '*types.Optional',
+    type: '*types.Type',
+  }
+  return names[name] ?? name
+}

@@ -1,0 +1,286 @@
+/**
+ * `'%s has %d'.format([name, count])`: the clauses s, d, f, e, b, x, X and o, as the second version of CEL's strings
+ * library writes them. The same reading of clauses serves the checker, which knows the types of the arguments.
+ */
+import { CelRuntimeError } from './error.ts'
+import { goDouble, goQuote } from './go-text.ts'
+import { formatCelDuration, formatTimestamp } from './time.ts'
+import {
+  CelDouble,
+  CelDuration,
+  CelList,
+  CelMap,
+  CelTimestamp,
+  CelTypeValue,
+  CelUint,
+  type CelValue,
+  isInt,
+  typeOfValue,
+} from './value.ts'
+
+export interface FormatClause {
+  readonly letter: string
+  readonly precision: number | undefined
+}
+
+/** Calls `write` for plain text and `clause` for each clause with the index of its argument; raises what is malformed. */
+export function readFormat(
+  format: string,
+  count: number,
+  write: (text: string) => void,
+  clause: (clause: FormatClause, index: number) => void,
+): number {
+  let index = 0
+  let argument = 0
+  while (index < format.length) {
+    const percent = format.indexOf('%', index)
+    if (percent < 0) {
+      write(format.slice(index))
+      break
+    }
+    if (percent > index) write(format.slice(index, percent))
+    if (format[percent + 1] === '%') {
+      write('%')
+      index = percent + 2
+      continue
+    }
+    if (argument >= count) throw new CelRuntimeError(`index ${argument} out of range`)
+    if (percent + 1 >= format.length) throw new CelRuntimeError('unexpected end of string')
+    const read = readClause(format.slice(percent + 1))
+    clause(read.clause, argument)
+    index = percent + 1 + read.length
+    argument++
+  }
+  return argument
+}
+
+function readClause(text: string): { readonly clause: FormatClause; readonly length: number } {
+  const failed = (message: string): CelRuntimeError =>
+    new CelRuntimeError(`could not parse formatting clause: ${message}`)
+  let position = 0
+  let precision: number | undefined
+  if (text.startsWith('.')) {
+    const digits = /^\d*/.exec(text.slice(1))![0]
+    position = 1 + digits.length
+    if (position >= text.length) {
+      throw failed('error while parsing precision: could not find end of precision specifier')
+    }
+    if (digits === '') {
+      throw failed(
+        'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+      )
+    }
+    precision = Number(digits)
+  }
+  const letter = text[position]!
+  if (!'sdfebxXo'.includes(letter)) throw failed(`unrecognized formatting clause "${letter}"`)
+  return { clause: { letter, precision }, length: position + 1 }
+}
+
+export function formatText(format: string, args: CelList): string {
+  let result = ''
+  readFormat(
+    format,
+    args.size,
+    (text) => {
+      result += text
+    },
+    (clause, index) => {
+      result += formatClause(clause, args.at(index))
+    },
+  )
+  return result
+}
+
+function formatClause({ letter, precision = 6 }: FormatClause, value: CelValue): string {
+  switch (letter) {
+    case 's':
+      return clauseString(value)
+    case 'd':
+      return decimal(value)
+    case 'f':
+      return fixed(doubleFor(value, 'f'), precision)
+    case 'e':
+      return scientific(doubleFor(value, 'e'), precision)
+    case 'b':
+      if (typeof value === 'boolean') return value ? '1' : '0'
+      return inBase(value, 2, 'b')
+    case 'o':
+      return inBase(value, 8, 'o')
+    default:
+      return letter === 'X' ? hex(value).toUpperCase() : hex(value)
+  }
+}
+
+/** The server's words for a value that a clause cannot write. */
+export function clauseProblem(letter: string, type: string): string {
+  const given = `, was given ${type}`
+  switch (letter) {
+    case 's':
+      return `string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps${given}`
+    case 'd':
+      return `decimal clause can only be used on integers${given}`
+    case 'f':
+      return `fixed-point clause can only be used on doubles${given}`
+    case 'e':
+      return `scientific clause can only be used on doubles${given}`
+    case 'b':
+      return `only integers and bools can be formatted as binary${given}`
+    case 'o':
+      return `octal clause can only be used on integers${given}`
+    default:
+      return `only integers, byte buffers, and strings can be formatted as hex${given}`
+  }
+}
+
+function unfit(letter: string, value: CelValue): CelRuntimeError {
+  return new CelRuntimeError(`error during formatting: ${clauseProblem(letter, typeOfValue(value).name)}`)
+}
+
+function clauseString(value: CelValue): string {
+  if (value instanceof CelList) return formatList(value)
+  if (value instanceof CelMap) return formatMap(value)
+  const text = plainString(value)
+  if (text === undefined) throw unfit('s', value)
+  return text
+}
+
+/** What `string()` gives, where there is such a conversion; of null and types as well. */
+export function plainString(value: CelValue): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean' || isInt(value)) return String(value)
+  if (value === null) return 'null'
+  if (value instanceof CelUint) return value.value.toString()
+  if (value instanceof CelDouble) return goDouble(value.value)
+  if (value instanceof CelTimestamp) return formatTimestamp(value)
+  if (value instanceof CelDuration) return formatCelDuration(value)
+  if (value instanceof Uint8Array) return bytesToText(value)
+  if (value instanceof CelTypeValue) return value.type.name
+  return undefined
+}
+
+export function bytesToText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new CelRuntimeError('invalid UTF-8 in bytes, cannot convert to string')
+  }
+}
+
+function decimal(value: CelValue): string {
+  if (isInt(value)) return String(value)
+  if (value instanceof CelUint) return value.value.toString()
+  throw unfit('d', value)
+}
+
+function doubleFor(value: CelValue, letter: string): number {
+  if (value instanceof CelDouble) return value.value
+  if (value === 'NaN') return Number.NaN
+  if (value === 'Infinity') return Infinity
+  if (value === '-Infinity') return -Infinity
+  throw unfit(letter, value)
+}
+
+/** Numbers that are none, as the American locale writes them. */
+function special(value: number): string | undefined {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? '∞' : '-∞'
+  return undefined
+}
+
+function fixed(value: number, precision: number): string {
+  return special(value) ?? grouped(toFixed(value, precision))
+}
+
+/** `toFixed` ends at 100 digits and 1e21. */
+/** As many digits as JavaScript writes; that many are exact. */
+const mostDigits = 100
+
+function toFixed(value: number, precision: number): string {
+  if (Math.abs(value) >= 1e21) {
+    return BigInt(value).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
+  }
+  if (precision < mostDigits) {
+    // Halves go to the even digit in Go, and away from zero in JavaScript.
+    const exact = value.toFixed(mostDigits)
+    const end = exact.indexOf('.') + 1 + precision
+    const even = exact.slice(0, precision === 0 ? end - 1 : end)
+    if (/^50*$/.test(exact.slice(end)) && /[02468]$/.test(even)) return even
+  }
+  return precision <= mostDigits
+    ? value.toFixed(precision)
+    : value.toFixed(mostDigits) + '0'.repeat(precision - mostDigits)
+}
+
+/** Thousands with commas: the server formats for an American reader. */
+function grouped(text: string): string {
+  const point = text.indexOf('.')
+  const whole = point < 0 ? text : text.slice(0, point)
+  return whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ',') + (point < 0 ? '' : text.slice(point))
+}
+
+/**
+ * Superscript digits and a multiplication sign: what the American locale makes of an exponent. The server takes the
+ * precision for a width, and always writes six digits.
+ */
+function scientific(value: number, width: number): string {
+  return (special(value) ?? power(value)).padStart(width)
+}
+
+function power(value: number): string {
+  const [mantissa = '', exponent = '+0'] = value.toExponential(6).split('e')
+  const digits = Math.abs(Number(exponent)).toString().padStart(2, '0')
+  const raised = Array.from(digits, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)]!).join('')
+  return `${mantissa}×10${exponent.startsWith('-') ? '⁻' : ''}${raised}`
+}
+
+function inBase(value: CelValue, base: number, letter: string): string {
+  if (isInt(value)) return value.toString(base)
+  if (value instanceof CelUint) return value.value.toString(base)
+  throw unfit(letter, value)
+}
+
+function hex(value: CelValue): string {
+  if (isInt(value)) return value.toString(16)
+  if (value instanceof CelUint) return value.value.toString(16)
+  if (typeof value === 'string') return Buffer.from(value).toString('hex')
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+  throw unfit('x', value)
+}
+
+function formatList(list: CelList): string {
+  return `[${Array.from(list, formatMember).join(', ')}]`
+}
+
+function formatMap(map: CelMap): string {
+  const entries = Array.from(map.keys(), (key): readonly [string, string] => {
+    if (typeof key !== 'string' && typeof key !== 'boolean' && !isInt(key) && !(key instanceof CelUint)) {
+      throw new CelRuntimeError(
+        `error during formatting: no formatting function for map key of type ${typeOfValue(key).name}`,
+      )
+    }
+    return [formatMember(key), formatMember(map.find(key)!)]
+  })
+  return `{${entries
+    .toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, value]) => `${key}:${value}`)
+    .join(', ')}}`
+}
+
+/** Inside of a list or map a value is written so that an expression could hold it. */
+function formatMember(value: CelValue): string {
+  if (typeof value === 'string') return goQuote(value)
+  if (value instanceof Uint8Array) return `b${goQuote(bytesToText(value))}`
+  if (value instanceof CelDouble) {
+    if (Number.isNaN(value.value)) return '"NaN"'
+    if (!Number.isFinite(value.value)) return value.value > 0 ? '"+Inf"' : '"-Inf"'
+    return toFixed(value.value, 6)
+  }
+  if (value instanceof CelTimestamp) return `timestamp(${goQuote(formatTimestamp(value))})`
+  if (value instanceof CelDuration) return `duration(${goQuote(formatCelDuration(value))})`
+  if (value instanceof CelList) return formatList(value)
+  if (value instanceof CelMap) return formatMap(value)
+  const text = plainString(value)
+  if (text !== undefined) return text
+  throw new CelRuntimeError(`error during formatting: no formatting function for ${typeOfValue(value).name}`)
+}

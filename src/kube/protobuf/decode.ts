@@ -1,0 +1,225 @@
+/**
+ * Objects of built-in kinds out of protobuf, which Go clients send by preference: the bytes `k8s\0`, then an envelope
+ * that says the kind, in it the message.
+ *
+ * The result is the JSON that Go would write for the same object, to the last empty member: what a pointer holds is
+ * shown even if it is zero, an empty value is not shown where Go omits it, and where it does not, it is shown even if
+ * nobody sent it. So it makes no difference to a server in which of the two an object came.
+ */
+import type { Json, JsonObject } from '../json.ts'
+import { decodeSpecial, schemaMessage, zeroOfSpecial } from './special.ts'
+import { type Field, type Message, messageNamed, messageOfKind } from './table.ts'
+import { WireReader, delimited, fixed64, malformed, varint } from './wire.ts'
+
+/** What stands around every object on the wire (`runtime.Unknown`). */
+export interface Envelope {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly message: Uint8Array
+}
+
+/** Deeper than any object; a schema in a definition is the only kind of message that holds itself. */
+const deepest = 250
+/** More inner messages than three megabytes hold in earnest: an empty one takes two bytes and becomes far more. */
+const mostMessages = 400_000
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** @throws InvalidProtobuf */
+export function openEnvelope(bytes: Uint8Array): Envelope {
+  if (bytes.length === 0) throw malformed('empty data')
+  if (!isProtobuf(bytes))
+    throw malformed('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
+  if (bytes.length === 4) throw malformed('empty body')
+  let message = new Uint8Array()
+  let [apiVersion, kind] = ['', '']
+  const reader = new WireReader(bytes.subarray(4))
+  while (!reader.done) {
+    const tag = reader.tag()
+    if (tag === 10) {
+      const type = new WireReader(reader.delimited())
+      while (!type.done) {
+        const inner = type.tag()
+        if (inner === 10) apiVersion = utf8.decode(type.delimited())
+        else if (inner === 18) kind = utf8.decode(type.delimited())
+        else type.skip(inner)
+      }
+    } else if (tag === 18) message = reader.delimited() as Uint8Array<ArrayBuffer>
+    else reader.skip(tag)
+  }
+  return { apiVersion, kind, message }
+}
+
+export function isProtobuf(bytes: Uint8Array): boolean {
+  return bytes[0] === 107 && bytes[1] === 56 && bytes[2] === 115 && bytes[3] === 0
+}
+
+/**
+ * The object in an envelope; undefined when its kind is not a built-in one.
+ * @throws InvalidProtobuf
+ */
+export function decodeEnvelope({ apiVersion, kind, message }: Envelope): JsonObject | undefined {
+  const type = messageOfKind(apiVersion, kind)
+  return type && { kind, apiVersion, ...(decodeMessage(type, message, { depth: 0, messages: 0 }) as JsonObject) }
+}
+
+/**
+ * The object in these bytes; undefined when its kind is not a built-in one.
+ * @throws InvalidProtobuf
+ */
+export function decodeProtobuf(bytes: Uint8Array): JsonObject | undefined {
+  return decodeEnvelope(openEnvelope(bytes))
+}
+
+/** How far a decoding has come: depth now, and inner messages in all. */
+interface Progress {
+  depth: number
+  messages: number
+}
+
+function decodeMessage(message: Message, bytes: Uint8Array, progress: Progress): Json {
+  if (++progress.messages > mostMessages) throw malformed(`there are more than ${mostMessages} messages in one`)
+  if (++progress.depth > deepest) throw malformed(`messages are nested deeper than ${deepest} levels`)
+  const { fields, byNumber, unwrapped } = message
+  // Inner messages wait as bytes: one that comes twice is merged, and that is what putting the bytes together does.
+  const found: (Json | Uint8Array | undefined)[] = []
+  const reader = new WireReader(bytes)
+  while (!reader.done) {
+    const tag = reader.tag()
+    const index = byNumber.get(tag >>> 3)
+    if (index === undefined) reader.skip(tag)
+    else found[index] = read(fields[index]!, found[index], tag & 7, reader, progress)
+  }
+  const result = unwrapped ? ((found[0] as Json | undefined) ?? null) : assemble(fields, found, progress)
+  progress.depth--
+  return result
+}
+
+function read(
+  field: Field,
+  before: Json | Uint8Array | undefined,
+  type: number,
+  reader: WireReader,
+  progress: Progress,
+): Json | Uint8Array {
+  if (field.many === 'map') {
+    const members = (before ?? {}) as Record<string, Json>
+    const [key, value] = readEntry(field, expect(field, type, delimited, reader).delimited(), progress)
+    // Not an assignment: the key may be `__proto__`.
+    Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
+    return members
+  }
+  if (field.many === 'list') {
+    const items = (before ?? []) as Json[]
+    if (type === delimited && isPackable(field)) {
+      const packed = new WireReader(reader.delimited())
+      while (!packed.done) items.push(readScalar(field, wireTypeOf(field), packed))
+    } else items.push(readValue(field, type, reader, progress))
+    return items
+  }
+  if (field.scalar) return readScalar(field, type, reader)
+  const bytes = expect(field, type, delimited, reader).delimited()
+  return before === undefined ? bytes : Buffer.concat([before as Uint8Array, bytes])
+}
+
+function readEntry(field: Field, bytes: Uint8Array, progress: Progress): [string, Json] {
+  let key = ''
+  let value: Json | undefined
+  const entry = new WireReader(bytes)
+  while (!entry.done) {
+    const tag = entry.tag()
+    if (tag === 10) key = utf8.decode(entry.delimited())
+    else if (tag >>> 3 === 2) value = readValue(field, tag & 7, entry, progress)
+    else entry.skip(tag)
+  }
+  return [key, value ?? zeroOf(field, progress)]
+}
+
+function readValue(field: Field, type: number, reader: WireReader, progress: Progress): Json {
+  if (field.scalar) return readScalar(field, type, reader)
+  return decodeInner(field, expect(field, type, delimited, reader).delimited(), progress)
+}
+
+function decodeInner({ special, type }: Field, bytes: Uint8Array, progress: Progress): Json {
+  if (!special) return decodeMessage(messageNamed(type), bytes, progress)
+  return decodeSpecial(special, bytes, (schema) => decodeMessage(messageNamed(schemaMessage), schema, progress))
+}
+
+function readScalar(field: Field, type: number, reader: WireReader): Json {
+  const from = expect(field, type, wireTypeOf(field), reader)
+  switch (field.scalar!) {
+    case 'string':
+      return utf8.decode(from.delimited())
+    case 'bytes': {
+      const bytes = from.delimited()
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')
+    }
+    case 'bool':
+      return from.bool()
+    case 'int32':
+      return from.int32()
+    case 'int64':
+      return from.int64()
+    case 'double':
+      return from.double()
+  }
+}
+
+export function wireTypeOf({ scalar }: Pick<Field, 'scalar'>): 0 | 1 | 2 {
+  if (scalar === undefined || scalar === 'string' || scalar === 'bytes') return delimited
+  return scalar === 'double' ? fixed64 : varint
+}
+
+function isPackable(field: Field): boolean {
+  return wireTypeOf(field) !== delimited
+}
+
+function expect(field: Field, type: number, wanted: number, reader: WireReader): WireReader {
+  if (type !== wanted) throw malformed(`proto: wrong wireType = ${type} for field ${field.name || field.type}`)
+  return reader
+}
+
+function assemble(
+  fields: readonly Field[],
+  found: readonly (Json | Uint8Array | undefined)[],
+  progress: Progress,
+): JsonObject {
+  const object: Record<string, Json> = {}
+  for (const [index, field] of fields.entries()) {
+    const value = found[index]
+    if (field.name === '') Object.assign(object, decodeInner(field, (value ?? nothing) as Uint8Array, progress))
+    else if (value === undefined) {
+      if (field.always) object[field.name] = field.many ? null : zeroOf(field, progress)
+    } else if (field.many) object[field.name] = value as Json
+    else if (!field.scalar) {
+      const inner = decodeInner(field, value as Uint8Array, progress)
+      if (field.always || field.pointer || inner !== null) object[field.name] = inner
+    } else if (field.pointer || field.always || !isZero(value as Json)) object[field.name] = value as Json
+  }
+  return object
+}
+
+const nothing = new Uint8Array()
+
+/** What Go shows for a value that nobody set. */
+function zeroOf(field: Field, progress: Progress): Json {
+  if (field.pointer) return null
+  switch (field.scalar) {
+    case 'string':
+      return ''
+    case 'bool':
+      return false
+    case 'bytes':
+      return null
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return 0
+    case undefined:
+      return field.special ? zeroOfSpecial(field.special) : decodeMessage(messageNamed(field.type), nothing, progress)
+  }
+}
+
+function isZero(value: Json): boolean {
+  return value === '' || value === 0 || value === false
+}

@@ -1,0 +1,146 @@
+/**
+ * Metadata in custom objects. Every object has it, at its root and where other objects are embedded, and no schema
+ * describes it: it is decoded as the type that it is, which drops what that does not know and refuses wrong types.
+ */
+import { formatGoValue } from '../go-text.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { isJsonArray } from '../json-member.ts'
+
+/** A type as Go has it; `name` is how its decoder calls it. */
+interface GoType {
+  readonly name: string
+  readonly accepts: 'string' | 'number' | 'boolean' | 'array' | 'object' | 'any'
+  readonly fields?: Readonly<Record<string, GoType>>
+  readonly items?: GoType
+}
+
+const text: GoType = { name: 'string', accepts: 'string' }
+const integer: GoType = { name: 'int64', accepts: 'number' }
+const boolean: GoType = { name: 'bool', accepts: 'boolean' }
+const time: GoType = { name: 'string', accepts: 'string' }
+const texts: GoType = { name: '[]string', accepts: 'array', items: text }
+const textMap: GoType = { name: 'map[string]string', accepts: 'object', items: text }
+const any: GoType = { name: 'v1.FieldsV1', accepts: 'any' }
+
+const objectMeta: GoType = {
+  name: 'v1.ObjectMeta',
+  accepts: 'object',
+  fields: {
+    name: text,
+    generateName: text,
+    namespace: text,
+    selfLink: text,
+    uid: { name: 'types.UID', accepts: 'string' },
+    resourceVersion: text,
+    generation: integer,
+    creationTimestamp: time,
+    deletionTimestamp: time,
+    deletionGracePeriodSeconds: integer,
+    labels: textMap,
+    annotations: textMap,
+    finalizers: texts,
+    ownerReferences: {
+      name: '[]v1.OwnerReference',
+      accepts: 'array',
+      items: {
+        name: 'v1.OwnerReference',
+        accepts: 'object',
+        fields: {
+          apiVersion: text,
+          kind: text,
+          name: text,
+          uid: { name: 'types.UID', accepts: 'string' },
+          controller: boolean,
+          blockOwnerDeletion: boolean,
+        },
+      },
+    },
+    managedFields: {
+      name: '[]v1.ManagedFieldsEntry',
+      accepts: 'array',
+      items: {
+        name: 'v1.ManagedFieldsEntry',
+        accepts: 'object',
+        fields: {
+          manager: text,
+          operation: { name: 'v1.ManagedFieldsOperationType', accepts: 'string' },
+          apiVersion: text,
+          time,
+          fieldsType: text,
+          fieldsV1: any,
+          subresource: text,
+        },
+      },
+    },
+  },
+}
+
+export interface DecodedMetadata {
+  readonly metadata: Json
+  /** Paths of what was dropped, below the metadata: `labls`. */
+  readonly unknown: readonly string[]
+  /** What the decoder has against it; then the metadata is as it was. */
+  readonly problem: string | undefined
+}
+
+export function decodeMetadata(metadata: Json): DecodedMetadata {
+  const walk: Walk = { unknown: [], problem: undefined }
+  const decoded = decode(metadata, objectMeta, '', walk)
+  if (walk.problem !== undefined) return { metadata, unknown: [], problem: walk.problem }
+  return { metadata: decoded ?? {}, unknown: walk.unknown, problem: undefined }
+}
+
+interface Walk {
+  readonly unknown: string[]
+  problem: string | undefined
+}
+
+/** Undefined for null, which to a typed decoder is "not set". */
+function decode(value: Json, type: GoType, path: string, walk: Walk): Json | undefined {
+  if (value === null) return undefined
+  if (type.accepts === 'any') return value
+  const kind = isJsonArray(value) ? 'array' : typeof value === 'bigint' ? 'number' : (typeof value as string)
+  if (kind !== type.accepts) {
+    const place = path === '' ? `Go value of type ${type.name}` : `Go struct field ObjectMeta${fieldsOf(path)} of type ${type.name}`
+    walk.problem ??= `json: cannot unmarshal ${kind === 'boolean' ? 'bool' : kind} into ${place}`
+    return value
+  }
+  if (type === integer && !Number.isInteger(Number(value))) {
+    walk.problem ??= `json: cannot unmarshal number ${formatGoValue(value)} into Go struct field ObjectMeta${fieldsOf(path)} of type ${type.name}`
+  }
+  if (isJsonArray(value)) return decodeItems(value, type.items!, path, walk)
+  return isJsonObject(value) ? decodeMembers(value, type, path, walk) : value
+}
+
+/** The decoder names fields without the places in lists and maps. */
+function fieldsOf(path: string): string {
+  return `.${path.replaceAll(/\[\d+\]/g, '')}`
+}
+
+function decodeItems(value: readonly Json[], type: GoType, path: string, walk: Walk): Json {
+  const items = value.map((item, index) => decode(item, type, `${path}[${index}]`, walk) ?? zeroOf(type))
+  return items.every((item, index) => item === value[index]) ? value : items
+}
+
+function zeroOf(type: GoType): Json {
+  return type.accepts === 'string' ? '' : {}
+}
+
+function decodeMembers(value: JsonObject, type: GoType, path: string, walk: Walk): Json {
+  const kept: [string, Json][] = []
+  let isSame = true
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue
+    const own = type.items ?? (type.fields && Object.hasOwn(type.fields, name) ? type.fields[name] : undefined)
+    const at = type.items ? path : path === '' ? name : `${path}.${name}`
+    if (!own) {
+      walk.unknown.push(at)
+      isSame = false
+      continue
+    }
+    const decoded = decode(member, own, at, walk) ?? (type.items ? zeroOf(own) : undefined)
+    if (decoded !== member) isSame = false
+    if (decoded !== undefined) kept.push([name, decoded])
+  }
+  return isSame ? value : Object.fromEntries(kept)
+}

@@ -1,0 +1,63 @@
+/**
+ * Patterns of schemas. An API server reads them as RE2: no backtracking, other classes, flags inside the pattern. A
+ * JavaScript expression is several times faster, so it is used where it certainly means the same and cannot run away
+ * (few repetitions, none inside another, on short text); everything else goes to an engine that is RE2.
+ */
+import { compilePattern } from '../cel/regex.ts'
+
+export type Matcher = (text: string) => boolean
+
+/** Text up to here is matched in JavaScript, where the pattern allows. */
+const shortText = 512
+
+/** Whether a text contains what the pattern says. */
+export function patternOf(pattern: string): Matcher {
+  const fast = equivalentExpression(pattern)
+  const matchSlowly: Matcher = (text) => compilePattern(pattern).matcher(text).find()
+  return fast ? (text) => (text.length <= shortText ? fast.test(text) : matchSlowly(text)) : matchSlowly
+}
+
+/** What RE2 has against a pattern; undefined when nothing. */
+export function patternProblem(pattern: string): string | undefined {
+  if (equivalentExpression(pattern)) return undefined
+  try {
+    compilePattern(pattern)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : pattern
+  }
+}
+
+/** One piece of the small language that both engines read alike. */
+const piece =
+  /\\[dwDW]|\\[.\\+*?()|[\]{}^$/-]|\[\^?(?:\\[dw.\\+*?()|[\]{}^$/-]|[^\\[\]&~^-]|(?<=[a-zA-Z0-9])-(?=[a-zA-Z0-9])|-(?=\])|(?<=\[\^?)-)+\]|\(\?:|\((?!\?)|[)|^$.]|[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}|[\w \-:/,;=@#%&!~"'<>]/uy
+
+/** The expression in JavaScript that means the same; undefined where that is not certain. */
+export function equivalentExpression(pattern: string): RegExp | undefined {
+  let source = ''
+  let repetitions = 0
+  // How many repetitions each open group holds: repeating such a group is what makes an expression run away.
+  const groups = [0]
+  let closed = 0
+  for (piece.lastIndex = 0; piece.lastIndex < pattern.length; ) {
+    const token = piece.exec(pattern)?.[0]
+    if (token === undefined) return undefined
+    if (/^[*+{]/.test(token)) {
+      if (closed > 0 || ++repetitions > 2) return undefined
+      groups[groups.length - 1]!++
+    }
+    closed = 0
+    if (token.startsWith('(')) groups.push(0)
+    if (token === ')' && groups.length > 1) {
+      closed = groups.pop()!
+      groups[groups.length - 1]! += closed
+    }
+    // A dot is anything but a line feed, and JavaScript knows more line ends; it also wants no needless escape.
+    source += token === '.' ? String.raw`[^\n]` : token === String.raw`\-` ? '-' : token
+  }
+  try {
+    return new RegExp(source, 'u')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,108 @@
+/** Deleting: at once, later, together with others. */
+import { describe, expect, it } from 'vitest'
+import { at, openServer } from './server.ts'
+
+const server = openServer()
+const merge = 'application/merge-patch+json'
+
+async function configs(...names: readonly string[]): Promise<string> {
+  const collection = `/api/v1/namespaces/${await server.namespace()}/configmaps`
+  for (const name of names)
+    await server.must('POST', collection, {
+      body: { metadata: { name, labels: { name, even: String(names.indexOf(name) % 2 === 0) } } },
+    })
+  return collection
+}
+
+describe('delete', () => {
+  it('answers with a status, and then does not know it', async () => {
+    const collection = await configs('a')
+    expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', `${collection}/a`))).toMatchSnapshot()
+    expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot()
+  })
+
+  it('waits for finalizers, and adds none meanwhile', async () => {
+    const collection = await configs('a')
+    const path = `${collection}/a`
+    await server.must('PATCH', path, { body: { metadata: { finalizers: ['example.com/f'] } }, type: merge })
+    expect(server.masked(await server.call('DELETE', path))).toMatchSnapshot()
+    expect(server.masked(await server.call('DELETE', path))).toMatchSnapshot()
+    const more = await server.call('PATCH', path, {
+      body: { metadata: { finalizers: ['example.com/f', 'example.com/g'] } },
+      type: merge,
+    })
+    expect(server.masked(more)).toMatchSnapshot()
+    const changed = await server.call('PATCH', path, { body: { data: { still: 'writable' } }, type: merge })
+    expect(server.masked(changed)).toMatchSnapshot()
+    const last = await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, type: merge })
+    expect(server.masked(last)).toMatchSnapshot()
+    expect((await server.call('GET', path)).status).toBe(404)
+  })
+
+  it.each([
+    ['a wrong uid', { preconditions: { uid: 'wrong' } }],
+    ['an old version', { preconditions: { resourceVersion: '1' } }],
+    ['an unknown propagation', { propagationPolicy: 'Sideways' }],
+    ['both ways to orphan', { propagationPolicy: 'Orphan', orphanDependents: true }],
+    ['a negative grace', { gracePeriodSeconds: -5 }],
+    ['a grace for what knows none', { gracePeriodSeconds: 30 }],
+    ['another kind', { kind: 'Pod', apiVersion: 'v1' }],
+    ['an unknown field', { nonsense: 1 }],
+    ['a wrong type', { gracePeriodSeconds: 'soon' }],
+    ['foreground', { propagationPolicy: 'Foreground' }],
+    ['orphan', { propagationPolicy: 'Orphan' }],
+  ])('takes %s as the real server does', async (_what, options) => {
+    const collection = await configs('a')
+    const answer = await server.call('DELETE', `${collection}/a`, { body: options })
+    expect(server.masked(answer)).toMatchSnapshot()
+  })
+
+  it('takes a selection', async () => {
+    const collection = await configs('a', 'b', 'c')
+    const answer = await server.call('DELETE', `${collection}?labelSelector=even%3Dtrue`)
+    expect(answer.status).toBe(200)
+    expect(at(answer.body, 'kind')).toBe('ConfigMapList')
+    const { body } = await server.call('GET', collection)
+    const items = at(body, 'items') as readonly { readonly metadata: { readonly name: string } }[]
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['b'])
+  })
+
+  it('gives pods that run their grace', async () => {
+    const collection = `/api/v1/namespaces/${await server.namespace()}/pods`
+    const pod = (name: string, spec: object = {}): object => ({
+      metadata: { name },
+      spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+    })
+    await server.must('POST', collection, { body: pod('idle') })
+    await server.must('POST', collection, { body: pod('runs', { nodeName: 'n', terminationGracePeriodSeconds: 40 }) })
+    await server.must('POST', collection, { body: pod('over', { nodeName: 'n' }) })
+    await server.must('PATCH', `${collection}/over/status`, { body: { status: { phase: 'Succeeded' } }, type: merge })
+    const gone = async (name: string, body?: object): Promise<unknown> => {
+      const answer = await server.call('DELETE', `${collection}/${name}`, body ? { body } : {})
+      return [
+        answer.status,
+        at(answer.body, 'metadata', 'deletionGracePeriodSeconds'),
+        (await server.call('GET', `${collection}/${name}`)).status,
+      ]
+    }
+    expect(await gone('idle')).toMatchSnapshot()
+    expect(await gone('over')).toMatchSnapshot()
+    expect(await gone('runs')).toMatchSnapshot()
+    expect(await gone('runs', { gracePeriodSeconds: 50 })).toMatchSnapshot()
+    expect(await gone('runs', { gracePeriodSeconds: 10 })).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', `${collection}/runs`))).toMatchSnapshot()
+    expect(await gone('runs', { gracePeriodSeconds: 0 })).toMatchSnapshot()
+  })
+
+  it('marks a namespace', async () => {
+    const namespace = await server.namespace()
+    const { body } = await server.call('DELETE', `/api/v1/namespaces/${namespace}`)
+    expect(at(body, 'status', 'phase')).toBe('Terminating')
+    expect(at(body, 'spec', 'finalizers')).toEqual(['kubernetes'])
+  })
+
+  it.each(['default', 'kube-system', 'kube-public'])('never takes %s', async (name) => {
+    expect(server.masked(await server.call('DELETE', `/api/v1/namespaces/${name}`))).toMatchSnapshot()
+  })
+})

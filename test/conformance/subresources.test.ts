@@ -1,0 +1,203 @@
+/** Subresources: doors to a part of an object, other views of it, and actions on it. */
+import { describe, expect, it } from 'vitest'
+import { at, openServer } from './server.ts'
+
+const server = openServer()
+const merge = 'application/merge-patch+json'
+
+const pod = (name: string, spec: object = {}): object => ({
+  metadata: { name, labels: { app: 'x' } },
+  spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+})
+
+async function podCollection(...pods: readonly object[]): Promise<string> {
+  const collection = `/api/v1/namespaces/${await server.namespace()}/pods`
+  for (const body of pods) await server.must('POST', collection, { body })
+  return collection
+}
+
+describe('status', () => {
+  it('takes status alone', async () => {
+    const path = `${await podCollection(pod('p'))}/p`
+    const answer = await server.call('PATCH', `${path}/status`, {
+      body: {
+        metadata: { labels: { new: 'l' } },
+        spec: { priority: 5, activeDeadlineSeconds: 3 },
+        status: { phase: 'Running', podIP: '10.1.2.3' },
+      },
+      type: merge,
+    })
+    expect(server.masked(answer)).toMatchSnapshot()
+    const put = await server.call('PUT', `${path}/status`, {
+      body: { ...(answer.body as object), status: { phase: 'Failed' } },
+    })
+    expect(server.masked(put)).toMatchSnapshot()
+    expect((await server.call('GET', `${path}/status`)).body).toEqual((await server.call('GET', path)).body)
+    expect(server.masked(await server.call('DELETE', `${path}/status`))).toMatchSnapshot()
+  })
+})
+
+describe('scale', () => {
+  it('shows and changes replicas', async () => {
+    const collection = `/apis/apps/v1/namespaces/${await server.namespace()}/deployments`
+    const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i:1' }] } }
+    await server.must('POST', collection, {
+      body: {
+        metadata: { name: 'd' },
+        spec: {
+          selector: {
+            matchLabels: { a: 'b' },
+            matchExpressions: [{ key: 'c', operator: 'NotIn', values: ['y', 'x'] }],
+          },
+          template,
+        },
+      },
+    })
+    const path = `${collection}/d/scale`
+    const read = await server.call('GET', path)
+    expect(server.masked(read)).toMatchSnapshot()
+    expect(
+      server.masked(await server.call('PUT', path, { body: { ...(read.body as object), spec: { replicas: 4 } } })),
+    ).toMatchSnapshot()
+    expect(
+      server.masked(await server.call('PUT', path, { body: { ...(read.body as object), spec: { replicas: 5 } } })),
+    ).toMatchSnapshot()
+    expect(
+      server.masked(await server.call('PATCH', path, { body: { spec: { replicas: -1 } }, type: merge })),
+    ).toMatchSnapshot()
+    expect(
+      server.masked(
+        await server.call('PATCH', path, {
+          body: [{ op: 'replace', path: '/spec/replicas', value: 2 }],
+          type: 'application/json-patch+json',
+        }),
+      ),
+    ).toMatchSnapshot()
+    expect(
+      server.masked(await server.call('PUT', path, { body: { metadata: { name: 'other' }, spec: { replicas: 1 } } })),
+    ).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', `${collection}/none/scale`))).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', `${collection}/d`))).toMatchSnapshot()
+  })
+})
+
+describe('binding', () => {
+  it('says where a pod runs, once', async () => {
+    const collection = await podCollection(pod('p'))
+    const bind = async (target: object, metadata: object = { name: 'p' }): Promise<unknown> =>
+      server.masked(
+        await server.call('POST', `${collection}/p/binding`, {
+          body: { apiVersion: 'v1', kind: 'Binding', metadata, target },
+        }),
+      )
+    expect(await bind({})).toMatchSnapshot()
+    expect(await bind({ kind: 'Pod', name: 'x' })).toMatchSnapshot()
+    expect(await bind({ kind: 'Node', name: 'n' }, { name: 'p', annotations: { by: 'me' } })).toMatchSnapshot()
+    expect(await bind({ kind: 'Node', name: 'm' })).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', `${collection}/p`))).toMatchSnapshot()
+    const legacy = `${collection.replace(/pods$/, 'bindings')}`
+    expect(
+      server.masked(
+        await server.call('POST', legacy, {
+          body: { metadata: { name: 'none' }, target: { kind: 'Node', name: 'm' } },
+        }),
+      ),
+    ).toMatchSnapshot()
+  })
+})
+
+describe('eviction', () => {
+  const budget = { metadata: { name: 'b' }, spec: { minAvailable: 1, selector: { matchLabels: { app: 'x' } } } }
+  it('asks the budget', async () => {
+    const collection = await podCollection(pod('p', { nodeName: 'n' }), pod('q', { nodeName: 'n' }), pod('idle'))
+    const budgets = collection.replace('/api/v1', '/apis/policy/v1').replace(/pods$/, 'poddisruptionbudgets')
+    for (const name of ['p', 'q'])
+      await server.must('PATCH', `${collection}/${name}/status`, {
+        body: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
+        type: merge,
+      })
+    await server.must('POST', budgets, { body: budget })
+    const evict = async (name: string, body: object = {}): Promise<unknown> => {
+      const answer = await server.call('POST', `${collection}/${name}/eviction`, {
+        body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, ...body },
+      })
+      return [answer.headers['retry-after'] ?? '', server.masked(answer)]
+    }
+    expect(await evict('p')).toMatchSnapshot()
+    await server.must('PATCH', `${budgets}/b/status`, {
+      body: {
+        status: { observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 2 },
+      },
+      type: merge,
+    })
+    expect(await evict('p')).toMatchSnapshot()
+    await server.must('PATCH', `${budgets}/b/status`, { body: { status: { disruptionsAllowed: 1 } }, type: merge })
+    expect(await evict('p')).toMatchSnapshot()
+    expect(at((await server.call('GET', `${collection}/p`)).body, 'metadata', 'deletionGracePeriodSeconds')).toBe(30)
+    expect(server.maskedJson(at((await server.call('GET', `${budgets}/b`)).body, 'status')!)).toMatchSnapshot()
+    expect(await evict('q')).toMatchSnapshot()
+    expect(await evict('idle')).toMatchSnapshot()
+    expect(await evict('none')).toMatchSnapshot()
+    expect(await evict('q', { metadata: { name: 'other' } })).toMatchSnapshot()
+    expect(await evict('q', { deleteOptions: { preconditions: { uid: 'wrong' } } })).toMatchSnapshot()
+  })
+})
+
+describe('what no pod of a bare API server can do', () => {
+  it.each(['log', 'exec?command=ls', 'attach', 'portforward', 'proxy'])('%s', async (sub) => {
+    const collection = await podCollection(pod('p'))
+    const answer = await server.call('GET', `${collection}/p/${sub}`)
+    expect(answer.status).toMatchSnapshot()
+    expect(at(answer.body, 'message') ?? answer.body).toMatchSnapshot()
+  })
+})
+
+describe('other doors', () => {
+  it('takes ephemeral containers', async () => {
+    const collection = await podCollection(pod('p', { nodeName: 'n' }))
+    const debug = { name: 'debug', image: 'busybox' }
+    const answer = await server.call('PATCH', `${collection}/p/ephemeralcontainers`, {
+      body: { spec: { ephemeralContainers: [debug] } },
+      type: 'application/strategic-merge-patch+json',
+    })
+    expect(answer.status).toBe(200)
+    expect(at(answer.body, 'spec', 'ephemeralContainers')).toMatchSnapshot()
+  })
+
+  it('takes the word of an approver', async () => {
+    const name = server.unique('csr')
+    const path = `/apis/certificates.k8s.io/v1/certificatesigningrequests/${name}`
+    const request =
+      'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIS01IRUNBUUF3RHpFTk1Bc0dBMVVFQXd3RWRHVnpkREJaTUJNR0J5cUdTTTQ5QWdFR0NDcUdTTTQ5QXdFSApBMElBQkZ2SjJRTTBZVkJ0Q3VlQWpqWWlxOFpHeFpIVDRXUT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg=='
+    const created = await server.call('POST', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
+      body: { metadata: { name }, spec: { request, signerName: 'example.com/x', usages: ['client auth'] } },
+    })
+    expect([201, 422]).toContain(created.status)
+    if (created.status !== 201) return
+    server.cleanUp(path)
+    const approved = await server.call('PATCH', `${path}/approval`, {
+      body: {
+        status: { conditions: [{ type: 'Approved', status: 'True', reason: 'r', message: 'm' }], certificate: 'eA==' },
+      },
+      type: merge,
+    })
+    expect(server.masked(approved)).toMatchSnapshot()
+  })
+
+  it('finalizes a namespace', async () => {
+    const path = `/api/v1/namespaces/${await server.namespace()}`
+    const { body } = await server.call('GET', path)
+    const more = await server.call('PUT', `${path}/finalize`, {
+      body: { ...(body as object), spec: { finalizers: ['kubernetes', 'example.com/f'] } },
+    })
+    expect(server.masked(more)).toMatchSnapshot()
+    const bad = await server.call('PUT', `${path}/finalize`, {
+      body: { ...(more.body as object), spec: { finalizers: ['nonsense'] } },
+    })
+    expect(server.masked(bad)).toMatchSnapshot()
+    const back = await server.call('PUT', `${path}/finalize`, {
+      body: { ...(more.body as object), spec: { finalizers: ['kubernetes'] } },
+    })
+    expect(back.status).toBe(200)
+  })
+})
