@@ -9,6 +9,7 @@ const groups: Readonly<
   Record<string, () => Promise<{ readonly run: (options: BenchOptions) => Promise<BenchReport> }>>
 > = {
   cache: () => import('./cache/bench.ts'),
+  apiserver: () => import('./apiserver/bench.ts'),
 }
 
 export interface BenchOptions {

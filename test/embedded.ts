@@ -1,7 +1,7 @@
 /** An embedded cluster in virtual time with a client beside it, for tests. */
 import { seededRandom } from '../src/clock/random.ts'
 import { type VirtualClock, virtualClock } from '../src/clock/virtual-clock.ts'
-import { type ApiServer, createApiServer } from '../src/apiserver/api-server.ts'
+import { type ApiServer, type ApiServerOptions, createApiServer } from '../src/apiserver/api-server.ts'
 import type { Client, WatchEvent, WatchOptions } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
@@ -66,7 +66,7 @@ export interface RawAnswer {
   readonly json: Json
 }
 
-export function embedded(options: { readonly history?: number; readonly watchBuffer?: number } = {}): Embedded {
+export function embedded(options: Partial<Omit<ApiServerOptions, 'clock' | 'random'>> = {}): Embedded {
   const clock = virtualClock()
   const server = createApiServer({ clock, random: seededRandom(7), ...options })
   const client = createClient({ transport: inProcessTransport(server), clock, random: seededRandom(8) })

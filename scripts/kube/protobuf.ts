@@ -35,7 +35,7 @@ interface GoField {
 }
 
 const modules = ['api', 'apimachinery', 'apiextensions-apiserver', 'kube-aggregator'] as const
-const scalars = ['string', 'bytes', 'bool', 'int32', 'int64', 'double']
+const scalars = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'double'])
 
 /** Messages whose JSON is not an object of their fields: `src/kube/protobuf/special.ts` knows them by these names. */
 const special: Readonly<Record<string, string>> = {
@@ -122,7 +122,7 @@ export function protobufOf(packages: readonly ProtoPackage[], resources: readonl
         ? printUnwrapped(message, fields)
         : printMessage(message, fields, struct, (type) => isSlice(type, structs)),
     )
-    for (const { type } of fields.values()) if (!scalars.includes(type)) reach(resolve(type, home))
+    for (const { type } of fields.values()) if (!scalars.has(type)) reach(resolve(type, home))
   }
   for (const home of [...served.keys()].toSorted())
     for (const [name, struct] of structs.get(home) ?? [])
@@ -169,7 +169,7 @@ export function protobufOf(packages: readonly ProtoPackage[], resources: readonl
     return known
       .map(({ number, json, pointer, omitEmpty, omitZero, inline }) => {
         const { many, type } = fields.get(number)!
-        const isScalar = scalars.includes(type)
+        const isScalar = scalars.has(type)
         const full = isScalar ? type : resolve(type, home)
         // `omitempty` drops what may be nil and scalars; of structs only `omitzero` speaks.
         const isStruct = !isScalar && !pointer && many === '' && !isSliceType(full)

@@ -19,6 +19,7 @@ import { gatherRoles } from './access/role-aggregation.ts'
 import { admissionPlugins } from './admission/plugins.ts'
 import { createCatalog } from './catalog.ts'
 import { dispatch } from './dispatch.ts'
+import type { ExportOptions, Imported, ImportOptions } from './gather.ts'
 import { keepHouse } from './housekeeping.ts'
 import { folderDisk, lockFolder } from './journal/disk.ts'
 import { type Journal, type Noted, openJournal } from './journal/journal.ts'
@@ -45,6 +46,8 @@ export interface ApiServerOptions {
   readonly access?: AccessOptions | undefined
   /** How webhooks are asked. @default over HTTPS, services by their endpoints */
   readonly webhooks?: WebhookCaller | undefined
+  /** Deletes what has lost its owners. Off for what is only a part of a cluster: a must-gather. @default true */
+  readonly collectGarbage?: boolean | undefined
 }
 
 export interface ApiServer extends Handler {
@@ -52,8 +55,14 @@ export interface ApiServer extends Handler {
   handle(request: TransportRequest, peer?: Peer): Promise<TransportResponse>
   /** A logical cluster by its name, made if it is not there yet. The empty name is the one at `/`. */
   cluster(name: string): Handler
+  /** Fills a logical cluster with what a must-gather directory holds. See gather.ts. */
+  importGather(folder: string, options?: ImportOptions & { readonly cluster?: string | undefined }): Promise<Imported>
+  /** Writes a logical cluster as a must-gather directory; returns the number of objects. */
+  exportGather(folder: string, options?: ExportOptions & { readonly cluster?: string | undefined }): Promise<number>
   /** The names of all logical clusters. */
   clusters(): readonly string[]
+  /** Removes a logical cluster with all it holds. The one at `/` stays. */
+  removeCluster(name: string): void
   /** Forgets all history: watches that resume, and lists that continue, must start over. */
   compact(): void
   /** Ends all watches, as a server does that restarts. */
@@ -134,10 +143,10 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
       ids,
       watchBuffer,
       admission: admissionPlugins,
-      webhooks: options.webhooks ?? createWebhookCaller({ storage }),
+      webhooks: options.webhooks ?? createWebhookCaller({ storage, clock }),
     }
     states.set(name, state)
-    keepHouse(state)
+    keepHouse(state, { collectGarbage: options.collectGarbage ?? true })
     gatherRoles(state)
     return state
   }
@@ -153,15 +162,38 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
     async handle(request, peer) {
       const found = clusterIn(request.path)
       if (!found) return await handle(readyState(''), request, peer)
-      const problems = dnsLabel(found.name)
-      if (problems.length > 0) return answerText(404, '404 page not found\n')
+      if (dnsLabel(found.name).length > 0) return answerText(404, '404 page not found\n')
+      if (!states.has(found.name)) {
+        // Nobody makes a cluster by asking for it who could not do everything in it.
+        const refusal = refusalOf(() => stateOf('').access.admit({ ...request, path: `/clusters/${found.name}` }, peer))
+        if (refusal) return await refuse(refusal)
+      }
       return await handle(readyState(found.name), { ...request, path: found.path }, peer)
     },
     cluster(name) {
       const state = readyState(name)
       return { handle: async (request) => await handle(state, request) }
     },
+    async importGather(folder, { cluster = '', ...how } = {}) {
+      const { importGather } = await import('./gather.ts')
+      const imported = await importGather(readyState(cluster), folder, how)
+      await stateOf(cluster).storage.durable()
+      return imported
+    },
+    async exportGather(folder, { cluster = '', ...how } = {}) {
+      const { exportGather } = await import('./gather.ts')
+      return await exportGather(readyState(cluster), folder, how)
+    },
     clusters: () => [...states.keys()],
+    removeCluster(name) {
+      const state = states.get(name)
+      if (name === '' || !state) return
+      for (const table of state.storage.tables()) {
+        for (const object of table.objects()) state.storage.remove(table.name, object)
+        state.storage.endWatches(table.name)
+      }
+      states.delete(name)
+    },
     compact() {
       for (const { storage } of states.values()) storage.compact()
     },
@@ -194,6 +226,16 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
 function clusterIn(path: string): { readonly name: string; readonly path: string } | undefined {
   const match = /^\/clusters\/([^/?]+)(.*)$/s.exec(path)
   return match ? { name: match[1]!, path: match[2]!.startsWith('/') ? match[2]! : `/${match[2]}` } : undefined
+}
+
+function refusalOf(check: () => unknown): Refusal | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
 }
 
 async function handle(state: ClusterState, request: TransportRequest, peer?: Peer): Promise<TransportResponse> {

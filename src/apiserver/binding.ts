@@ -7,6 +7,8 @@ import { type Call, readRequest, startWriting } from './call.ts'
 import { change } from './change.ts'
 import { unsupported } from './kinds/problem.ts'
 import { badRequest, conflict, methodNotAllowed, Refusal } from './refusal.ts'
+import type { ClusterState } from './state.ts'
+import type { StoredObject } from './storage.ts'
 
 const bindings = { group: '', plural: 'pods/binding' } as const
 
@@ -18,7 +20,6 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
     readonly target?: { readonly kind?: string; readonly name?: string }
     readonly metadata?: { readonly annotations?: Readonly<Record<string, string>>; readonly uid?: string }
   }
-  const { name = '' } = call.route
   // Told as a plain error, for historical reasons.
   if (target?.kind && target.kind !== 'Node') {
     const { message } = unsupported('target.kind', target.kind, ['Node', '<empty>'])
@@ -28,28 +29,7 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
   const nodeName = target.name
   const { state } = call
   const answering = startWriting(call)
-  await change(state, answering.writing, (live) => {
-    const spec = (live['spec'] ?? {}) as { readonly nodeName?: string }
-    if (live.metadata.deletionTimestamp) {
-      throw conflict(bindings, name, `pod ${name} is being deleted, cannot be assigned to a host`)
-    }
-    if (spec.nodeName) {
-      throw conflict(bindings, name, `pod ${name} is already assigned to node "${spec.nodeName}"`)
-    }
-    const status = (live['status'] ?? {}) as { readonly conditions?: readonly Condition[] }
-    const scheduled = { type: 'PodScheduled', status: 'True', reason: '', message: '' } as const
-    const conditions = setCondition(status.conditions ?? [], scheduled, state.clock.now()).map(
-      ({ reason: _reason, message: _message, ...condition }) => ({ lastProbeTime: null, ...condition }),
-    )
-    const annotations = { ...live.metadata.annotations, ...sent?.annotations }
-    const bound: UntypedObject = {
-      ...live,
-      metadata: { ...live.metadata, ...(Object.keys(annotations).length > 0 && { annotations }) },
-      spec: { ...spec, nodeName },
-      status: { ...status, conditions },
-    }
-    return bound
-  })
+  await change(state, answering.writing, (live) => bound(state, live, nodeName, sent?.annotations))
   return await answering.value(201, {
     kind: 'Status',
     apiVersion: 'v1',
@@ -57,4 +37,33 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
     status: 'Success',
     code: 201,
   })
+}
+
+/** The pod as one that runs on this node. */
+export function bound(
+  { clock }: ClusterState,
+  live: StoredObject,
+  nodeName: string,
+  added?: Readonly<Record<string, string>>,
+): UntypedObject {
+  const { name } = live.metadata
+  const spec = (live['spec'] ?? {}) as { readonly nodeName?: string }
+  if (live.metadata.deletionTimestamp) {
+    throw conflict(bindings, name, `pod ${name} is being deleted, cannot be assigned to a host`)
+  }
+  if (spec.nodeName) {
+    throw conflict(bindings, name, `pod ${name} is already assigned to node "${spec.nodeName}"`)
+  }
+  const status = (live['status'] ?? {}) as { readonly conditions?: readonly Condition[] }
+  const scheduled = { type: 'PodScheduled', status: 'True', reason: '', message: '' } as const
+  const conditions = setCondition(status.conditions ?? [], scheduled, clock.now()).map(
+    ({ reason: _reason, message: _message, ...condition }) => ({ lastProbeTime: null, ...condition }),
+  )
+  const annotations = { ...live.metadata.annotations, ...added }
+  return {
+    ...live,
+    metadata: { ...live.metadata, ...(Object.keys(annotations).length > 0 && { annotations }) },
+    spec: { ...spec, nodeName },
+    status: { ...status, conditions },
+  }
 }

@@ -101,15 +101,17 @@ function pathKey(group: string, version: string, plural: string): string {
 }
 
 function serveBuiltins(): readonly Served[] {
+  // Alpha and beta versions are what a real server must be told to serve.
+  const resources = builtinResources().filter(({ version }) => /^v\d+$/.test(version))
   const best = new Map<string, BuiltinResource>()
-  for (const resource of builtinResources()) {
+  for (const resource of resources) {
     const table = tableOf(resource)
     const known = best.get(table)
     if (!known || known.group.length > resource.group.length || compareVersions(resource.version, known.version) < 0) {
       best.set(table, resource)
     }
   }
-  return builtinResources().map((resource) => serveBuiltin(resource, best.get(tableOf(resource))!))
+  return resources.map((resource) => serveBuiltin(resource, best.get(tableOf(resource))!))
 }
 
 /** Events were in the core group before they had one of their own: two doors to the same objects. */
@@ -148,9 +150,36 @@ function compareServed(a: Served, b: Served): number {
   )
 }
 
+/** By priority, as real servers tell them: where two groups have a resource of one name, clients mean the first. */
+const groupOrder: ReadonlyMap<string, number> = new Map(
+  [
+    '',
+    'apiregistration.k8s.io',
+    'apps',
+    'events.k8s.io',
+    'authentication.k8s.io',
+    'authorization.k8s.io',
+    'autoscaling',
+    'batch',
+    'certificates.k8s.io',
+    'networking.k8s.io',
+    'policy',
+    'rbac.authorization.k8s.io',
+    'storage.k8s.io',
+    'admissionregistration.k8s.io',
+    'apiextensions.k8s.io',
+    'scheduling.k8s.io',
+    'coordination.k8s.io',
+    'node.k8s.io',
+    'discovery.k8s.io',
+    'resource.k8s.io',
+    'flowcontrol.apiserver.k8s.io',
+    'storagemigration.k8s.io',
+  ].map((group, index) => [group, index]),
+)
+
 function groupRank(group: string): number {
-  if (group === '') return 0
-  return !group.includes('.') || group.endsWith('.k8s.io') ? 1 : 2
+  return groupOrder.get(group) ?? groupOrder.size
 }
 
 function compareText(a: string, b: string): number {

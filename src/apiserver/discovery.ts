@@ -2,6 +2,7 @@
  * What the server tells of itself: its groups, versions and resources, in one document (aggregated discovery) or, for
  * those who do not ask for that, in many.
  */
+import { createHash } from 'node:crypto'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { Catalog, Served } from './catalog.ts'
 import { type MediaRange, mediaRanges } from './representation.ts'
@@ -91,7 +92,9 @@ function resourceList(served: readonly Served[], group: string, version: string)
   const own = served.filter((one) => one.group === group && one.version === version)
   if (own.length === 0) return undefined
   const resources = own.flatMap((one) => [listedResource(one), listedSubresources(one)].flat())
-  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: formatApiVersion({ group, version }), resources }
+  // The core group's list is older than versions of lists, and has none.
+  const list = { kind: 'APIResourceList', ...(group !== '' && { apiVersion: 'v1' }) }
+  return { ...list, groupVersion: formatApiVersion({ group, version }), resources }
 }
 
 function listedResource(one: Served): object {
@@ -103,7 +106,16 @@ function listedResource(one: Served): object {
     verbs: one.verbs,
     ...(one.shortNames.length > 0 && { shortNames: one.shortNames }),
     ...(one.categories.length > 0 && { categories: one.categories }),
+    ...(one.verbs.includes('watch') && { storageVersionHash: storageVersionHash(one) }),
   }
+}
+
+/** What tells a migrator that objects are stored at another version than before. */
+function storageVersionHash({ group, storedAs, kind }: Served): string {
+  // Real servers still say of definitions that they store them as they did before v1.
+  const version = group === 'apiextensions.k8s.io' ? `${group}/v1beta1` : storedAs
+  const name = `${version.includes('/') ? version : `/${version}`}/${kind}`
+  return createHash('sha256').update(name).digest().subarray(0, 8).toString('base64')
 }
 
 function listedSubresources(one: Served): readonly object[] {

@@ -18,6 +18,7 @@ import type { StoredObject } from './storage.ts'
 import { defaultPropagation } from './strategy.ts'
 import { onSubresource } from './subresources.ts'
 import { update } from './update.ts'
+import { oneAtVersion } from './versions.ts'
 import { watch } from './watch.ts'
 import { decode } from './writing.ts'
 
@@ -162,9 +163,9 @@ async function deleteOne(call: Call): Promise<TransportResponse> {
   return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deleting)))
 }
 
-/** One object goes, if it is still there when all who have a say have spoken. */
+/** One object goes, if it is still there when all who have a say have spoken. Of a collection they are told no name. */
 async function removeOne(
-  { state, route, user }: Call,
+  { state, route, user, warnings }: Call,
   namespace: string | undefined,
   name: string,
   deleting: Deleting,
@@ -177,13 +178,13 @@ async function removeOne(
     served,
     subresource: '',
     namespace,
-    name,
+    name: route.name ?? '',
     user,
     dryRun: deleting.dryRun,
     options: deleting.options,
     object: undefined,
-    oldObject: found,
-    warn: () => undefined,
+    oldObject: await oneAtVersion(found, served),
+    warn: (text) => void warnings.add(text),
   })
   const live = findObject(state, served, namespace, name)
   return live && remove(state, served, live, deleting)

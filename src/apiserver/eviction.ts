@@ -4,16 +4,18 @@
  */
 import type { TransportResponse } from '../client/transport.ts'
 import { type Condition, setCondition } from '../kube/condition.ts'
-import { isJsonObject, type Json } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { formatTime } from '../kube/duration.ts'
 import { labelsOf, type LabelSelectorSpec, matchLabels } from '../kube/selector.ts'
+import { checkAdmission } from './admission/admission.ts'
 import { type Call, existing, readRequest, startWriting } from './call.ts'
 import { commit } from './change.ts'
 import { deletingOf, remove } from './delete.ts'
 import { badRequest, forbidden, internal, methodNotAllowed, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
+import { admissionOf } from './writing.ts'
 
 const budgetTable = 'poddisruptionbudgets.policy'
 
@@ -49,10 +51,24 @@ export async function evictPod(call: Call): Promise<TransportResponse> {
   if (metadata?.name && metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
   const pod = existing(call)
   const answering = startWriting(call)
+  await checkAdmission(state, {
+    ...admissionOf(answering.writing, 'CREATE'),
+    kind: evictionKind,
+    name,
+    object: evictionOf(body, route.namespace ?? '', name),
+    oldObject: undefined,
+  })
   const deleting = { ...deletingOf(deleteOptions, query), dryRun: answering.writing.dryRun }
   if (!isFree(pod)) spend(state, pod, deleting.dryRun)
   remove(state, served, findObject(state, served, route.namespace, name) ?? pod, deleting)
   return await answering.value(201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
+}
+
+const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' } as const
+
+/** As those see it who have a say in it. */
+function evictionOf({ metadata, ...rest }: JsonObject, namespace: string, name: string): UntypedObject {
+  return { apiVersion: 'policy/v1', kind: 'Eviction', ...rest, metadata: { ...(metadata as object), name, namespace } }
 }
 
 /** Nothing is disrupted by the end of what does not run, or ends anyway. */

@@ -19,7 +19,7 @@ import type { Change, StoredObject, Table } from './storage.ts'
 import { commit } from './change.ts'
 
 /** Starts keeping house. The state must be empty, or at least without owners and owned. */
-export function keepHouse(state: ClusterState): void {
+export function keepHouse(state: ClusterState, { collectGarbage }: { readonly collectGarbage: boolean }): void {
   const { storage, catalog } = state
   /** Where each object is. */
   const places = new Map<
@@ -107,7 +107,7 @@ export function keepHouse(state: ClusterState): void {
       return
     }
     if (served.table === crdTable) settleDefinition(served, object)
-    if (object.metadata.ownerReferences?.length) followOwners(served, object)
+    if (collectGarbage && object.metadata.ownerReferences?.length) followOwners(served, object)
   }
 
   const followOwners = (served: Served, object: StoredObject): void => {

@@ -2,7 +2,7 @@
 import { applyObject } from '../kube/apply/apply.ts'
 import { ApplyConflict } from '../kube/apply/conflict.ts'
 import { isMusterError } from '../kube/errors.ts'
-import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../kube/json-patch.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import { applyMergePatch } from '../kube/merge-patch.ts'
@@ -12,8 +12,8 @@ import type { Served } from './catalog.ts'
 import { change, checkPreconditions } from './change.ts'
 import { createOwned, withSystemFields } from './create.ts'
 import { jsonName } from './go-decoding.ts'
-import { invalid as invalidValue } from './kinds/problem.ts'
-import { badRequest, cause, conflict, invalid, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
+import { patchRefusal } from './patch-refusal.ts'
+import { badRequest, cause, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
 import { readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
 import { settle } from './settle.ts'
@@ -50,7 +50,8 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
       const scale = patched(served, scaleOf(live, served.scale) as unknown as JsonObject, wanted, request.type)
       return replacement(state, writing, live, withScale(live, scale, served.scale))
     }
-    const outcome = decodePatched(writing, patched(served, live as unknown as JsonObject, wanted, request.type))
+    const result = patched(served, live as unknown as JsonObject, wanted, request.type)
+    const outcome = decodePatched(writing, result, wanted, request.type)
     checkIdentity(writing, outcome)
     return replacement(state, writing, live, outcome)
   })
@@ -67,13 +68,15 @@ function readPatch(body: PatchRequest['body']): Json {
 }
 
 /** What a patch made of an object must still be one of its kind. */
-function decodePatched(writing: Writing, outcome: JsonObject): UntypedObject {
+function decodePatched(writing: Writing, outcome: JsonObject, wanted: Json, type: string): UntypedObject {
   try {
     return decode(writing, outcome)
   } catch (error) {
-    if (writing.served.custom || !(error instanceof Refusal) || error.status.code !== 400) throw error
+    if (!(error instanceof Refusal) || error.status.code !== 400) throw error
+    // Of a custom kind only its schema knows the types, and that speaks later.
+    if (writing.served.custom && !error.message.includes('strict decoding error')) throw error
     const [, why = error.message] = /cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []
-    throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', stringifyJson(outcome), why)])
+    throw patchRefusal(wanted, outcome, type === strategicPatch, why)
   }
 }
 
@@ -144,14 +147,18 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
     const merged = refusing(
       () => applyObject<UntypedObject>({ ...ownership, live: undefined, applied, force }),
       served,
-      name,
+      identified,
     )
     const named = withSystemFields(state, writing, withDefaults(served, merged))
     return { object: await createOwned(state, writing, named), isNew: true }
   }
   const object = await change(state, writing, (live) => {
     checkPreconditions(served, live, applied)
-    const merged = refusing(() => applyObject<UntypedObject>({ ...ownership, live, applied, force }), served, name)
+    const merged = refusing(
+      () => applyObject<UntypedObject>({ ...ownership, live, applied, force }),
+      served,
+      identified,
+    )
     const { managedFields } = merged.metadata
     const settled = settle(writing, live, withDefaults(served, merged))
     return { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }
@@ -173,7 +180,7 @@ function identifyApplied(served: Served, body: Json): UntypedObject {
 }
 
 /** Runs an apply and says its refusals as a server does. */
-function refusing<T>(run: () => T, served: Served, name: string): T {
+function refusing<T>(run: () => T, served: Served, { metadata }: UntypedObject): T {
   try {
     return run()
   } catch (error) {
@@ -183,7 +190,7 @@ function refusing<T>(run: () => T, served: Served, name: string): T {
     }
     if (isMusterError(error, 'InvalidObject')) throw badRequest(error.message)
     if (!isMusterError(error, 'SchemaMismatch', 'InvalidFieldSet')) throw error
-    const kind = `/${name}; ${served.group}/${served.version}, Kind=${served.kind}`
+    const kind = `${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${served.group}/${served.version}, Kind=${served.kind}`
     throw new Refusal(500, '', `failed to create typed patch object (${kind}): ${error.message}`)
   }
 }

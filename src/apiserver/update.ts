@@ -1,7 +1,7 @@
 /** Update: the client sends the whole object as it shall be. */
 import { updateObject } from '../kube/apply/apply.ts'
 import type { Json } from '../kube/json.ts'
-import type { UntypedObject } from '../kube/object.ts'
+import type { ManagedFieldsEntry, UntypedObject } from '../kube/object.ts'
 import { change, checkPreconditions } from './change.ts'
 import { create } from './create.ts'
 import { immutableDetail, invalid as invalidValue } from './kinds/problem.ts'
@@ -61,12 +61,12 @@ function checkLifeCycle({ served }: Writing, live: StoredObject, { metadata }: U
 
 /** Who scales is recorded without a time. */
 function withoutScaleTimes(object: UntypedObject): UntypedObject {
-  const managedFields = (object.metadata.managedFields ?? []).map((entry) => {
+  const managedFields = (object.metadata.managedFields ?? []).map((entry): ManagedFieldsEntry => {
     const { time: _time, ...timeless } = entry
     return entry.subresource === 'scale' ? timeless : entry
   })
   // By the rule of their order, updates come last, and of those first the ones without a time.
-  const rank = ({ operation, time }: (typeof managedFields)[number]): number =>
+  const rank = ({ operation, time }: ManagedFieldsEntry): number =>
     operation === 'Apply' ? 0 : time === undefined ? 1 : 2
   managedFields.sort((a, b) => rank(a) - rank(b))
   return { ...object, metadata: { ...object.metadata, managedFields } }

@@ -51,7 +51,8 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
     await state.storage.durable()
     const isFirst = hasHeaders
     hasHeaders = false
-    return await encodeEvents(events, dressing, isFirst)
+    // Ages in tables are those of the event, not of the request.
+    return await encodeEvents(events, { ...dressing, now: state.clock.now() }, isFirst)
   }
   const stream = createStream({ signal, maxBuffered: state.watchBuffer, encode })
 

@@ -3,6 +3,7 @@
  * both do it. Where the webhook is a service of the cluster, its address is looked up there: the embedded cluster has
  * no network of its own, so a Service leads to the addresses in its endpoints, or to wherever `hosts` says.
  */
+import type { Clock } from '../clock/clock.ts'
 import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import { quoteGo } from '../kube/go-text.ts'
 import type { Storage } from './storage.ts'
@@ -30,6 +31,7 @@ export class WebhookError extends Error {}
 
 export interface WebhookCallerOptions {
   readonly storage: Storage
+  readonly clock: Clock
   /** Where services are in truth: `name.namespace.svc` or `name.namespace.svc:port` to `host:port`. */
   readonly hosts?: ReadonlyMap<string, string> | undefined
 }
@@ -37,22 +39,16 @@ export interface WebhookCallerOptions {
 /** What a webhook may answer, as on the real server. */
 const maxAnswerBytes = 3 * 1024 * 1024
 
-export function createWebhookCaller({ storage, hosts }: WebhookCallerOptions): WebhookCaller {
+export function createWebhookCaller({ storage, clock, hosts }: WebhookCallerOptions): WebhookCaller {
   return async (config, body, timeoutMs) => {
-    const target = withTimeout(targetOf(config, storage, hosts), timeoutMs)
-    const text = await post(target, stringifyJson(body), timeoutMs)
+    const target = targetOf(config, storage, hosts, `timeout=${timeoutMs / 1000}s`)
+    const text = await post(target, stringifyJson(body), timeoutMs, clock)
     try {
       return parseJson(text)
     } catch {
       throw new WebhookError('the answer is no valid JSON')
     }
   }
-}
-
-/** The webhook is told how long it has. */
-function withTimeout(target: Target, timeoutMs: number): Target {
-  const query = `${target.path.includes('?') ? '&' : '?'}timeout=${timeoutMs / 1000}s`
-  return { ...target, url: target.url + query, path: target.path + query }
 }
 
 interface Target {
@@ -65,20 +61,29 @@ interface Target {
   readonly ca: string | undefined
 }
 
-function targetOf(config: WebhookClientConfig, storage: Storage, hosts: WebhookCallerOptions['hosts']): Target {
+/** `told` is what the webhook is told in the query: how long it has. */
+function targetOf(
+  config: WebhookClientConfig,
+  storage: Storage,
+  hosts: WebhookCallerOptions['hosts'],
+  told: string,
+): Target {
   const bundle = config.caBundle ? Buffer.from(config.caBundle, 'base64').toString() : ''
   const ca = bundle.trim() === '' ? undefined : bundle
   if (config.url !== undefined) {
     const url = new URL(config.url)
     const port = url.port === '' ? 443 : Number(url.port)
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    return { url: config.url, host, port, path: url.pathname + url.search, serverName: host, ca }
+    const query = `${url.search === '' ? '?' : '&'}${told}`
+    const path = url.pathname + url.search + query
+    return { url: config.url + query, host, port, path, serverName: host, ca }
   }
   const { service } = config
   if (!service) throw new WebhookError('neither a URL nor a service is given')
   const { namespace, name, path = '/', port = 443 } = service
   const serverName = `${name}.${namespace}.svc`
-  const url = `https://${serverName}:${port}${path}`
+  const query = `?${told}`
+  const url = `https://${serverName}:${port}${path}${query}`
   const mapped = hosts?.get(`${serverName}:${port}`) ?? hosts?.get(serverName)
   const address = mapped ?? endpointOf(storage, namespace, name, port)
   if (address === undefined) {
@@ -87,7 +92,7 @@ function targetOf(config: WebhookClientConfig, storage: Storage, hosts: WebhookC
     throw new WebhookError(`Post ${quoteGo(url)}: ${why}`)
   }
   const at = address.lastIndexOf(':')
-  return { url, host: address.slice(0, at), port: Number(address.slice(at + 1)), path, serverName, ca }
+  return { url, host: address.slice(0, at), port: Number(address.slice(at + 1)), path: path + query, serverName, ca }
 }
 
 interface ServicePort {
@@ -118,12 +123,14 @@ function endpointOf(storage: Storage, namespace: string, name: string, port: num
   return undefined
 }
 
-async function post(target: Target, body: string, timeoutMs: number): Promise<string> {
+async function post(target: Target, body: string, timeoutMs: number, clock: Clock): Promise<string> {
   const { url, host, port, path, serverName, ca } = target
   const { request } = await import('node:https')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const fail = (why: string): void => reject(new WebhookError(`Post ${quoteGo(url)}: ${why}`))
-  const signal = AbortSignal.timeout(timeoutMs)
+  const late = new AbortController()
+  const { signal } = late
+  const timer = clock.after(timeoutMs, () => late.abort())
   const outgoing = request(
     {
       host,
@@ -152,15 +159,41 @@ async function post(target: Target, body: string, timeoutMs: number): Promise<st
       })
       response.on('error', (error) => fail(error.message))
       response.on('end', () => {
-        const { statusCode = 0, statusMessage = '' } = response
-        if (statusCode >= 200 && statusCode < 300) resolve(Buffer.concat(chunks).toString())
-        else reject(new WebhookError(`the server rejected our request: ${statusCode} ${statusMessage}`))
+        const { statusCode = 0 } = response
+        const text = Buffer.concat(chunks).toString()
+        if (statusCode >= 200 && statusCode < 300) resolve(text)
+        else reject(new WebhookError(rejection(statusCode, text.trim())))
       })
     },
   )
   outgoing.on('error', (error) => fail(signal.aborted ? 'context deadline exceeded' : reasonOf(error, host, port)))
   outgoing.end(body)
-  return await promise
+  try {
+    return await promise
+  } finally {
+    timer.cancel()
+  }
+}
+
+/** What answers mean to a client of Kubernetes that expects no other than success. */
+const rejections: ReadonlyMap<number, string> = new Map([
+  [400, 'the server rejected our request for an unknown reason'],
+  [401, 'the server has asked for the client to provide credentials'],
+  [404, 'the server could not find the requested resource'],
+  [405, 'the server does not allow this method on the requested resource'],
+  [409, 'the server reported a conflict'],
+  [422, 'the server rejected our request due to an error in our request'],
+  [429, 'the server has received too many requests and has asked us to try again later'],
+  [503, 'the server is currently unable to handle the request'],
+  [504, 'the server was unable to return a response in the time allotted, but may still be processing the request'],
+])
+
+function rejection(code: number, text: string): string {
+  if (code === 403 || code === 406 || code === 415) return text
+  const known = rejections.get(code)
+  if (known !== undefined) return known
+  if (code >= 500) return `an error on the server (${quoteGo(text)}) has prevented the request from succeeding`
+  return `the server responded with the status code ${code} but did not return more information`
 }
 
 /** The usual mishaps in Go's words. */

@@ -80,7 +80,9 @@ export function admissionOf(
   { served, subresource, namespace, user, dryRun, options, warn }: Writing,
   operation: AdmissionRequest['operation'],
 ): Omit<AdmissionRequest, 'name' | 'object' | 'oldObject'> {
-  return { operation, served, subresource, namespace, user, dryRun, options, warn }
+  // A patch ends in one or the other.
+  const kind = operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions'
+  return { operation, served, subresource, namespace, user, dryRun, options: { ...options, kind }, warn }
 }
 
 /** What the rules of a kind may look at. */

@@ -448,6 +448,15 @@ describe('parsing plainly', () => {
     expect(decode(text, using.sibling('a', 'web-2'), using)['spec']).toBe(first['spec'])
   })
 
+  it('says which objects are plain: their next state, decoded, no longer is', () => {
+    const using = decoder()
+    const text = '{"metadata":{"name":"a"},"spec":{"b":1}}'
+    const first = using.parse(text, 0, text.length)!
+    expect(using.isPlain(first)).toBe(true)
+    const next = text.replace('1', '2')
+    expect(using.isPlain(using.decode(next, 0, next.length, first))).toBe(false)
+  })
+
   it('takes only the stretch', () => {
     expect(decoder().parse('x{"metadata":{"name":"a"}}y', 1, 26)).toEqual({ ...form, metadata: { name: 'a' } })
   })

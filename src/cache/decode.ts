@@ -49,6 +49,8 @@ export interface Decoder {
    * @throws ProtocolError when the stretch is not exactly one JSON object
    */
   parse(text: string, start: number, end: number): KubeObject | undefined
+  /** Was the object parsed? Then a sibling is the better guide to its next state: along it, the two come to share. */
+  isPlain(object: KubeObject): boolean
   /** A guide for an object that is not stored yet. */
   sibling(namespace: string | undefined, name: string): KubeObject | undefined
 }
@@ -117,10 +119,15 @@ class JsonDecoder implements Decoder {
       }
       const object = freezeDeep(build(noMembers, members)) as unknown as KubeObject
       this.#work.siblings.note(object)
+      this.#work.plain.add(object)
       return object
     } finally {
       cursor.unload()
     }
+  }
+
+  isPlain(object: KubeObject): boolean {
+    return this.#work?.plain.has(object) ?? false
   }
 
   sibling(namespace: string | undefined, name: string): KubeObject | undefined {
@@ -157,12 +164,14 @@ interface Work {
   readonly metadata: Filter
   readonly templates: Templates
   readonly siblings: Siblings
+  readonly plain: WeakSet<KubeObject>
 }
 
 function prepare({ detail = 'full', keepManagedFields = false }: DecoderOptions): Work {
   const filter = detailFilter(detail)
   const metadata = metadataFilter(keepManagedFields)
-  return { filter, metadata, templates: createTemplates(filter, metadata), siblings: createSiblings() }
+  const templates = createTemplates(filter, metadata)
+  return { filter, metadata, templates, siblings: createSiblings(), plain: new WeakSet() }
 }
 
 function skip(make: Make | undefined, key: string): void {

@@ -269,11 +269,12 @@ export class Feed {
   #decode(generation: Generation, text: string, start: number, end: number): KubeObject {
     const { namespace, name } = scanIdentity(text, start, end)
     const { cover, store } = generation
-    generation.decoder ??= this.#createDecoder(cover)
+    const decoder = (generation.decoder ??= this.#createDecoder(cover))
     const stored = store.get(namespace, name)
-    const plain = !stored && this.#input.warmUp.take(end - start) && generation.decoder.parse(text, start, end)
+    const plain = !stored && this.#input.warmUp.take(end - start) && decoder.parse(text, start, end)
     if (plain) return plain
-    return generation.decoder.decode(text, start, end, stored ?? generation.decoder.sibling(namespace, name))
+    const guide = stored && !decoder.isPlain(stored) ? stored : decoder.sibling(namespace, name)
+    return decoder.decode(text, start, end, guide)
   }
 
   #createDecoder({ detail, managedFields: keepManagedFields }: Cover): Decoder {

@@ -9,6 +9,11 @@ export interface CommandEntry {
 
 export const commands: readonly CommandEntry[] = [
   { name: 'start', summary: 'start an embedded cluster on this machine', load: () => import('./start.ts') },
+  {
+    name: 'apiserver',
+    summary: 'run the embedded API server, in memory or in a folder',
+    load: () => import('./apiserver.ts'),
+  },
   { name: 'doctor', summary: 'check the connection to a cluster, step by step', load: () => import('./doctor.ts') },
   { name: 'watch', summary: 'follow objects through a shared cache', load: () => import('./watch.ts') },
   { name: 'version', summary: 'print the version', load: () => import('./version.ts') },

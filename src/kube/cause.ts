@@ -42,7 +42,12 @@ export function tooLongValue(field: string, limit: number): Cause {
 }
 
 export function tooManyValues(field: string, count: number, limit: number): Cause {
-  return make('FieldValueTooMany', field, `Too many: ${count}`, `must have at most ${limit} ${limit === 1 ? 'item' : 'items'}`)
+  return make(
+    'FieldValueTooMany',
+    field,
+    `Too many: ${count}`,
+    `must have at most ${limit} ${limit === 1 ? 'item' : 'items'}`,
+  )
 }
 
 export function internalError(field: string, detail: string): Cause {

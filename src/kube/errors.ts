@@ -425,6 +425,12 @@ export const errorTable = {
     meaning: 'Another process keeps its cluster in this data folder.',
     cure: 'Stop the process that the message names, or use another --data folder.',
   },
+  GatherUnreadable: {
+    code: 'MUS1604',
+    retry: 'terminal',
+    meaning: 'A must-gather directory, or a file in it, cannot be read.',
+    cure: 'Check the path that the message names; without strictness a broken file is left out.',
+  },
 } as const
 
 export type ErrorName = keyof typeof errorTable

@@ -177,6 +177,25 @@ describe('a role', () => {
     await server.as('alice').until(path, (answer) => answer.status === 403)
   })
 
+  it('to patch is not one to create, whatever a patch can do', async () => {
+    const namespace = await server.namespace()
+    const path = `/api/v1/namespaces/${namespace}/configmaps`
+    const role = await clusterRole([{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
+    await binding(namespace, 'ClusterRole', role, [user('bob')])
+    const apply = async (name: string): Promise<Answer> =>
+      await server.as('bob').call('PATCH', `${path}/${name}`, {
+        type: 'application/apply-patch+yaml',
+        body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
+        query: { fieldManager: 'bob' },
+      })
+    const isKnown = ({ body }: Answer): boolean => !(at(body, 'message') as string).includes('cannot patch')
+    let answer = await apply('a')
+    while (!isKnown(answer)) answer = await apply('a')
+    expect(server.masked(answer)).toMatchSnapshot()
+    await server.must('POST', path, { body: { metadata: { name: 'b' } } })
+    expect((await apply('b')).status).toBe(200)
+  })
+
   it('that is missing is named in the refusal', async () => {
     const namespace = await server.namespace()
     const missing = server.unique('missing')

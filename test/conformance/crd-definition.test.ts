@@ -382,13 +382,13 @@ const rest: readonly Case[] = [
 ]
 
 describe('a definition', () => {
-  it.each([...spec, ...schemas, ...extensions, ...defaults, ...rules, ...rest])(
-    'with %s',
-    async (_name, schema, options = {}) => {
-      const body = definition(`${server.unique('group')}.example.com`, schema, options)
-      expect(outcome(server, await server.call('POST', crds, { query: { dryRun: 'All' }, body }))).toMatchSnapshot()
-    },
-  )
+  it.each([...spec, ...schemas, ...extensions, ...defaults, ...rules, ...rest])('with %s', async (...given) => {
+    const [, schema, options = {}] = given as unknown as Case
+    const body = definition(`${server.unique('group')}.example.com`, schema, options)
+    expect(outcome(server, await server.call('POST', crds, { query: { dryRun: 'All' }, body }))).toMatchSnapshot(
+      'outcome',
+    )
+  })
 
   it.each([
     ['another name than its plural and group', { metadata: { name: 'other' } }],
@@ -424,6 +424,8 @@ describe('a definition', () => {
     const body = definition(`${server.unique('group')}.example.com`, plain)
     const { spec: changed = {}, metadata } = change as { readonly spec?: object; readonly metadata: object }
     const sent = { ...body, metadata, spec: { ...(body['spec'] as JsonObject), ...changed } } as unknown as Json
-    expect(outcome(server, await server.call('POST', crds, { query: { dryRun: 'All' }, body: sent }))).toMatchSnapshot()
+    expect(outcome(server, await server.call('POST', crds, { query: { dryRun: 'All' }, body: sent }))).toMatchSnapshot(
+      'outcome',
+    )
   })
 })

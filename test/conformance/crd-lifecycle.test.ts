@@ -54,17 +54,14 @@ describe('a definition', () => {
     )
     expect(path()).toContain(group)
     const list = await server.until(`/apis/${group}/v1`, ({ status }) => status === 200)
-    const sorted = (list.body as unknown as { resources: { name: string; verbs: string[] }[] }).resources
-      .map((one) => ({ ...one, verbs: one.verbs.toSorted() }))
+    const { resources } = list.body as unknown as {
+      readonly resources: readonly { name: string; verbs: string[]; storageVersionHash?: string }[]
+    }
+    const sorted = resources
+      .map(({ storageVersionHash: _hash, verbs, ...one }) => Object.assign(one, { verbs: verbs.toSorted() }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    expect(
-      server.maskedJson(
-        sorted.map(
-          ({ storageVersionHash: _hash, ...one }: { readonly storageVersionHash?: string }) => one,
-        ) as unknown as Json,
-      ),
-    ).toMatchSnapshot()
-    expect(server.masked(await server.until(`/apis/${group}`, ({ status }) => status === 200))).toMatchSnapshot()
+    expect(server.maskedJson(sorted)).toMatchSnapshot('resources')
+    expect(server.masked(await server.until(`/apis/${group}`, ({ status }) => status === 200))).toMatchSnapshot('group')
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     for (;;) {
       const { body } = await server.call('GET', '/apis', { accept })
@@ -76,7 +73,7 @@ describe('a definition', () => {
       }
       const verbs = at(own, 'versions', 0, 'resources', 0, 'verbs') as unknown as string[]
       verbs.sort()
-      expect(server.maskedJson(own)).toMatchSnapshot()
+      expect(server.maskedJson(own)).toMatchSnapshot('aggregated')
       return
     }
   })
@@ -90,7 +87,7 @@ describe('a definition', () => {
     for (;;) {
       const event = (await watching.next())!
       const states = conditionsOf(event.object).map(
-        (one) => `${String(one['type'])}=${String(one['status'])} ${String(one['reason'])}`,
+        ({ type, status, reason }) => `${type as string}=${status as string} ${reason as string}`,
       )
       steps.push(`${event.type} ${states.join(', ')}`)
       if (isEstablished({ status: 200, headers: {}, body: event.object })) break
@@ -112,12 +109,12 @@ describe('a definition', () => {
     await server.until(`${crds}/things.${group}`, isEstablished)
     await crdWith(names, group)
     const crd = await server.until(`${crds}/others.${group}`, ({ body }) => conditionsOf(body).length > 0)
-    expect(server.maskedJson(at(crd.body, 'status') ?? null)).toMatchSnapshot()
+    expect(server.maskedJson(at(crd.body, 'status') ?? null)).toMatchSnapshot('refused')
     expect((await server.call('GET', `/apis/${group}/v1/others`)).status).toBe(404)
     // With the other gone, its names are free.
     await server.must('DELETE', `${crds}/things.${group}`)
     const freed = await server.until(`${crds}/others.${group}`, isEstablished)
-    expect(server.maskedJson(at(freed.body, 'status', 'acceptedNames') ?? null)).toMatchSnapshot()
+    expect(server.maskedJson(at(freed.body, 'status', 'acceptedNames') ?? null)).toMatchSnapshot('freed')
   })
 
   it('keeps its old names while new ones are taken', async () => {
@@ -189,7 +186,7 @@ describe('a definition', () => {
       type: mergePatch,
       body: { spec },
     })
-    expect(outcome(server, answer)).toMatchSnapshot()
+    expect(outcome(server, answer)).toMatchSnapshot('answer')
   })
 
   it('counts changes of its spec, and remembers in which versions objects may be stored', async () => {
@@ -233,7 +230,8 @@ describe('a definition', () => {
       body: { spec: { versions: [{ ...versions[0], served: false }, versions[1]] } },
     })
     await server.until(path('v1'), ({ status }) => status === 404)
-    await server.until(`/apis/${group}/v2/things`, ({ status }) => status === 200)
+    const left = await server.until(`/apis/${group}/v2/things`, ({ status }) => status === 200)
+    expect(at(left.body, 'items')).toEqual([])
   })
 
   it('warns whoever uses a version that is on its way out', async () => {
@@ -256,12 +254,12 @@ describe('a definition', () => {
         async (version) => (await server.call('GET', kind.path(version))).headers['warning'] ?? null,
       ),
     )
-    expect(server.maskedJson(warnings)).toMatchSnapshot()
+    expect(server.maskedJson(warnings)).toMatchSnapshot('warnings')
     const created = await server.call('POST', kind.path('v2'), {
       query: { dryRun: 'All' },
       body: kind.object({ spec: { x: 1 } }, 'v2'),
     })
-    expect(outcome(server, created)).toMatchSnapshot()
+    expect(outcome(server, created)).toMatchSnapshot('created')
   })
 
   it('goes at once where it has no objects', async () => {
@@ -285,12 +283,12 @@ describe('a definition', () => {
     )
     expect(held.status).toBe(200)
     const refused = await server.call('POST', path(), { body: make({ metadata: { name: 'late' } }) })
-    expect(outcome(server, refused)).toMatchSnapshot()
+    expect(outcome(server, refused)).toMatchSnapshot('refused')
     const waiting = await server.until(
       `${crds}/${crd}`,
       ({ body }) => conditionOf(body, 'Terminating')?.['reason'] === 'InstanceDeletionInProgress',
     )
-    expect(server.maskedJson((conditionOf(waiting.body, 'Terminating') ?? null) as Json)).toMatchSnapshot()
+    expect(server.maskedJson((conditionOf(waiting.body, 'Terminating') ?? null) as Json)).toMatchSnapshot('waiting')
     await server.must('PATCH', `${path()}/held`, { type: mergePatch, body: { metadata: { finalizers: null } } })
     await server.until(`${crds}/${crd}`, ({ status }) => status === 404)
   }, 60_000)

@@ -77,27 +77,27 @@ describe('a custom object', () => {
       type: mergePatch,
       body: { status: { phase: 'Sideways' } },
     })
-    expect(outcome(server, wrong)).toMatchSnapshot()
+    expect(outcome(server, wrong)).toMatchSnapshot('wrong')
     const type = await server.call('PATCH', `${path}/status`, { type: mergePatch, body: { status: { n: 'many' } } })
-    expect(outcome(server, type)).toMatchSnapshot()
+    expect(outcome(server, type)).toMatchSnapshot('type')
     const text = await server.call('PATCH', `${path}/status`, { type: mergePatch, body: { status: 'text' } })
-    expect(outcome(server, text)).toMatchSnapshot()
+    expect(outcome(server, text)).toMatchSnapshot('text')
     const unknown = await server.call('PATCH', `${path}/status`, {
       type: mergePatch,
       body: { status: { phase: 'Up', x: 1 } },
     })
-    expect(outcome(server, unknown)).toMatchSnapshot()
+    expect(outcome(server, unknown)).toMatchSnapshot('unknown')
   })
 
   it('is scaled', async () => {
     const { path } = await create({ spec: { n: 2 } })
     await server.must('PATCH', `${path}/status`, { type: mergePatch, body: { status: { n: 1, selector: 'a=b' } } })
     const scale = await server.call('GET', `${path}/scale`)
-    expect(server.masked(scale)).toMatchSnapshot()
+    expect(server.masked(scale)).toMatchSnapshot('scale')
     const scaled = await server.call('PUT', `${path}/scale`, {
       body: { ...(scale.body as object), spec: { replicas: 5 } },
     })
-    expect(server.masked(scaled)).toMatchSnapshot()
+    expect(server.masked(scaled)).toMatchSnapshot('scaled')
     const patched = await server.call('PATCH', `${path}/scale`, { type: mergePatch, body: { spec: { replicas: 7 } } })
     expect(at(patched.body, 'spec', 'replicas')).toBe(7)
     const read = await server.must('GET', path)
@@ -111,7 +111,7 @@ describe('a custom object', () => {
   ])('may not be scaled to %s', async (_what, n) => {
     const { path } = await create({ spec: { n: 1 } })
     const answer = await server.call('PATCH', path, { type: mergePatch, body: { spec: { n } } })
-    expect(outcome(server, answer)).toMatchSnapshot()
+    expect(outcome(server, answer)).toMatchSnapshot('answer')
   })
 
   it('has no replicas where nothing says so', async () => {
@@ -136,13 +136,13 @@ describe('a custom object', () => {
       await server.call('POST', path(), { body: make({ metadata: { name, labels: { selected: 'yes' } }, spec }) })
     }
     const list = await server.must('GET', path(), { query: { fieldSelector, labelSelector: 'selected=yes' } })
-    const names = (at(list, 'items') as unknown as readonly Json[]).map((one) => at(one, 'metadata', 'name'))
+    const names = (at(list, 'items') as unknown as readonly Json[]).map((one) => at(one, 'metadata', 'name') as string)
     expect(names.toSorted()).toEqual(expected)
   })
 
   it.each(['spec.size=1', 'metadata.uid=x', 'status.phase=Up'])('is not selected by %s', async (fieldSelector) => {
     const { path } = await kind()
-    expect(outcome(server, await server.call('GET', path(), { query: { fieldSelector } }))).toMatchSnapshot()
+    expect(outcome(server, await server.call('GET', path(), { query: { fieldSelector } }))).toMatchSnapshot('outcome')
   })
 
   it('is warned about finalizers of no domain', async () => {

@@ -96,7 +96,7 @@ const cases: readonly (readonly [string, object])[] = [
   ['defaults deep down', { spec: { deepAbsent: {}, deepList: [{}, { a: 2 }], deepMap: { k: {}, l: { a: 3 } } } }],
   ['part of a default', { spec: { deep: { b: {} } } }],
   ['what is given', { spec: { defaulted: '', deep: { a: 5, b: { c: 'z' } }, listDefault: [] } }],
-  ['numbers', { spec: { numbers: [1, 1.5, 1e3, 0.1, -0, 12345678901234567] } }],
+  ['numbers', { spec: { numbers: [1, 1.5, 1e3, 0.1, -0, 12345678901234567n] } }],
   [
     'keys of the language',
     JSON.parse(
@@ -120,7 +120,7 @@ describe('a custom object', () => {
   it.each(cases)('with %s', async (_name, content) => {
     const { path, object: make } = await kind()
     const answer = await server.call('POST', path(), { query: { dryRun: 'All' }, body: make(content) })
-    expect(outcome(server, answer)).toMatchSnapshot()
+    expect(outcome(server, answer)).toMatchSnapshot('answer')
   })
 
   it.each(cases.filter(([name]) => /unknown|open|embedded|metadata|map/.test(name)))(
@@ -128,7 +128,9 @@ describe('a custom object', () => {
     async (_name, content) => {
       const { path, object: make } = await kind()
       const query = { dryRun: 'All', fieldValidation: 'Strict' }
-      expect(outcome(server, await server.call('POST', path(), { query, body: make(content) }))).toMatchSnapshot()
+      expect(outcome(server, await server.call('POST', path(), { query, body: make(content) }))).toMatchSnapshot(
+        'outcome',
+      )
     },
   )
 
@@ -146,22 +148,22 @@ describe('a custom object', () => {
       body: make({ metadata: { name: 'patched' }, spec: { name: 'a' } }),
     })
     const updated = await server.call('PUT', `${path()}/patched`, { body: { ...live, spec: { name: 'b', x: 1 } } })
-    expect(outcome(server, updated)).toMatchSnapshot()
+    expect(outcome(server, updated)).toMatchSnapshot('updated')
     const patched = await server.call('PATCH', `${path()}/patched`, {
       type: 'application/merge-patch+json',
       body: { spec: { y: 1, defaulted: null, list: [{ z: 1 }] } },
     })
-    expect(outcome(server, patched)).toMatchSnapshot()
+    expect(outcome(server, patched)).toMatchSnapshot('patched')
     const jsonPatched = await server.call('PATCH', `${path()}/patched`, {
       type: 'application/json-patch+json',
       body: [{ op: 'add', path: '/spec/deep/q', value: 1 }],
     })
-    expect(outcome(server, jsonPatched)).toMatchSnapshot()
+    expect(outcome(server, jsonPatched)).toMatchSnapshot('jsonPatched')
     const applied = await server.call('PATCH', `${path()}/patched?fieldManager=me`, {
       type: 'application/apply-patch+yaml',
       body: make({ metadata: { name: 'patched' }, spec: { listDefault: ['z'] } }),
     })
-    expect(outcome(server, applied)).toMatchSnapshot()
+    expect(outcome(server, applied)).toMatchSnapshot('applied')
   })
 
   it('is read by the schema of today: new defaults are there, old fields are not', async () => {

@@ -71,30 +71,30 @@ describe('versions of a kind', () => {
     const written = await server.must('POST', path('v2'), {
       body: make({ metadata: { name: 'second' }, spec: { both: 'x', two: 'mine' } }, 'v2'),
     })
-    expect(server.maskedJson(specOf(written) ?? null)).toMatchSnapshot()
+    expect(server.maskedJson(specOf(written) ?? null)).toMatchSnapshot('written')
     const seen = await Promise.all(
       ['v1', 'v2', 'v3alpha1'].map(async (version) => await server.must('GET', `${path(version)}/second`)),
     )
-    expect(seen.map((one) => specOf(one) ?? null)).toMatchSnapshot()
+    expect(seen.map((one) => specOf(one) ?? null)).toMatchSnapshot('seen')
   })
 
   it('have rules of their own', async () => {
     const { path, object: make } = await kind()
     const spec = { limited: 'long text' }
     const refused = await server.call('POST', path('v1'), { body: make({ metadata: { name: 'third' }, spec }) })
-    expect(outcome(server, refused)).toMatchSnapshot()
+    expect(outcome(server, refused)).toMatchSnapshot('refused')
     const taken = await server.call('POST', path('v2'), { body: make({ metadata: { name: 'third' }, spec }, 'v2') })
-    expect(outcome(server, taken)).toMatchSnapshot()
+    expect(outcome(server, taken)).toMatchSnapshot('taken')
     const changed = await server.call('PATCH', `${path('v1')}/third`, {
       type: mergePatch,
       body: { spec: { both: 'y' } },
     })
-    expect(outcome(server, changed)).toMatchSnapshot()
+    expect(outcome(server, changed)).toMatchSnapshot('changed')
     const worse = await server.call('PATCH', `${path('v1')}/third`, {
       type: mergePatch,
       body: { spec: { limited: 'other' } },
     })
-    expect(outcome(server, worse)).toMatchSnapshot()
+    expect(outcome(server, worse)).toMatchSnapshot('worse')
   })
 
   it('have endpoints of their own', async () => {
@@ -114,7 +114,7 @@ describe('versions of a kind', () => {
     watching.stop()
     expect(
       server.maskedJson([event!.type, at(event!.object, 'apiVersion') ?? null, specOf(event!.object) ?? null]),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('event')
     const list = await server.must('GET', `${path('v2')}?fieldSelector=metadata.name=fifth`)
     expect(
       server.maskedJson([
@@ -123,7 +123,7 @@ describe('versions of a kind', () => {
         at(list, 'items', 0, 'apiVersion') ?? null,
         at(list, 'items', 0, 'spec') ?? null,
       ]),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('list')
   })
 
   it('are patched and applied each as itself', async () => {
@@ -133,12 +133,12 @@ describe('versions of a kind', () => {
       type: mergePatch,
       body: { spec: { both: 'y' } },
     })
-    expect(outcome(server, patched)).toMatchSnapshot()
+    expect(outcome(server, patched)).toMatchSnapshot('patched')
     const applied = await server.call('PATCH', `${path('v2')}/sixth?fieldManager=me&force=true`, {
       type: 'application/apply-patch+yaml',
       body: make({ metadata: { name: 'sixth' }, spec: { both: 'z' } }, 'v2'),
     })
-    expect(outcome(server, applied)).toMatchSnapshot()
+    expect(outcome(server, applied)).toMatchSnapshot('applied')
     const read = await server.must('GET', `${path('v1')}/sixth`)
     expect(specOf(read)).toEqual({ both: 'z', one: 'one' })
   })
@@ -152,8 +152,8 @@ describe('versions of a kind', () => {
   it('are preferred by their rank', async () => {
     const { group } = await kind()
     const { body } = await server.until(`/apis/${group}`, ({ status }) => status === 200)
-    expect(server.maskedJson(at(body, 'versions') ?? null)).toMatchSnapshot()
-    expect(server.maskedJson(at(body, 'preferredVersion') ?? null)).toMatchSnapshot()
+    expect(server.maskedJson(at(body, 'versions') ?? null)).toMatchSnapshot('versions')
+    expect(server.maskedJson(at(body, 'preferredVersion') ?? null)).toMatchSnapshot('preferred')
   })
 
   it('can change places: what was stored before is still there', async () => {
@@ -180,8 +180,8 @@ describe('versions of a kind', () => {
       type: mergePatch,
       body: { metadata: { labels: { a: 'b' } } },
     })
-    expect(server.maskedJson(specOf(touched) ?? null)).toMatchSnapshot()
+    expect(server.maskedJson(specOf(touched) ?? null)).toMatchSnapshot('touched')
     const after = await server.must('GET', `${own.path('v2')}/old`)
-    expect(server.maskedJson(specOf(after) ?? null)).toMatchSnapshot()
+    expect(server.maskedJson(specOf(after) ?? null)).toMatchSnapshot('after')
   })
 })

@@ -41,7 +41,7 @@ interface Webhook {
   /** What it was asked. */
   readonly asked: JsonObject[]
   /** How it answers; may be changed. */
-  behave(answerer: Answerer): void
+  readonly behave: (answerer: Answerer) => void
 }
 
 async function webhook(reviewVersions: readonly string[] = ['v1']): Promise<Webhook> {
@@ -162,12 +162,12 @@ describe('conversion by webhook', () => {
     [
       'another uid',
       (review, objects) => {
-        const { response, ...rest } = answer(review, objects as Json) as JsonObject
+        const { response, ...rest } = answer(review, objects) as JsonObject
         return { ...rest, response: { ...(response as JsonObject), uid: 'other' } }
       },
     ],
     ['no response', (review) => ({ apiVersion: review['apiVersion']!, kind: 'ConversionReview' })],
-    ['an object of the old version', (review, objects) => answer(review, objects as Json)],
+    ['an object of the old version', (review, objects) => answer(review, objects)],
     [
       'an object of another kind',
       (review, objects, wanted) =>

@@ -9,9 +9,9 @@ export interface Kind {
   /** The name of the CRD. */
   readonly crd: string
   /** Objects of a version: of all namespaces, or of `default`. */
-  path(version?: string): string
+  readonly path: (version?: string) => string
   /** An object of a version, named `thing` where nothing else is said. */
-  object(content: object, version?: string): object
+  readonly object: (content: object, version?: string) => object
 }
 
 export interface KindOptions {

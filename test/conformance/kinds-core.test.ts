@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/kube/json.ts'
 import { outcomeOf, tryChange, tryCreate } from './outcome.ts'
-import { openServer } from './server.ts'
+import { at, openServer } from './server.ts'
 
 const server = openServer()
 let namespace = ''
@@ -338,6 +338,18 @@ describe('a change', () => {
     ],
   ])('%s', async (_what, plural, first, patch) => {
     expect(await tryChange(server, pathOf(plural), first, patch)).toMatchSnapshot()
+  })
+
+  it('of a claim is shown where it may not be', async () => {
+    const claims = pathOf('persistentvolumeclaims')
+    const source = { kind: 'PersistentVolumeClaim', name: 's' }
+    const spec = { ...claim, selector: { matchLabels: { a: 'b' } }, dataSource: source }
+    await server.must('POST', claims, { body: { metadata: { name: 'shown' }, spec } })
+    const body = { spec: { accessModes: ['ReadOnlyMany'], volumeName: 'v', selector: null, storageClassName: 'c' } }
+    const type = 'application/merge-patch+json'
+    const { body: refusal } = await server.call('PATCH', `${claims}/shown?dryRun=All`, { body, type })
+    await server.call('PATCH', `${claims}/shown`, { body: { metadata: { finalizers: null } }, type })
+    expect(at(refusal, 'message')).toMatchSnapshot()
   })
 
   it('lets a bound claim grow, and not shrink', async () => {

@@ -327,6 +327,7 @@ describe('containers', () => {
       { ports: [{ containerPort: 80 }, { containerPort: 80 }, { containerPort: 80, hostPort: 80 }] },
     ],
     ['parts of bytes', { resources: { limits: { memory: '100m' } } }],
+    ['an address without port', { ports: [{ containerPort: 80, hostIP: '1.2.3.4' }] }],
   ])('%s', async (_what, members) => {
     expect(await tried('pods', container(members))).toMatchSnapshot('answer')
   })
@@ -409,6 +410,33 @@ describe('volumes', () => {
       },
     ],
     ['ephemeral without template', { ephemeral: {} }],
+    [
+      'two data sources',
+      {
+        ephemeral: {
+          volumeClaimTemplate: {
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              resources: { requests: { storage: '1Gi' } },
+              dataSource: { apiGroup: 'A', kind: 'K', name: 'n' },
+              dataSourceRef: { kind: 'K', name: 'n' },
+            },
+          },
+        },
+      },
+    ],
+    [
+      'files in each other',
+      {
+        projected: {
+          sources: [
+            {},
+            { configMap: { name: 'c', items: [{ key: 'a', path: 'a' }] } },
+            { secret: { name: 's', items: [{ key: 'a', path: 'a/b' }] } },
+          ],
+        },
+      },
+    ],
     ['nfs', { nfs: { server: '', path: 'a' } }],
     ['csi', { csi: { driver: 'a b' } }],
     ['image', { image: { reference: '', pullPolicy: 'Now' } }],
@@ -644,6 +672,18 @@ describe('kinds that make pods', () => {
       workload({
         volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: [] } }],
         template: template({ containers: [{ ...web, volumeMounts: [{ name: 'data', mountPath: '/d' }] }] }),
+      }),
+    ],
+    [
+      'a claim of a part of a byte',
+      'statefulsets.apps',
+      workload({
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data' },
+            spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1.5' } } },
+          },
+        ],
       }),
     ],
     ['a daemon set without selector', 'daemonsets.apps', workload({ selector: null })],

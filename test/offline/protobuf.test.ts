@@ -28,7 +28,9 @@ describe('an object that a real server sent both ways', () => {
 function asSent(object: object): unknown {
   const { spec } = object as { readonly spec?: { readonly volumeClaimTemplates?: readonly JsonObject[] } }
   if (!spec?.volumeClaimTemplates) return object
-  const volumeClaimTemplates = spec.volumeClaimTemplates.map(({ apiVersion: _, kind: __, ...claim }) => claim)
+  const volumeClaimTemplates = spec.volumeClaimTemplates.map(
+    ({ apiVersion: _apiVersion, kind: _kind, ...claim }) => claim,
+  )
   return { ...object, spec: { ...spec, volumeClaimTemplates } }
 }
 

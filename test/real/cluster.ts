@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly authorization?: 'RBAC' | 'AlwaysAllow'
   /** Further flags of kube-apiserver: `--goaway-chance=0.02`. */
   readonly flags?: readonly string[]
+  /** etcd waits for its disk, as in production. @default false, for tests have no use for it */
+  readonly durable?: boolean
 }
 
 /** How to reach the server: plain data, so that it can be handed to test workers. */
@@ -54,6 +56,8 @@ export interface Cluster {
   /** The server's process stops answering without closing anything: a silent socket. */
   pause(): Promise<void>
   resume(): void
+  /** The ids of kube-apiserver and etcd. */
+  processes(): readonly number[]
   /** Ends the processes and removes the data. */
   stop(): Promise<void>
 }
@@ -114,7 +118,7 @@ async function tryToStart(options: ClusterOptions, binaries: RealBinaries): Prom
     `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
     `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
     `--initial-cluster=default=http://127.0.0.1:${peerPort}`,
-    '--unsafe-no-fsync',
+    ...(options.durable ? [] : ['--unsafe-no-fsync']),
     '--log-level=warn',
   ]
   const apiserverFlags = [
@@ -206,6 +210,7 @@ async function tryToStart(options: ClusterOptions, binaries: RealBinaries): Prom
     },
     pause: async () => await apiserver?.freeze(),
     resume: () => apiserver?.signal('SIGCONT'),
+    processes: () => [apiserver, etcd].flatMap((server) => server?.process.pid ?? []),
     stop,
   }
 }

@@ -57,7 +57,7 @@ export interface Authenticator {
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { storage, issuer, strangers, now } = options
-  const known = [...options.tokens].map(([token, user]) => ({ digest: digestOf(token), identity: identityOf(user) }))
+  const known = knownTokens(options.tokens)
   const ownAudiences = [issuer.issuer]
 
   /** Every token is compared, and by digest: neither time nor length tells anything of one. */
@@ -101,6 +101,22 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
 /** What every authenticator says that does not know a token; those that know it have a word to add. */
 const invalidToken = 'invalid bearer token'
+
+interface KnownToken {
+  readonly digest: Buffer
+  readonly identity: Identity
+}
+
+// All clusters of a server are given the same tokens.
+const digested = new WeakMap<AuthenticatorOptions['tokens'], readonly KnownToken[]>()
+
+function knownTokens(tokens: AuthenticatorOptions['tokens']): readonly KnownToken[] {
+  const known = digested.get(tokens)
+  if (known) return known
+  const made = [...tokens].map(([token, user]) => ({ digest: digestOf(token), identity: identityOf(user) }))
+  digested.set(tokens, made)
+  return made
+}
 
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()

@@ -40,7 +40,7 @@ describe('the policy that clusters start with', () => {
 
   it('has roles for every binding, and different uids for all', () => {
     const policy = bootstrapPolicy(0)
-    const objects = [...policy.values()].flatMap((shelf) => [...shelf.objects.values()])
+    const objects = [...policy.values()].flatMap((shelf) => shelf.objects.values().toArray())
     expect(new Set(objects.map(({ metadata }) => metadata.uid)).size).toBe(objects.length)
     const names = (table: string): readonly string[] =>
       [...policy.get(table)!.objects.values()].map(({ metadata }) => metadata.name)

@@ -35,6 +35,11 @@ const extraPrefix = 'impersonate-extra-'
 const nodePrefix = 'system:node:'
 const nodesGroup = 'system:nodes'
 
+export function isImpersonating(headers: Headers): boolean {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true
+  return false
+}
+
 /** Who a request is made as: the requester, or whom it impersonates. Raises 403 when it may not. */
 export function impersonate(rbac: Rbac, requester: Identity, headers: Headers, asked: Attributes): Identity {
   const wanted = wantedBy(headers)
@@ -54,6 +59,7 @@ export function impersonate(rbac: Rbac, requester: Identity, headers: Headers, a
 }
 
 function wantedBy(headers: Headers): Wanted | undefined {
+  if (!isImpersonating(headers)) return undefined
   const username = valuesOf(headers['impersonate-user'])[0] ?? ''
   const uid = valuesOf(headers['impersonate-uid'])[0] ?? ''
   const groups = valuesOf(headers['impersonate-group'])

@@ -102,12 +102,13 @@ function decodeRequest(body: Json): { readonly metadata: UntypedObject['metadata
   }
   const { metadata = {}, spec = {} } = body
   if (!isJsonObject(metadata ?? {}) || !isJsonObject(spec ?? {})) throw badRequest('metadata and spec must be objects')
-  const checked = (spec ?? {}) as JsonObject
+  // Null is absent: Go writes it for pointers that are not set.
+  const checked: JsonObject = Object.fromEntries(Object.entries(spec ?? {}).filter(([, value]) => value !== null))
   const { audiences, expirationSeconds, boundObjectRef } = checked
   const isSound =
-    (audiences === undefined || audiences === null || isTextList(audiences)) &&
+    (audiences === undefined || isTextList(audiences)) &&
     (expirationSeconds === undefined || Number.isInteger(expirationSeconds)) &&
-    (boundObjectRef === undefined || boundObjectRef === null || isJsonObject(boundObjectRef))
+    (boundObjectRef === undefined || isJsonObject(boundObjectRef))
   if (!isSound) throw badRequest('TokenRequest in version "v1" cannot be handled as a TokenRequest')
   return { metadata: (metadata ?? {}) as UntypedObject['metadata'], spec: checked }
 }

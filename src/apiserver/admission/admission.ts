@@ -6,6 +6,7 @@
  * Most plugins answer at once, so a write waits only where a plugin has to (a webhook).
  */
 import type { JsonObject } from '../../kube/json.ts'
+import type { GroupVersionKind } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Identity } from '../access/identity.ts'
 import type { Served } from '../catalog.ts'
@@ -16,6 +17,8 @@ export interface AdmissionRequest {
   readonly served: Served
   /** Empty for the object itself. */
   readonly subresource: string
+  /** What the object is, where it is not of the resource's own kind: an Eviction, at `pods/eviction`. */
+  readonly kind?: GroupVersionKind | undefined
   readonly namespace: string | undefined
   readonly name: string
   readonly user: Identity
@@ -30,14 +33,28 @@ export interface AdmissionRequest {
   readonly warn: (message: string) => void
 }
 
+/**
+ * Whoever changes an object late may have made a decision of somebody earlier wrong. So there may be a second round, and
+ * never a third.
+ */
+export interface Rounds {
+  readonly isSecond: boolean
+  /** Asks for the second round. */
+  again(): void
+  /** What plugins keep from one round to the next, by plugin. */
+  readonly memory: Map<string, unknown>
+}
+
+export interface MutatingRequest extends AdmissionRequest {
+  readonly object: UntypedObject
+  readonly rounds: Rounds
+}
+
 export interface AdmissionPlugin {
   /** As the real server names it: `NamespaceLifecycle`. */
   readonly name: string
   /** The object as this plugin wants it, or itself. Raises a Refusal. */
-  readonly mutate?: (
-    state: ClusterState,
-    request: AdmissionRequest & { readonly object: UntypedObject },
-  ) => UntypedObject | Promise<UntypedObject>
+  readonly mutate?: (state: ClusterState, request: MutatingRequest) => UntypedObject | Promise<UntypedObject>
   /** Raises a Refusal. */
   readonly validate?: (state: ClusterState, request: AdmissionRequest) => void | Promise<void>
 }
@@ -46,6 +63,15 @@ export async function admitObject(
   state: ClusterState,
   request: AdmissionRequest & { readonly object: UntypedObject },
 ): Promise<UntypedObject> {
+  const memory = new Map<string, unknown>()
+  let wantsSecond = false
+  const first = { isSecond: false, again: () => void (wantsSecond = true), memory }
+  const object = await oneRound(state, { ...request, rounds: first })
+  if (!wantsSecond) return object
+  return await oneRound(state, { ...request, object, rounds: { ...first, isSecond: true } })
+}
+
+async function oneRound(state: ClusterState, request: MutatingRequest): Promise<UntypedObject> {
   let object = request.object
   for (const { mutate } of state.admission) {
     if (!mutate) continue

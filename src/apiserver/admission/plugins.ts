@@ -1,15 +1,19 @@
 /** The plugins of a cluster, in the order they are asked. */
+import { createByUpdate } from '../access/create-by-update.ts'
 import { roleEscalation } from '../access/escalation.ts'
 import type { AdmissionPlugin } from './admission.ts'
 import { defaultStorageClass } from './default-storage-class.ts'
 import { defaultTolerations } from './default-tolerations.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
+import { validatingPolicies } from './policies.ts'
 import { priority } from './priority.ts'
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
+import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 
 export const admissionPlugins: readonly AdmissionPlugin[] = [
+  createByUpdate,
   namespaceLifecycle,
   taintNodesByCondition,
   priority,
@@ -17,5 +21,8 @@ export const admissionPlugins: readonly AdmissionPlugin[] = [
   defaultStorageClass,
   storageObjectInUseProtection,
   persistentVolumeClaimResize,
+  mutatingWebhooks,
+  validatingPolicies,
+  validatingWebhooks,
   roleEscalation,
 ]

@@ -90,6 +90,6 @@ function defaultClass({ storage }: ClusterState): Class | undefined {
 }
 
 function classOf(object: UntypedObject): Class {
-  const { value, preemptionPolicy } = object as unknown as PriorityClass
+  const { value = 0, preemptionPolicy } = object as unknown as PriorityClass
   return { name: object.metadata.name ?? '', value, preemptionPolicy }
 }

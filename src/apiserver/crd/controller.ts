@@ -50,7 +50,11 @@ export function nextStep(
   return undefined
 }
 
-type Step = (crd: CustomResourceDefinition, group: readonly CustomResourceDefinition[], now: number) => Status | undefined
+type Step = (
+  crd: CustomResourceDefinition,
+  group: readonly CustomResourceDefinition[],
+  now: number,
+) => Status | undefined
 
 const nameStep: Step = (crd, group, now) => {
   if (areNamesAccepted(crd)) return undefined

@@ -3,7 +3,10 @@ import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedVal
 import type { CustomResourceConversion, WebhookClientConfig } from '../../kube/types/apiextensions/v1.ts'
 import { dns1035Label, dnsSubdomain } from '../kinds/name-format.ts'
 
-export function conversionCauses(conversion: CustomResourceConversion | undefined, path: string): readonly Cause[] {
+export function conversionCauses(
+  conversion: Partial<CustomResourceConversion> | undefined,
+  path: string,
+): readonly Cause[] {
   if (!conversion) return []
   const { strategy = '', webhook } = conversion
   const at = { client: `${path}.webhookClientConfig`, versions: `${path}.conversionReviewVersions` }
@@ -59,7 +62,9 @@ function serviceCauses(service: NonNullable<WebhookClientConfig['service']>, pat
   return [
     ...(namespace ? [] : [requiredValue(`${path}.name`)]),
     ...(name ? [] : [requiredValue(`${path}.namespace`)]),
-    ...(isPort ? [] : [invalidValue(`${path}.port`, port, 'port is not valid: must be between 1 and 65535, inclusive')]),
+    ...(isPort
+      ? []
+      : [invalidValue(`${path}.port`, port, 'port is not valid: must be between 1 and 65535, inclusive')]),
     ...pathCauses(urlPath, `${path}.path`),
   ]
 }

@@ -88,9 +88,7 @@ function webhookConversion({ spec }: CustomResourceDefinition, { webhooks, ids }
     }
     const converted = convertedObjects(answer, version === 'v1' ? uid : undefined, fail)
     if (converted.length !== objects.length) {
-      throw internal(
-        `conversion webhook for ${kind} returned ${converted.length} objects, expected ${objects.length}`,
-      )
+      throw internal(`conversion webhook for ${kind} returned ${converted.length} objects, expected ${objects.length}`)
     }
     return converted.map((object, index) => {
       const wrong = (why: string): Error =>

@@ -97,7 +97,7 @@ function malformedMetadata(value: Json, node: Node | undefined, path: string): C
     }
     return undefined
   }
-  for (const [name, member] of Object.entries(value as JsonObject)) {
+  for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue
     const at = `${path}.${name}`
     if (node.embedded && name === 'metadata') {

@@ -8,7 +8,6 @@ import {
   tooManyValues,
   unsupportedValue,
 } from '../../kube/cause.ts'
-import type { Json } from '../../kube/json.ts'
 import { formatFieldPath, resolveFieldPath } from '../../kube/structural/field-path.ts'
 import { compileNode, type Node } from '../../kube/structural/node.ts'
 import type {
@@ -17,6 +16,7 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionVersion,
   CustomResourceSubresources,
+  CustomResourceSubresourceScale,
   CustomResourceValidation,
   JSONSchemaProps,
   SelectableField,
@@ -144,7 +144,11 @@ function hasAnyStatus({ subresources, versions }: InternalSpec): boolean {
   return subresources?.status !== undefined || versions.some((version) => version.subresources?.status !== undefined)
 }
 
-function versionCauses(version: CustomResourceDefinitionVersion, internal: InternalSpec, path: string): readonly Cause[] {
+function versionCauses(
+  version: Partial<CustomResourceDefinitionVersion>,
+  internal: InternalSpec,
+  path: string,
+): readonly Cause[] {
   const { name = '', schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = version
   const problems = dns1035Label(name)
   const endpoints = internal.versions.some((one) => one.subresources) ? subresources : internal.subresources
@@ -171,7 +175,7 @@ function versionCauses(version: CustomResourceDefinitionVersion, internal: Inter
 }
 
 function deprecationCauses(
-  { deprecated, deprecationWarning: text }: CustomResourceDefinitionVersion,
+  { deprecated, deprecationWarning: text }: Partial<CustomResourceDefinitionVersion>,
   path: string,
 ): readonly Cause[] {
   if (text === undefined) return []
@@ -290,8 +294,7 @@ function skeletonCauses(schema: JSONSchemaProps, path: string): readonly Cause[]
 function rootCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   for (const field of usedFields(schema)) {
     if (field === 'Type' && schema.type !== 'object') {
-      const why =
-        'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+      const why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
       return [invalidValue(`${path}.type`, schema.type ?? '', why)]
     }
     if (!rootFields.includes(field)) {
@@ -337,8 +340,10 @@ function unreadableKeyword(schema: JSONSchemaProps): string | undefined {
 }
 
 function subresourceCauses(subresources: CustomResourceSubresources | undefined, path: string): readonly Cause[] {
-  const { scale } = subresources ?? {}
-  if (!scale) return []
+  return subresources?.scale ? scaleCauses(subresources.scale, path) : []
+}
+
+function scaleCauses(scale: Partial<CustomResourceSubresourceScale>, path: string): readonly Cause[] {
   const { specReplicasPath = '', statusReplicasPath = '', labelSelectorPath = '' } = scale
   const under = (value: string, field: string, roots: readonly string[], words: string): readonly Cause[] => {
     const at = `${path}.scale.${field}`
@@ -386,7 +391,8 @@ function columnCauses(column: CustomResourceColumnDefinition, path: string): rea
 
 function commonSelectableCauses({ schema, selectableFields = [] }: InternalSpec): readonly Cause[] {
   if (selectableFields.length === 0) return []
-  if (schema?.openAPIV3Schema) return selectableCauses(selectableFields, schema.openAPIV3Schema, 'spec.selectableFields')
+  if (schema?.openAPIV3Schema)
+    return selectableCauses(selectableFields, schema.openAPIV3Schema, 'spec.selectableFields')
   return [invalidValue('spec.selectableFields', '', 'may only be set when validations.schema is included')]
 }
 
@@ -412,7 +418,9 @@ function selectableFieldCauses(jsonPath: string, root: Node, path: string, seen:
   const why =
     'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'
   return [
-    ...(found.path[0]?.name === 'metadata' ? [invalidValue(path, jsonPath, 'must not point to fields in metadata')] : []),
+    ...(found.path[0]?.name === 'metadata'
+      ? [invalidValue(path, jsonPath, 'must not point to fields in metadata')]
+      : []),
     ...(isScalar ? [] : [invalidValue(path, jsonPath, why)]),
     ...(isRepeated ? [duplicateValue(path, jsonPath)] : []),
   ]
@@ -424,7 +432,7 @@ function storedVersionCauses(
 ): readonly Cause[] {
   const path = 'status.storedVersions'
   if (!stored || stored.length === 0) {
-    return [invalidValue(path, (stored ?? null) as Json, 'must have at least one stored version')]
+    return [invalidValue(path, stored ?? null, 'must have at least one stored version')]
   }
   const names = new Set(versions.map(({ name }) => name))
   return [

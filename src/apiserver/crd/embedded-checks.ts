@@ -14,8 +14,13 @@ export const embeddedChecks: EmbeddedChecks = {
     const causes = [
       ...(generateName ? eachInvalid('metadata.generateName', generateName, pathSegment(generateName)) : []),
       ...(name ? eachInvalid('metadata.name', name, pathSegment(name)) : []),
-      ...metadataProblems(metadata as ObjectMeta, true),
+      ...metadataProblems(metadata, true),
     ]
-    return causes.map((cause) => ({ ...cause, field: field + (cause.field ?? '').slice('metadata'.length) }))
+    const below = 'metadata'.length
+    return causes.map(({ field: own = '', reason = '', message = '' }) => ({
+      reason,
+      message,
+      field: field + own.slice(below),
+    }))
   },
 }

@@ -11,10 +11,10 @@ export function finalizerWarnings({ metadata }: UntypedObject, live: UntypedObje
   const added = [...new Set(metadata.finalizers)].filter((finalizer) => !before.has(finalizer))
   return added.toSorted().flatMap((finalizer) => {
     const said = (words: string): string => `metadata.finalizers: ${quoteGo(finalizer)}: ${words}`
-    const problems = qualifiedName(finalizer).map(said)
-    if (finalizer.includes('/') || standard.has(finalizer)) return problems
+    const problems = qualifiedName(finalizer)
+    if (finalizer.includes('/') || standard.has(finalizer)) return problems.map(said)
     const including = finalizer.includes('.') ? ' including a path (/)' : ''
     const advice = `prefer a domain-qualified finalizer name${including} to avoid accidental conflicts with other finalizer writers`
-    return [...problems, said(advice)]
+    return problems.concat(advice).map(said)
   })
 }

@@ -54,7 +54,9 @@ function list(values: readonly unknown[] | undefined, show: (value: never) => st
 function map(values: object | undefined, show: (value: never) => string): string {
   const entries = Object.entries(values ?? {})
   if (entries.length === 0) return 'null'
-  const members = entries.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${json(name)}:${show(value as never)}`)
+  const members = entries
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => `${json(name)}:${show(value as never)}`)
   return `{${members.join(',')}}`
 }
 
@@ -71,21 +73,36 @@ function formatVersion(version: CustomResourceDefinitionVersion): string {
     ['Deprecated', json(version.deprecated ?? false)],
     ['DeprecationWarning', json(version.deprecationWarning)],
     ['Schema', version.schema ? struct([['OpenAPIV3Schema', optionalSchema(version.schema.openAPIV3Schema)]]) : 'null'],
-    ['Subresources', subresources ? struct([['Status', subresources.status ? '{}' : 'null'], ['Scale', scaleForm(subresources.scale)]]) : 'null'],
+    [
+      'Subresources',
+      subresources
+        ? struct([
+            ['Status', subresources.status ? '{}' : 'null'],
+            ['Scale', scaleForm(subresources.scale)],
+          ])
+        : 'null',
+    ],
     [
       'AdditionalPrinterColumns',
-      list(version.additionalPrinterColumns, (column: NonNullable<CustomResourceDefinitionVersion['additionalPrinterColumns']>[number]) =>
-        struct([
-          ['Name', json(column.name)],
-          ['Type', json(column.type)],
-          ['Format', json(column.format ?? '')],
-          ['Description', json(column.description ?? '')],
-          ['Priority', json(column.priority ?? 0)],
-          ['JSONPath', json(column.jsonPath)],
-        ]),
+      list(
+        version.additionalPrinterColumns,
+        (column: NonNullable<CustomResourceDefinitionVersion['additionalPrinterColumns']>[number]) =>
+          struct([
+            ['Name', json(column.name)],
+            ['Type', json(column.type)],
+            ['Format', json(column.format ?? '')],
+            ['Description', json(column.description ?? '')],
+            ['Priority', json(column.priority ?? 0)],
+            ['JSONPath', json(column.jsonPath)],
+          ]),
       ),
     ],
-    ['SelectableFields', list(version.selectableFields, ({ jsonPath }: { readonly jsonPath: string }) => struct([['JSONPath', json(jsonPath)]]))],
+    [
+      'SelectableFields',
+      list(version.selectableFields, ({ jsonPath }: { readonly jsonPath: string }) =>
+        struct([['JSONPath', json(jsonPath)]]),
+      ),
+    ],
   ])
 }
 
@@ -157,7 +174,15 @@ export function formatSchema(schema: JSONSchemaProps): string {
     ['Dependencies', map(schema.dependencies, (value) => schemaOr(value, 'Property'))],
     ['AdditionalItems', schemaOr(schema.additionalItems, 'Allows')],
     ['Definitions', map(schema.definitions, formatSchema)],
-    ['ExternalDocs', schema.externalDocs ? struct([['Description', text(schema.externalDocs.description)], ['URL', text(schema.externalDocs.url)]]) : 'null'],
+    [
+      'ExternalDocs',
+      schema.externalDocs
+        ? struct([
+            ['Description', text(schema.externalDocs.description)],
+            ['URL', text(schema.externalDocs.url)],
+          ])
+        : 'null',
+    ],
     ['Example', json(schema.example)],
     ['XPreserveUnknownFields', json(schema['x-kubernetes-preserve-unknown-fields'])],
     ['XEmbeddedResource', flag(schema['x-kubernetes-embedded-resource'])],

@@ -13,7 +13,6 @@ import {
   requiredValue,
   unsupportedValue,
 } from '../../kube/cause.ts'
-import type { Json } from '../../kube/json.ts'
 import { resolveFieldPath } from '../../kube/structural/field-path.ts'
 import { compileNode } from '../../kube/structural/node.ts'
 import { ruleProblems, ruleType } from '../../kube/structural/rules.ts'
@@ -75,9 +74,7 @@ function check(schema: JSONSchemaProps, place: Place): Found {
   }
   const additional = additionalOf(schema)
   if (additional) {
-    const noDefaults = place.isInMetadata
-      ? 'inside additionalProperties applying to object metadata'
-      : place.noDefaults
+    const noDefaults = place.isInMetadata ? 'inside additionalProperties applying to object metadata' : place.noDefaults
     add(check(additional, { ...below, path: `${path}.additionalProperties`, noDefaults }))
   }
   const isObject = place.isRoot || schema['x-kubernetes-embedded-resource'] === true
@@ -169,7 +166,7 @@ function setItemCauses(items: JSONSchemaProps, path: string): readonly Cause[] {
     return [invalidValue(`${path}.x-kubernetes-list-type`, listType, why)]
   }
   if (items.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic') {
-    return [invalidValue(`${path}.x-kubernetes-map-type`, (listType ?? null) as Json, why)]
+    return [invalidValue(`${path}.x-kubernetes-map-type`, listType ?? null, why)]
   }
   return []
 }
@@ -201,7 +198,9 @@ function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   }
   if (items && (listType === 'map' || listType === 'set')) {
     if (items.nullable) {
-      causes.push(forbiddenValue(`${path}.items.nullable`, `cannot be nullable when x-kubernetes-list-type is ${listType}`))
+      causes.push(
+        forbiddenValue(`${path}.items.nullable`, `cannot be nullable when x-kubernetes-list-type is ${listType}`),
+      )
     }
     if (listType === 'map') causes.push(...keyPresenceCauses(items, keys, path))
   }
@@ -216,7 +215,7 @@ function keyNameCauses(items: JSONSchemaProps, keys: readonly string[], path: st
     const why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
     return [
       ...(own ? [] : [invalidValue(at, keys, 'entries must all be names of item properties')]),
-      ...(own && !isScalar ? [invalidValue(`${path}.items.properties[${key}].type`, items.type!, why)] : []),
+      ...(own && !isScalar ? [invalidValue(`${path}.items.properties[${key}].type`, items.type, why)] : []),
       ...(keys.indexOf(key) < index ? [invalidValue(at, keys, 'must not contain duplicate entries')] : []),
     ]
   })
@@ -251,7 +250,7 @@ function ruleFormCauses(schema: JSONSchemaProps, path: string): readonly Cause[]
 
 const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
 
-function ruleForm(rule: ValidationRule, schema: JSONSchemaProps, path: string): readonly Cause[] {
+function ruleForm(rule: Partial<ValidationRule>, schema: JSONSchemaProps, path: string): readonly Cause[] {
   const { rule: text = '', message = '', messageExpression = '', reason, fieldPath = '' } = rule
   const causes: Cause[] = []
   if (text.trim() === '') causes.push(requiredValue(`${path}.rule`, 'rule is not specified'))
@@ -265,13 +264,17 @@ function ruleForm(rule: ValidationRule, schema: JSONSchemaProps, path: string): 
   if (messageExpression !== '' && messageExpression.trim() === '') {
     causes.push(requiredValue(`${path}.messageExpression`, 'messageExpression must be non-empty if specified'))
   }
-  if (reason !== undefined && !reasons.includes(reason)) causes.push(unsupportedValue(`${path}.reason`, reason, reasons))
+  if (reason !== undefined && !reasons.includes(reason))
+    causes.push(unsupportedValue(`${path}.reason`, reason, reasons))
   const at = `${path}.fieldPath`
   if (fieldPath !== '' && fieldPath.trim() === '') {
     causes.push(invalidValue(at, fieldPath, 'must be non-empty if specified'))
   }
   if (hasLineBreak(fieldPath)) causes.push(invalidValue(at, fieldPath, 'must not contain line breaks'))
-  if (fieldPath !== '' && resolveFieldPath(fieldPath, compileNode(schema), { allowBrackets: true }).problem !== undefined) {
+  if (
+    fieldPath !== '' &&
+    resolveFieldPath(fieldPath, compileNode(schema), { allowBrackets: true }).problem !== undefined
+  ) {
     causes.push(invalidValue(at, fieldPath, 'must be a valid path'))
   }
   return causes

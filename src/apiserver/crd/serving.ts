@@ -24,20 +24,25 @@ export function servedBy(object: UntypedObject, context: ConversionContext): rea
   const convert = conversionOf(crd, schemas, context)
   return versions
     .filter(({ served }) => served)
-    .map((version) => ({ ...serveVersion(crd, version), structural: schemas.get(`${group}/${version.name}`), convert }))
+    .map((version) => serveVersion(crd, version, { structural: schemas.get(`${group}/${version.name}`), convert }))
     .toSorted((a, b) => compareVersions(a.version, b.version))
 }
 
 const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 
-function serveVersion({ metadata, spec, status }: CustomResourceDefinition, version: CustomResourceDefinitionVersion): Served {
+function serveVersion(
+  { metadata, spec, status }: CustomResourceDefinition,
+  version: CustomResourceDefinitionVersion,
+  behaviour: Pick<Served, 'structural' | 'convert'>,
+): Served {
   const { group } = spec
   // Until new names are accepted the old ones hold.
-  const names = { ...spec.names, ...status?.acceptedNames }
+  const names = status?.acceptedNames ?? spec.names
   const identity = { group, version: version.name, kind: names.kind }
   const { status: statusEndpoint, scale } = version.subresources ?? {}
   return {
     ...identity,
+    ...behaviour,
     plural: names.plural,
     namespaced: spec.scope === 'Namespaced',
     listKind: names.listKind ?? `${names.kind}List`,

@@ -72,11 +72,7 @@ function typeCauses(schema: JSONSchemaProps, level: Level, path: string): readon
   if (isEmbedded && type !== 'object') {
     const why = 'must be object if x-kubernetes-embedded-resource is true'
     causes.push(type === '' ? requiredValue(`${path}.type`, why) : invalidValue(`${path}.type`, type, why))
-  } else if (
-    type === '' &&
-    !schema['x-kubernetes-int-or-string'] &&
-    !schema['x-kubernetes-preserve-unknown-fields']
-  ) {
+  } else if (type === '' && !schema['x-kubernetes-int-or-string'] && !schema['x-kubernetes-preserve-unknown-fields']) {
     causes.push(requiredValue(`${path}.type`, emptyTypes[level]))
   }
   if (isEmbedded && additionalProperties !== undefined) {
@@ -138,7 +134,7 @@ function valueCauses(
     ...(not ? nestedCauses(not, false, `${path}.not`) : []),
     ...(problem === undefined
       ? []
-      : [invalidValue(`${path}.pattern`, pattern!, `must be a valid regular expression, but isn't: ${problem}`)]),
+      : [invalidValue(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]),
   ]
 }
 
@@ -186,7 +182,8 @@ function completenessCauses(
   at: string,
 ): readonly Cause[] {
   const { not, allOf = [], anyOf = [], oneOf = [] } = condition
-  const inner = (one: JSONSchemaProps, place: string): readonly Cause[] => nestedCompleteness(one, skeleton, path, place)
+  const inner = (one: JSONSchemaProps, place: string): readonly Cause[] =>
+    nestedCompleteness(one, skeleton, path, place)
   return [
     ...(not ? inner(not, `${at}.not`) : []),
     ...allOf.flatMap((one, index) => inner(one, `${at}.allOf[${index}]`)),

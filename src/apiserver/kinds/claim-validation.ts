@@ -14,25 +14,31 @@ export function* checkClaimSpec(spec: PersistentVolumeClaimSpec, field: string):
   const modes = spec.accessModes ?? []
   if (modes.length === 0) yield required(`${field}.accessModes`, 'at least 1 access mode is required')
   yield* checkLabelSelector(spec.selector, `${field}.selector`)
-  for (const mode of modes) {
-    if (!accessModes.includes(mode)) yield unsupported(`${field}.accessModes`, mode, accessModes)
-  }
-  const known = modes.filter((mode) => accessModes.includes(mode))
-  if (known.includes('ReadWriteOncePod') && known.some((mode) => mode !== 'ReadWriteOncePod')) {
-    yield forbidden(`${field}.accessModes`, 'may not use ReadWriteOncePod with other access modes')
-  }
+  yield* checkAccessModes(modes, `${field}.accessModes`)
   const storage = spec.resources?.requests?.['storage']
   const at = `${field}.resources[storage]`
   yield* storage === undefined ? [required(at)] : checkPositiveAmount(String(storage), at)
-  if (spec.storageClassName) {
-    yield* eachInvalid(`${field}.storageClassName`, spec.storageClassName, dnsSubdomain(spec.storageClassName))
-  }
-  if (spec.volumeMode !== undefined && !volumeModes.includes(spec.volumeMode)) {
-    yield unsupported(`${field}.volumeMode`, spec.volumeMode, volumeModes)
-  }
+  yield* checkClassName(spec.storageClassName, `${field}.storageClassName`)
+  yield* checkVolumeMode(spec.volumeMode, `${field}.volumeMode`)
   yield* checkSources(spec, field)
-  const { volumeAttributesClassName: attributes } = spec
-  if (attributes) yield* eachInvalid(`${field}.volumeAttributesClassName`, attributes, dnsSubdomain(attributes))
+  yield* checkClassName(spec.volumeAttributesClassName, `${field}.volumeAttributesClassName`)
+}
+
+export function* checkAccessModes(modes: readonly string[], field: string): Iterable<Cause> {
+  for (const mode of modes) if (!accessModes.includes(mode)) yield unsupported(field, mode, accessModes)
+  const known = modes.filter((mode) => accessModes.includes(mode))
+  if (known.includes('ReadWriteOncePod') && known.some((mode) => mode !== 'ReadWriteOncePod')) {
+    yield forbidden(field, 'may not use ReadWriteOncePod with other access modes')
+  }
+}
+
+export function checkVolumeMode(mode: string | undefined, field: string): Problems {
+  return mode === undefined || volumeModes.includes(mode) ? [] : [unsupported(field, mode, volumeModes)]
+}
+
+/** Of storage, or of attributes. */
+export function checkClassName(name: string | undefined, field: string): Problems {
+  return name ? eachInvalid(field, name, dnsSubdomain(name)) : []
 }
 
 /** What the volume starts out with, in the old way of saying it and the new one. */
@@ -45,9 +51,12 @@ function* checkSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec,
     dataSource.kind === dataSourceRef.kind &&
     dataSource.name === dataSourceRef.name
   if (dataSourceRef.namespace) {
-    yield invalid(field, `${field}.dataSource`, 'may not be specified when dataSourceRef.namespace is specified')
-  } else if (!isSame) yield invalid(field, `${field}.dataSource`, 'must match dataSourceRef')
+    yield invalid(field, nothing, 'may not be specified when dataSourceRef.namespace is specified')
+  } else if (!isSame) yield invalid(field, nothing, 'must match dataSourceRef')
 }
+
+/** The server means to show a path here, and shows nothing. */
+const nothing = {}
 
 interface DataSource {
   readonly apiGroup?: string | null
@@ -62,7 +71,7 @@ function* checkSource({ apiGroup: group, kind, name }: DataSource, field: string
   if (apiGroup === '' && kind !== 'PersistentVolumeClaim') {
     yield invalid(field, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
   }
-  if (apiGroup !== '') yield* eachInvalid(field, apiGroup, dnsSubdomain(apiGroup))
+  if (apiGroup !== '') yield* eachInvalid(`${field}.apiGroup`, apiGroup, dnsSubdomain(apiGroup))
 }
 
 /** A claim that comes and goes with the pod. Its metadata is labels and annotations only. */

@@ -66,15 +66,16 @@ function readIpv6(text: string): bigint | undefined {
 export function formatIp({ family, bits }: Pick<IpAddress, 'family' | 'bits'>): string {
   if (family === 'IPv4') return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.')
   const groups = Array.from({ length: 8 }, (_, index) => ((bits >> BigInt(112 - 16 * index)) & 0xffffn).toString(16))
-  const text = groups.join(':')
   // The longest run of zeros is left out, the first of equals; a single zero stays.
-  const runs = text.match(/(?:\b0(?::|$)){2,}/g) ?? []
-  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
-  if (longest === '') return text
-  return text
-    .replace(longest, ':')
-    .replace(/^:(?!:)/, '::')
-    .replace(/([^:]):$/, '$1::')
+  let [start, length] = [0, 1]
+  for (const [at, group] of groups.entries()) {
+    if (group !== '0') continue
+    const end = groups.findIndex((other, index) => index > at && other !== '0')
+    const run = (end < 0 ? groups.length : end) - at
+    if (run > length) [start, length] = [at, run]
+  }
+  if (length === 1) return groups.join(':')
+  return `${groups.slice(0, start).join(':')}::${groups.slice(start + length).join(':')}`
 }
 
 export function parseCidr(text: string): IpRange | undefined {

@@ -1,9 +1,10 @@
 /** LimitRanges: how small, how big and how much by default; by pod, container or claim. */
+import { ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { compareQuantities, makeQuantity, parseQuantity, quantityToMilli } from '../../kube/quantity.ts'
 import type { LimitRange, LimitRangeItem } from '../../kube/types/core/v1.ts'
 import { roundResources } from './container-defaults.ts'
-import { type Draft, draftOf, finished, madePart, part, parts } from './draft.ts'
+import { type Draft, draftOf, finished, part, parts } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { qualifiedName } from './name-format.ts'
 import { duplicate, eachInvalid, forbidden, invalid, type Problems, required } from './problem.ts'
@@ -23,15 +24,10 @@ function defaults(object: UntypedObject): UntypedObject {
 
 /** A container without limit gets the largest; without request its limit, or else the smallest. */
 function defaultContainer(item: Draft): void {
-  const limit = madePart(item, 'default')
-  const request = madePart(item, 'defaultRequest')
-  const fill = (target: Draft, source: Draft | undefined): void => {
-    for (const [name, amount] of Object.entries(source ?? {})) target[name] ??= amount
-  }
-  fill(limit, part(item, 'max'))
-  fill(request, limit)
-  fill(request, part(item, 'min'))
-  for (const name of ['default', 'defaultRequest']) if (Object.keys(part(item, name)!).length === 0) delete item[name]
+  const limit = { ...part(item, 'max'), ...part(item, 'default') }
+  const request = { ...part(item, 'min'), ...limit, ...part(item, 'defaultRequest') }
+  if (Object.keys(limit).length > 0) item['default'] = limit
+  if (Object.keys(request).length > 0) item['defaultRequest'] = request
 }
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
@@ -76,7 +72,8 @@ function* checkItem(item: LimitRangeItem, at: string): Iterable<Problems[number]
 /** The smallest is not above the default, and that not above the largest. */
 function* checkOrder(item: LimitRangeItem, name: string, at: string): Iterable<Problems[number]> {
   const isPod = item.type === 'Pod'
-  const amountOf = (member: (typeof amounts)[number]): string | undefined => item[member]?.[name] as string | undefined
+  const amountOf = (member: (typeof amounts)[number]): string | undefined =>
+    ownMember(item[member], name) as string | undefined
   const min = amountOf('min')
   const max = amountOf('max')
   const limit = isPod ? undefined : amountOf('default')

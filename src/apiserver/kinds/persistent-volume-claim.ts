@@ -2,25 +2,15 @@
  * PersistentVolumeClaims: what somebody asks for, once. Afterwards only a volume may be bound to it, a class filled in,
  * and a bound claim may grow.
  */
-import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
+import { equalJson, isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { compareQuantities, makeQuantity, parseQuantity } from '../../kube/quantity.ts'
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '../../kube/types/core/v1.ts'
+import { checkClaimSpec } from './claim-validation.ts'
 import { draftOf, type Draft, finished, madePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { checkLabelSelector } from './label-selector.ts'
-import { dnsSubdomain } from './name-format.ts'
-import {
-  eachInvalid,
-  fine,
-  forbidden,
-  immutableDetail,
-  invalid,
-  type Problems,
-  required,
-  unsupported,
-} from './problem.ts'
-import { checkPositiveAmount } from './value-validation.ts'
+import { forbidden, immutableDetail, invalid, type Problems } from './problem.ts'
+import { unifiedDiff } from './unified-diff.ts'
 import { defaultClaimSpec } from './volume-defaults.ts'
 
 const specOf = (object: UntypedObject): PersistentVolumeClaimSpec =>
@@ -53,58 +43,27 @@ function isClaimOrSnapshot({ apiGroup, kind, name }: JsonObject): boolean {
   return kind === 'VolumeSnapshot' && apiGroup === 'snapshot.storage.k8s.io'
 }
 
-const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
-const volumeModes = ['Block', 'Filesystem']
-
-export function* checkAccessModes(modes: readonly string[], field: string): Iterable<Problems[number]> {
-  for (const mode of modes) if (!accessModes.includes(mode)) yield unsupported(field, mode, accessModes)
-  const known = modes.filter((mode) => accessModes.includes(mode))
-  if (known.includes('ReadWriteOncePod') && known.some((mode) => mode !== 'ReadWriteOncePod')) {
-    yield forbidden(field, 'may not use ReadWriteOncePod with other access modes')
-  }
-}
-
-export function checkVolumeMode(mode: string | undefined, field: string): Problems {
-  return mode === undefined || volumeModes.includes(mode) ? fine : [unsupported(field, mode, volumeModes)]
-}
-
-export function checkClassName(name: string | undefined, field: string): Problems {
-  return name ? eachInvalid(field, name, dnsSubdomain(name)) : fine
-}
-
-/** Of a claim, or of the template of one. */
-export function* checkClaimSpec(spec: PersistentVolumeClaimSpec, at: string): Iterable<Problems[number]> {
-  const { accessModes: modes = [], dataSource, dataSourceRef } = spec
-  if (modes.length === 0) yield required(`${at}.accessModes`, 'at least 1 access mode is required')
-  yield* checkLabelSelector(spec.selector, `${at}.selector`)
-  yield* checkAccessModes(modes, `${at}.accessModes`)
-  const storage = storageOf(spec)
-  if (storage === undefined) yield required(`${at}.resources[storage]`)
-  else yield* checkPositiveAmount(storage, `${at}.resources[storage]`)
-  yield* checkClassName(spec.storageClassName, `${at}.storageClassName`)
-  yield* checkVolumeMode(spec.volumeMode, `${at}.volumeMode`)
-  if (dataSource) yield* checkSource(dataSource, `${at}.dataSource`)
-  if (dataSourceRef) yield* checkSource(dataSourceRef, `${at}.dataSourceRef`)
-  if (dataSource && dataSourceRef) {
-    const same = ['apiGroup', 'kind', 'name'] as const
-    if (dataSourceRef.namespace) {
-      yield invalid(at, {}, 'may not be specified when dataSourceRef.namespace is specified')
-    } else if (same.some((member) => (dataSource[member] ?? '') !== (dataSourceRef[member] ?? ''))) {
-      yield invalid(at, {}, 'must match dataSourceRef')
-    }
-  }
-  yield* checkClassName(spec.volumeAttributesClassName, `${at}.volumeAttributesClassName`)
-}
-
-function* checkSource(
-  { name, kind, apiGroup }: { readonly name?: string; readonly kind?: string; readonly apiGroup?: string },
-  at: string,
-): Iterable<Problems[number]> {
-  if (!name) yield required(`${at}.name`)
-  if (!kind) yield required(`${at}.kind`)
-  if (apiGroup) yield* eachInvalid(`${at}.apiGroup`, apiGroup, dnsSubdomain(apiGroup))
-  else if (kind !== 'PersistentVolumeClaim') {
-    yield invalid(at, kind ?? '', "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+/** The spec as Go's own struct, which a refusal shows. */
+function goForm(spec: PersistentVolumeClaimSpec): Draft {
+  const { dataSource, dataSourceRef } = spec
+  const sourceOf = ({ apiGroup, kind, name }: NonNullable<typeof dataSource>): Draft => ({
+    APIGroup: apiGroup ?? null,
+    Kind: kind,
+    Name: name,
+  })
+  return {
+    AccessModes: spec.accessModes ?? null,
+    Selector: (spec.selector ?? null) as Json,
+    Resources: {
+      Limits: (spec.resources?.limits ?? null) as Json,
+      Requests: (spec.resources?.requests ?? null) as Json,
+    },
+    VolumeName: spec.volumeName ?? '',
+    StorageClassName: spec.storageClassName ?? null,
+    VolumeMode: spec.volumeMode ?? null,
+    DataSource: dataSource ? sourceOf(dataSource) : null,
+    DataSourceRef: dataSourceRef ? { ...sourceOf(dataSourceRef), Namespace: dataSourceRef.namespace ?? null } : null,
+    VolumeAttributesClassName: spec.volumeAttributesClassName ?? null,
   }
 }
 
@@ -113,17 +72,19 @@ function* checkChange(object: UntypedObject, live: UntypedObject): Iterable<Prob
   const before = specOf(live)
   const { status = {} } = live as unknown as PersistentVolumeClaim
   const isBound = status.phase === 'Bound'
-  const compared: Draft = { ...(spec as JsonObject) }
-  if (!before.volumeName) delete compared['volumeName']
-  if (before.storageClassName === undefined) delete compared['storageClassName']
+  const was = goForm({ ...before, ...(!before.volumeName && spec.volumeName && { volumeName: spec.volumeName }) })
+  const will = goForm(spec)
+  if (before.storageClassName === undefined) will['StorageClassName'] = null
   if (isBound) {
-    compared['resources'] = before.resources as Json
-    compared['volumeAttributesClassName'] = before.volumeAttributesClassName
+    const { Limits, Requests } = will['Resources'] as JsonObject
+    const requested = (was['Resources'] as JsonObject)['Requests'] as JsonObject | null
+    will['Resources'] = { Limits, Requests: isJsonObject(Requests) ? { ...Requests, ...requested } : requested }
+    will['VolumeAttributesClassName'] = was['VolumeAttributesClassName']
   }
-  if (!equalJson(compared, before as Json)) {
+  if (!equalJson(was, will)) {
     const why =
       'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
-    yield forbidden('spec', `${why}\n`)
+    yield forbidden('spec', `${why}\n${unifiedDiff(stringifyJson(was, 1), stringifyJson(will, 1))}`)
   }
   const size = parseQuantity(storageOf(spec) ?? '0')
   const had = status.capacity?.['storage']

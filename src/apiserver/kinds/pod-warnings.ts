@@ -4,6 +4,7 @@ import { parseQuantity } from '../../kube/quantity.ts'
 import type {
   Container,
   ContainerPort,
+  PersistentVolumeClaimSpec,
   PodSpec,
   PodTemplateSpec,
   Volume,
@@ -92,6 +93,8 @@ function* specWarnings(spec: PodSpec, metadata: Metadata, prefix: string): Itera
     for (const [source, why] of deprecatedVolumes) {
       if (Object.hasOwn(volume, source)) yield `${at}.volumes[${index}].${source}: ${why}`
     }
+    const claim = volume.ephemeral?.volumeClaimTemplate?.spec
+    yield* claimWarnings(claim, `${at}.volumes[${index}].ephemeral.volumeClaimTemplate.spec`)
   }
   yield* overlapWarnings(spec.volumes ?? [])
   yield* repeated(
@@ -128,6 +131,15 @@ function* fractionWarnings({ resources }: Container, field: string): Iterable<st
       if (amount === undefined || isWhole(parseQuantity(amount))) continue
       yield `${field}.resources.${kind}[${name}]: fractional byte value "${amount}" is invalid, must be an integer`
     }
+  }
+}
+
+/** Of what a claim asks for. */
+export function* claimWarnings(spec: PersistentVolumeClaimSpec | undefined, field: string): Iterable<string> {
+  for (const kind of ['requests', 'limits'] as const) {
+    const amount = spec?.resources?.[kind]?.['storage']
+    if (amount === undefined || isWhole(parseQuantity(amount))) continue
+    yield `${field}.resources.${kind}[storage]: fractional byte value "${amount}" is invalid, must be an integer`
   }
 }
 

@@ -2,6 +2,7 @@
  * What is wrong with a field, as the real server says it: a kind of mistake, the value, and a remark. Rules of kinds
  * collect these; the write path turns what it got into one refusal.
  */
+import { quoteGo } from '../../kube/go-text.ts'
 import { stringifyJson } from '../../kube/json.ts'
 import type { Cause } from '../refusal.ts'
 
@@ -36,7 +37,7 @@ export function unsupported(field: string, value: unknown, supported: readonly s
     'FieldValueNotSupported',
     field,
     // Only texts are enumerated, and one that is absent is empty.
-    `Unsupported value: ${shown(value ?? '')}`,
+    `Unsupported value: ${shown(value === undefined ? '' : value)}`,
     list && `supported values: ${list}`,
   )
 }
@@ -62,15 +63,6 @@ export function oneOf(field: string, value: string | undefined, supported: reado
 }
 
 /** What may never change. */
-export function immutable(
-  field: string,
-  value: unknown,
-  live: unknown,
-  equal: (a: never, b: never) => boolean,
-): Problems {
-  return equal(value as never, live as never) ? fine : [invalid(field, value, immutableDetail)]
-}
-
 export const immutableDetail = 'field is immutable'
 
 function problem(reason: string, field: string, what: string, detail = ''): Cause {
@@ -83,9 +75,9 @@ const escapes: Readonly<Record<string, string>> = {
   '&': String.raw`\u0026`,
 }
 
-/** A value in a message: text quoted, everything else as Go writes JSON. */
+/** A value in a message: text quoted, everything else as Go writes JSON; the members of a struct keep their order. */
 function shown(value: unknown): string {
   if (value === undefined) return 'null'
-  if (typeof value === 'string') return stringifyJson(value)
+  if (typeof value === 'string') return quoteGo(value)
   return stringifyJson(value).replaceAll(/[<>&]/g, (character) => escapes[character]!)
 }

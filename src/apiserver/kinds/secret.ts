@@ -2,10 +2,11 @@
  * Secrets: bytes by key. `stringData` is for writing only and becomes `data`. A type is for good, and those of Kubernetes
  * itself say which keys there must be. Nothing of a Secret's contents is ever told in a refusal.
  */
+import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Secret } from '../../kube/types/core/v1.ts'
 import { checkSealed, decodedLength, mostData } from './config-map.ts'
-import { draftOf, fillZeros, finished, madePart, part } from './draft.ts'
+import { draftOf, fillZeros, finished, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { configKey } from './name-format.ts'
 import { eachInvalid, immutableDetail, invalid, type Problems, required, tooLong } from './problem.ts'
@@ -15,8 +16,9 @@ function defaults(object: UntypedObject): UntypedObject {
   fillZeros(draft, { type: 'Opaque' })
   const plain = part(draft, 'stringData')
   if (plain) {
-    const data = madePart(draft, 'data')
-    for (const [key, text] of Object.entries(plain)) data[key] = Buffer.from(text as string).toString('base64')
+    const encoded = Object.entries(plain).map(([key, text]) => [key, Buffer.from(text as string).toString('base64')])
+    // Any text may be a key, `__proto__` too.
+    draft['data'] = Object.fromEntries([...Object.entries(part(draft, 'data') ?? {}), ...encoded]) as JsonObject
     delete draft['stringData']
   }
   return finished(draft)

@@ -29,7 +29,7 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
   problems.push(...own)
   if (clusterIPs.length > 2) problems.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
   if (own.length > 0 || isHeadless(spec)) return problems
-  const found = clusterIPs.map((address) => parseIp(address)!.family)
+  const found = clusterIPs.map((address) => parseIp(address)?.family)
   if (clusterIPs.length > 1 && (clusterIPs.length > 2 || found[0] === found[1])) {
     problems.push(invalid(at, clusterIPs, 'may specify no more than one IP for each IP family'))
   }

@@ -118,7 +118,7 @@ function settleFamilies({ spec, live, refuse: refuseAll }: Allocation): void {
   const families = [...(spec.ipFamilies ?? [])]
   for (const [index, address] of (spec.clusterIPs ?? []).entries()) {
     if (address === 'None' || index < families.length) continue
-    const family = parseIp(address)!.family
+    const family = parseIp(address)?.family ?? 'IPv4'
     if (family === 'IPv4') families.push(family)
     else
       problems.push(

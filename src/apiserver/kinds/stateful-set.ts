@@ -12,7 +12,7 @@ import { checkLabels } from './label-selector.ts'
 import { dnsLabel } from './name-format.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { checkTemplate } from './pod-validation.ts'
-import { templateWarnings } from './pod-warnings.ts'
+import { claimWarnings, templateWarnings } from './pod-warnings.ts'
 import { eachInvalid, invalid, required, unsupported } from './problem.ts'
 import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from './value-validation.ts'
 import { defaultClaimSpec } from './volume-defaults.ts'
@@ -69,6 +69,7 @@ export const statefulSet: KindRules = {
   },
   warnings: (object, live) => [
     ...templateWarnings(object, live),
+    ...templateClaimWarnings(specOf(object), live ? '.Spec' : ''),
     ...((specOf(object).revisionHistoryLimit ?? 0) < 0 ? [unlimitedHistory] : []),
   ],
 }
@@ -92,6 +93,13 @@ const counts = [
   'observedGeneration',
   'collisionCount',
 ]
+/** On an update the server spells the path otherwise. */
+function* templateClaimWarnings({ volumeClaimTemplates = [] }: StatefulSetSpec, suffix: string): Iterable<string> {
+  for (const [index, { spec }] of volumeClaimTemplates.entries()) {
+    yield* claimWarnings(spec, `spec.volumeClaimTemplates[${index}]${suffix}`)
+  }
+}
+
 const unlimitedHistory =
   'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended'
 

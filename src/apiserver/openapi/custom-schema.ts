@@ -4,8 +4,7 @@
  * forbidden, it says less.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { isJsonArray } from '../../kube/json-member.ts'
-import { formatApiVersion } from '../../kube/kind.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { Served } from '../catalog.ts'
 import { metaSchemas, schemaName } from './names.ts'
 import type { OpenApiSource } from './source.ts'
@@ -91,18 +90,19 @@ function metadataProperty(kind: 'ObjectMeta' | 'ListMeta'): JsonObject {
   }
 }
 
-/** Applies a change to a schema and to all within that describe values, innermost first. */
-function mapSchema(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
+/** Applies a change to a schema and to all within that describe values, innermost first. It sees what was there before. */
+function mapSchema(schema: JsonObject, change: (schema: JsonObject, before: JsonObject) => JsonObject): JsonObject {
   const { properties, items, additionalProperties } = schema
   const inner = (value: Json): Json => (isJsonObject(value) ? mapSchema(value, change) : value)
-  return change({
+  const mapped = {
     ...schema,
     ...(isJsonObject(properties) && {
       properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, inner(member!)])),
     }),
     ...(items !== undefined && { items: inner(items) }),
     ...(additionalProperties !== undefined && { additionalProperties: inner(additionalProperties) }),
-  })
+  }
+  return change(mapped, schema)
 }
 
 function published(schema: JsonObject): JsonObject {
@@ -141,11 +141,16 @@ function isReduced(schema: JsonObject): boolean {
 }
 
 /** Without what OpenAPI v2 cannot say. */
-function reduced(schema: JsonObject): JsonObject {
+function reduced(schema: JsonObject, before: JsonObject): JsonObject {
   const { allOf: _a, oneOf: _o, anyOf: _n, not: _not, default: _default, nullable, ...rest } = schema
   const { type, items, properties, required, ...marked } = rest
   const keepsUnknown = rest['x-kubernetes-preserve-unknown-fields'] === true
   const isOpen = nullable === true || keepsUnknown
+  // Who cannot say null must be allowed to say nothing.
+  const members = (before['properties'] ?? {}) as JsonObject
+  const needed = isJsonArray(required)
+    ? required.filter((name) => typeof name === 'string' && !isNullable(ownMember(members, name)))
+    : []
   const hasType =
     type !== undefined &&
     nullable !== true &&
@@ -156,14 +161,11 @@ function reduced(schema: JsonObject): JsonObject {
     ...(hasType && { type }),
     ...(items !== undefined && !isOpen && { items }),
     ...(properties !== undefined && !isOpen && { properties }),
-    ...(required !== undefined && { required }),
+    ...(required !== undefined &&
+      !isNullable(before['additionalProperties']) && { required: isOpen ? required : needed }),
   }
 }
 
-/** For the hash of a document: all that a resource adds to it. */
-export function identityOf(served: Served): string {
-  const { plural, kind, listKind, namespaced, verbs, subresources, selectable, custom } = served
-  const subs = subresources.map(({ name, verbs: own }) => [name, own])
-  const schema = custom ? (served.schema ?? null) : null
-  return JSON.stringify([formatApiVersion(served), plural, kind, listKind, namespaced, verbs, subs, selectable, schema])
+function isNullable(schema: Json | undefined): boolean {
+  return isJsonObject(schema) && schema['nullable'] === true
 }

@@ -10,10 +10,10 @@ import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { TransportRequest, TransportResponse } from '../../client/transport.ts'
+import { formatApiVersion } from '../../kube/kind.ts'
 import type { Served } from '../catalog.ts'
 import { answerText, mediaRanges } from '../representation.ts'
 import type { ClusterState } from '../state.ts'
-import { identityOf } from './custom-schema.ts'
 import { documentOf } from './document.ts'
 import { openApiSource, sourceDigest } from './source.ts'
 import { documentV2 } from './v2.ts'
@@ -147,6 +147,21 @@ function byVersion(served: readonly Served[]): ReadonlyMap<string, readonly Serv
 
 function hashOf(...parts: readonly string[]): string {
   return hash('sha512', [sourceDigest(), ...parts].join('\n')).toUpperCase()
+}
+
+/** A resource is what it is until it is replaced, so what it adds to a document is read once. */
+const identities = new WeakMap<Served, string>()
+
+function identityOf(served: Served): string {
+  const known = identities.get(served)
+  if (known !== undefined) return known
+  const { plural, kind, listKind, namespaced, verbs, subresources, selectable, custom, schema } = served
+  const subs = subresources.map(({ name, verbs: own }) => [name, own])
+  const own = custom ? (schema ?? null) : null
+  const all = [formatApiVersion(served), plural, kind, listKind, namespaced, verbs, subs, selectable, own]
+  const identity = hash('sha512', JSON.stringify(all))
+  identities.set(served, identity)
+  return identity
 }
 
 function urlOf(key: string, its: string): string {

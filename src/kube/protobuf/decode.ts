@@ -147,7 +147,7 @@ function decodeInner({ special, type }: Field, bytes: Uint8Array, progress: Prog
 
 function readScalar(field: Field, type: number, reader: WireReader): Json {
   const from = expect(field, type, wireTypeOf(field), reader)
-  switch (field.scalar!) {
+  switch (field.scalar) {
     case 'string':
       return utf8.decode(from.delimited())
     case 'bytes': {
@@ -160,7 +160,7 @@ function readScalar(field: Field, type: number, reader: WireReader): Json {
       return from.int32()
     case 'int64':
       return from.int64()
-    case 'double':
+    default:
       return from.double()
   }
 }
@@ -215,7 +215,7 @@ function zeroOf(field: Field, progress: Progress): Json {
     case 'int64':
     case 'double':
       return 0
-    case undefined:
+    default:
       return field.special ? zeroOfSpecial(field.special) : decodeMessage(messageNamed(field.type), nothing, progress)
   }
 }

@@ -146,7 +146,7 @@ function zeroOf({ scalar, special, type }: Field): Json {
     case 'int64':
     case 'double':
       return 0
-    case undefined:
+    default:
       if (special) return zeroOfSpecial(special)
       return messageNamed(type).unwrapped ? [] : {}
   }

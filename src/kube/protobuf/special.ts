@@ -46,9 +46,7 @@ export function decodeSpecial(special: Special, bytes: Uint8Array, decodeSchema:
       return decodeDuration(bytes)
     case 'raw':
       return decodeRaw(bytes)
-    case 'schemaorarray':
-    case 'schemaorbool':
-    case 'schemaorstrings':
+    default:
       return decodeSchemaOr(special, bytes, decodeSchema)
   }
 }

@@ -36,9 +36,9 @@ function keyOf(item: Json, names: readonly string[]): string | undefined {
   for (const name of names) {
     const part = Object.hasOwn(item, name) ? item[name] : undefined
     if (part === undefined || part === null || typeof part === 'object') return undefined
-    parts.push(JSON.stringify(typeof part === 'bigint' ? `${part}n` : part))
+    parts.push(`${typeof part} ${part}`)
   }
-  return parts.join(',')
+  return parts.length === 1 ? parts[0] : JSON.stringify(parts)
 }
 
 /** The old value of a member; undefined where there is none, or where the schema does not know it. */

@@ -8,7 +8,7 @@ import type { Node } from './node.ts'
 
 export function defaultValue(value: Json, node: Node | undefined): Json {
   if (!node?.has.defaults || typeof value !== 'object' || value === null) return value
-  return isJsonArray(value) ? defaultItems(value, node.items) : defaultMembers(value as JsonObject, node)
+  return isJsonArray(value) ? defaultItems(value, node.items) : defaultMembers(value, node)
 }
 
 /** A null that may not be one takes the default, and stays where there is none. */
@@ -29,7 +29,7 @@ function defaultItems(items: readonly Json[], node: Node | undefined): Json {
 
 function defaultMembers(object: JsonObject, node: Node): Json {
   let changed: Map<string, Json> | undefined
-  for (const [name, own] of node.properties) {
+  for (const { name, node: own } of node.members) {
     if (!own.has.defaults) continue
     const member = Object.hasOwn(object, name) ? object[name] : undefined
     const start = member === undefined ? own.default : own.default === undefined ? member : given(member, own)

@@ -15,10 +15,16 @@ export interface EmbeddedChecks {
   readonly kind: KindCheck
 }
 
-export function checkEmbedded(value: Json, node: Node | undefined, checks: EmbeddedChecks, path = ''): readonly Cause[] {
+export function checkEmbedded(
+  value: Json,
+  node: Node | undefined,
+  checks: EmbeddedChecks,
+  path = '',
+): readonly Cause[] {
   if (!node?.has.embedded || typeof value !== 'object' || value === null) return []
-  if (isJsonArray(value)) return value.flatMap((item, index) => checkEmbedded(item, node.items, checks, `${path}[${index}]`))
-  const object = value as JsonObject
+  if (isJsonArray(value))
+    return value.flatMap((item, index) => checkEmbedded(item, node.items, checks, `${path}[${index}]`))
+  const object = value
   const below = Object.entries(object).flatMap(([name, member]) => {
     const isOwn = node.properties.has(name)
     return checkEmbedded(member!, memberNode(node, name), checks, isOwn ? childPath(path, name) : `${path}[${name}]`)

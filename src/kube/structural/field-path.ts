@@ -28,7 +28,11 @@ export function resolveFieldPath(text: string, root: Node, options: { readonly a
   const enter = (name: string): string | undefined => {
     if (!node || (node.properties.size === 0 && node.additional === undefined)) return notThere
     const isKey: boolean = node.properties.size === 0
-    const next: Node | undefined = isKey ? (typeof node.additional === 'object' ? node.additional : undefined) : node.properties.get(name)
+    const next: Node | undefined = isKey
+      ? typeof node.additional === 'object'
+        ? node.additional
+        : undefined
+      : node.properties.get(name)
     if (!isKey && !next) return notThere
     path.push({ name, isKey })
     node = next

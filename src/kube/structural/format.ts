@@ -34,11 +34,24 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],
-  ['k8slongname', (text) => text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text)],
+  [
+    'k8slongname',
+    (text) => text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
+  ],
   ['k8sshortname', (text) => text.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text)],
-  ['mac', matching(/^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}(?:[0-9a-f]{2}\1){0,2}[0-9a-f]{2}$|^[0-9a-f]{4}(?:\.[0-9a-f]{4}){2,3}$/i)],
+  [
+    'mac',
+    matching(
+      /^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}(?:[0-9a-f]{2}\1){0,2}[0-9a-f]{2}$|^[0-9a-f]{4}(?:\.[0-9a-f]{4}){2,3}$/i,
+    ),
+  ],
   ['password', () => true],
-  ['rgbcolor', matching(/^rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\)$/)],
+  [
+    'rgbcolor',
+    matching(
+      /^rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\)$/,
+    ),
+  ],
   ['ssn', (text) => text.length === 11 && /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
   ['uri', isRequestUri],
   ['uuid', uuid(anyHex, anyHex)],
@@ -157,7 +170,7 @@ function isCreditCard(text: string): boolean {
     return false
   }
   let sum = 0
-  for (const [index, digit] of [...digits].toReversed().entries()) {
+  for (const [index, digit] of Array.from(digits).toReversed().entries()) {
     const value = Number(digit) * (index % 2 === 0 ? 1 : 2)
     sum += value > 9 ? value - 9 : value
   }
@@ -167,13 +180,16 @@ function isCreditCard(text: string): boolean {
 function isIsbn10(text: string): boolean {
   const digits = text.replaceAll(/[\s-]+/g, '')
   if (!/^(?:\d{9}X|\d{10})$/.test(digits)) return false
-  const sum = [...digits].reduce((total, digit, index) => total + (index + 1) * (digit === 'X' ? 10 : Number(digit)), 0)
+  const sum = Array.from(digits).reduce(
+    (total, digit, index) => total + (index + 1) * (digit === 'X' ? 10 : Number(digit)),
+    0,
+  )
   return sum % 11 === 0
 }
 
 function isIsbn13(text: string): boolean {
   const digits = text.replaceAll(/[\s-]+/g, '')
   if (!/^\d{13}$/.test(digits)) return false
-  const sum = [...digits].reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0)
+  const sum = Array.from(digits).reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0)
   return sum % 10 === 0
 }

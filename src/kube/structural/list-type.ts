@@ -15,12 +15,13 @@ export function checkListTypes(value: Json, node: Node | undefined, path = ''): 
 function checkAt(value: Json, node: Node | undefined, path: string, causes: Cause[]): void {
   if (!node?.has.listTypes || typeof value !== 'object' || value === null) return
   if (isJsonArray(value)) {
-    if (node.listType === 'set') causes.push(...repeated(value).map((at) => duplicateValue(`${path}[${at}]`, value[at])))
+    if (node.listType === 'set')
+      causes.push(...repeated(value).map((at) => duplicateValue(`${path}[${at}]`, value[at])))
     if (node.listType === 'map') checkKeys(value, node.listKeys, path, causes)
     for (const [index, item] of value.entries()) checkAt(item, node.items, `${path}[${index}]`, causes)
     return
   }
-  for (const [name, member] of Object.entries(value as JsonObject)) {
+  for (const [name, member] of Object.entries(value)) {
     if (typeof member !== 'object' || member === null) continue
     const own = node.properties.get(name)
     if (own) checkAt(member, own, path === '' ? name : `${path}.${name}`, causes)
@@ -31,9 +32,14 @@ function checkAt(value: Json, node: Node | undefined, path: string, causes: Caus
 function checkKeys(items: readonly Json[], names: readonly string[], path: string, causes: Cause[]): void {
   const stranger = items.findIndex((item) => item !== null && !isJsonObject(item))
   if (stranger >= 0) {
-    causes.push(invalidValue(`${path}[${stranger}]`, items[stranger]!, 'must be an object for an array of list-type map'))
+    causes.push(
+      invalidValue(`${path}[${stranger}]`, items[stranger], 'must be an object for an array of list-type map'),
+    )
     return
   }
+  const [only] = names
+  // By far the most lists have one key, and no duplicates.
+  if (names.length === 1 && areDistinct(items.map((item) => (item as JsonObject | null)?.[only!] ?? null))) return
   const keys = items.map((item): JsonObject => {
     const own = item as JsonObject | null
     return Object.fromEntries(names.filter((name) => own && Object.hasOwn(own, name)).map((name) => [name, own![name]]))
@@ -41,9 +47,16 @@ function checkKeys(items: readonly Json[], names: readonly string[], path: strin
   causes.push(...repeated(keys).map((at) => duplicateValue(`${path}[${at}]`, keys[at])))
 }
 
+/** Whether no two are the same, told without a closer look: that is, of simple values alone. */
+function areDistinct(items: readonly Json[]): boolean {
+  return (
+    new Set(items).size === items.length && items.every((item) => typeof item !== 'object' && typeof item !== 'bigint')
+  )
+}
+
 /** Where an item comes a second time; a third time is not told again. */
 function repeated(items: readonly Json[]): readonly number[] {
-  if (items.length < 2) return []
+  if (items.length < 2 || areDistinct(items)) return []
   const seen = new Map<string, number>()
   return items.flatMap((item, index) => {
     const key = formatGoJson(item)

@@ -5,6 +5,7 @@
 import { formatGoValue } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
+import { withMembers } from './members.ts'
 
 /** A type as Go has it; `name` is how its decoder calls it. */
 interface GoType {
@@ -101,7 +102,8 @@ function decode(value: Json, type: GoType, path: string, walk: Walk): Json | und
   if (type.accepts === 'any') return value
   const kind = isJsonArray(value) ? 'array' : typeof value === 'bigint' ? 'number' : (typeof value as string)
   if (kind !== type.accepts) {
-    const place = path === '' ? `Go value of type ${type.name}` : `Go struct field ObjectMeta${fieldsOf(path)} of type ${type.name}`
+    const place =
+      path === '' ? `Go value of type ${type.name}` : `Go struct field ObjectMeta${fieldsOf(path)} of type ${type.name}`
     walk.problem ??= `json: cannot unmarshal ${kind === 'boolean' ? 'bool' : kind} into ${place}`
     return value
   }
@@ -127,20 +129,19 @@ function zeroOf(type: GoType): Json {
 }
 
 function decodeMembers(value: JsonObject, type: GoType, path: string, walk: Walk): Json {
-  const kept: [string, Json][] = []
-  let isSame = true
-  for (const [name, member] of Object.entries(value)) {
+  let changed: Map<string, Json | undefined> | undefined
+  for (const name in value) {
+    const member = value[name]
     if (member === undefined) continue
     const own = type.items ?? (type.fields && Object.hasOwn(type.fields, name) ? type.fields[name] : undefined)
     const at = type.items ? path : path === '' ? name : `${path}.${name}`
     if (!own) {
       walk.unknown.push(at)
-      isSame = false
+      changed = (changed ?? new Map<string, Json | undefined>()).set(name, undefined)
       continue
     }
     const decoded = decode(member, own, at, walk) ?? (type.items ? zeroOf(own) : undefined)
-    if (decoded !== member) isSame = false
-    if (decoded !== undefined) kept.push([name, decoded])
+    if (decoded !== member) changed = (changed ?? new Map<string, Json | undefined>()).set(name, decoded)
   }
-  return isSame ? value : Object.fromEntries(kept)
+  return changed ? withMembers(value, changed) : value
 }

@@ -17,6 +17,8 @@ export interface Node {
   /** Undefined where there is none; null counts as none. */
   readonly default: Json | undefined
   readonly properties: ReadonlyMap<string, Node>
+  /** The same, for going through them. */
+  readonly members: readonly { readonly name: string; readonly node: Node }[]
   /** What members without a property are: of that kind, anything or (false) not allowed. */
   readonly additional: Node | boolean | undefined
   readonly items: Node | undefined
@@ -63,6 +65,7 @@ export function compileNode(schema: JSONSchemaProps): Node {
     nullable: schema.nullable === true,
     default: schema.default ?? undefined,
     properties,
+    members: Array.from(properties, ([name, member]) => ({ name, node: member })),
     additional,
     items,
     preserves: schema['x-kubernetes-preserve-unknown-fields'] === true,
@@ -79,7 +82,11 @@ export function compileNode(schema: JSONSchemaProps): Node {
     allOf: (schema.allOf ?? none).map(compileNode),
     not: schema.not && compileNode(schema.not),
   }
-  const below = [...properties.values(), ...(items ? [items] : []), ...(typeof additional === 'object' ? [additional] : [])]
+  const below = [
+    ...properties.values(),
+    ...(items ? [items] : []),
+    ...(typeof additional === 'object' ? [additional] : []),
+  ]
   return {
     ...node,
     has: {

@@ -56,7 +56,13 @@ function fitsType(value: Numeric, type: string, format: string): boolean {
   return format !== 'float' || Math.abs(Number(value)) <= 3.4028234663852886e38
 }
 
-function checkMultiple(value: Numeric, factor: number, isNative: boolean, path: () => string, failures: Failure[]): void {
+function checkMultiple(
+  value: Numeric,
+  factor: number,
+  isNative: boolean,
+  path: () => string,
+  failures: Failure[],
+): void {
   const used = isNative ? Math.trunc(factor) : factor
   if (used <= 0) {
     const words = `factor MultipleOf declared for ${path()} must be positive: ${formatGoNumber(used)}`
@@ -66,7 +72,8 @@ function checkMultiple(value: Numeric, factor: number, isNative: boolean, path: 
   const isMultiple = isNative
     ? BigInt(value) % BigInt(used) === 0n
     : isWhole(used < 1 ? (1 / used) * Number(value) : Number(value) / used)
-  if (!isMultiple) failures.push(failedLimit(path(), value, `should be a multiple of ${isNative ? used : formatGoFloat(used)}`))
+  if (!isMultiple)
+    failures.push(failedLimit(path(), value, `should be a multiple of ${isNative ? used : formatGoFloat(used)}`))
 }
 
 /** Rounding makes 0.3 / 0.1 a little less than three. */

@@ -39,7 +39,7 @@ export function equivalentExpression(pattern: string): RegExp | undefined {
   // How many repetitions each open group holds: repeating such a group is what makes an expression run away.
   const groups = [0]
   let closed = 0
-  for (piece.lastIndex = 0; piece.lastIndex < pattern.length; ) {
+  for (piece.lastIndex = 0; piece.lastIndex < pattern.length;) {
     const token = piece.exec(pattern)?.[0]
     if (token === undefined) return undefined
     if (/^[*+{]/.test(token)) {

@@ -8,6 +8,7 @@
 import { invalidValue, formatCause } from '../cause.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
+import { withMembers } from './members.ts'
 import { decodeMetadata } from './metadata.ts'
 import { memberNode, type Node } from './node.ts'
 
@@ -29,7 +30,11 @@ export function pruneObject(object: JsonObject, root: Node): Pruned {
   if (metadata !== pruned['metadata']) pruned = withMember(pruned, 'metadata', metadata)
   return {
     object: pruned,
-    unknown: [...unknown.toSorted().map((path) => `metadata.${path}`), ...walk.dropped.toSorted(), ...decoding.unknown.toSorted()],
+    unknown: [
+      ...unknown.toSorted().map((path) => `metadata.${path}`),
+      ...walk.dropped.toSorted(),
+      ...decoding.unknown.toSorted(),
+    ],
     problem: problem ?? decoding.problem,
   }
 }
@@ -50,7 +55,7 @@ const isMeta = (name: string): boolean => name === 'apiVersion' || name === 'kin
 function prune(value: Json, node: Node | undefined, walk: Walk): Json {
   if (typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) return pruneItems(value, node, walk)
-  return pruneMembers(value as JsonObject, node, node?.embedded === true, walk)
+  return pruneMembers(value, node, node?.embedded === true, walk)
 }
 
 function pruneItems(items: readonly Json[], node: Node | undefined, walk: Walk): Json {
@@ -79,7 +84,7 @@ function pruneMembers(object: JsonObject, node: Node | undefined, isResource: bo
     const member = object[name]
     if (member === undefined || (isResource && isMeta(name))) continue
     const own = node?.properties.get(name)
-    if (own || (node?.additional !== undefined)) {
+    if (own || node?.additional !== undefined) {
       if (typeof member !== 'object' || member === null) continue
       walk.path.push(name)
       const kept = prune(member, own ?? (typeof node!.additional === 'object' ? node!.additional : undefined), walk)
@@ -94,15 +99,6 @@ function pruneMembers(object: JsonObject, node: Node | undefined, isResource: bo
   return changed ? withMembers(object, changed) : object
 }
 
-function withMembers(object: JsonObject, changed: ReadonlyMap<string, Json | undefined>): JsonObject {
-  const members: [string, Json | undefined][] = []
-  for (const [name, member] of Object.entries(object)) {
-    const value = changed.has(name) ? changed.get(name) : member
-    if (value !== undefined) members.push([name, value])
-  }
-  return Object.fromEntries(members)
-}
-
 function withMember(object: JsonObject, name: string, value: Json): JsonObject {
   return Object.hasOwn(object, name) ? withMembers(object, new Map([[name, value]])) : { ...object, [name]: value }
 }
@@ -111,16 +107,21 @@ function withMember(object: JsonObject, name: string, value: Json): JsonObject {
 function dropNulls(value: Json, node: Node | undefined): Json {
   if (!node || typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) {
-    const items = value.map((item) => dropNulls(item, node.items))
-    return items.every((item, index) => item === value[index]) ? value : items
+    let copy: Json[] | undefined
+    for (let index = 0; index < value.length; index++) {
+      const kept = dropNulls(value[index]!, node.items)
+      if (kept !== value[index]) (copy ??= [...value])[index] = kept
+    }
+    return copy ?? value
   }
   let changed: Map<string, Json | undefined> | undefined
-  const object = value as JsonObject
+  const object = value
   for (const name in object) {
     const member = object[name]
     if (typeof member !== 'object') continue
     const own = memberNode(node, name)
-    const kept = member === null ? (own && !own.nullable && own.default === undefined ? undefined : null) : dropNulls(member, own)
+    const kept =
+      member === null ? (own && !own.nullable && own.default === undefined ? undefined : null) : dropNulls(member, own)
     if (kept !== member) (changed ??= new Map()).set(name, kept)
   }
   return changed ? withMembers(object, changed) : object
@@ -139,7 +140,7 @@ function decodeEmbedded(value: Json, node: Node | undefined, path: string, decod
     return items.every((item, index) => item === value[index]) ? value : items
   }
   const changed = new Map<string, Json | undefined>()
-  for (const [name, member] of Object.entries(value as JsonObject)) {
+  for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue
     const isOwn = node.properties.has(name)
     const at = isOwn || node.embedded ? (path === '' ? name : `${path}.${name}`) : `${path}[${name}]`
@@ -148,7 +149,7 @@ function decodeEmbedded(value: Json, node: Node | undefined, path: string, decod
     kept = decodeEmbedded(kept, memberNode(node, name), at, decoding)
     if (kept !== member) changed.set(name, kept)
   }
-  return changed.size > 0 ? withMembers(value as JsonObject, changed) : value
+  return changed.size > 0 ? withMembers(value, changed) : value
 }
 
 function decodeMember(name: string, member: Json, path: string, decoding: Decoding): Json {

@@ -6,7 +6,15 @@
  * Rules are compiled when the first object meets them. All rules of one object share one budget: whoever writes a rule
  * that is too expensive spoils the write, not the server.
  */
-import { type Cause, duplicateValue, forbiddenValue, formatCause, invalidValue, noField, requiredValue } from '../cause.ts'
+import {
+  type Cause,
+  duplicateValue,
+  forbiddenValue,
+  formatCause,
+  invalidValue,
+  noField,
+  requiredValue,
+} from '../cause.ts'
 import { type CelBudget, type CelProgram, celObjectBudget, compileCel } from '../cel/compile.ts'
 import { celTypeOfSchema } from '../cel/environment.ts'
 import { CelCompileError, CelCostError, CelRuntimeError } from '../cel/error.ts'
@@ -69,7 +77,9 @@ interface At {
 }
 
 /** The path is put together only when a rule is broken. */
-type Place = { readonly text: string } | { readonly above: Place; readonly step: string | number; readonly isKey: boolean }
+type Place =
+  | { readonly text: string }
+  | { readonly above: Place; readonly step: string | number; readonly isKey: boolean }
 
 function pathOf(place: Place): string {
   if ('text' in place) return place.text
@@ -94,10 +104,15 @@ function check(value: Json, node: Node, at: At, walk: Walk): void {
 function below(node: Node, name: string, own: Node, member: Json, at: At): At {
   const place = { above: at.place, step: name, isKey: !node.properties.has(name) }
   const old = ownMember(isJsonObject(at.old) ? at.old : undefined, name)
-  return { old, place, isRoot: own.embedded, ...known(at, own, member, at.here && oldMember(node, at.here.old, name)) }
+  return {
+    old,
+    place,
+    isRoot: own.embedded,
+    ...correlated(at, own, member, at.here && oldMember(node, at.here.old, name)),
+  }
 }
 
-function known(at: At, node: Node, value: Json, old: Json | undefined): Pick<At, 'here' | 'parent'> {
+function correlated(at: At, node: Node, value: Json, old: Json | undefined): Pick<At, 'here' | 'parent'> {
   if (!at.here) return { here: undefined, parent: at.parent }
   return { here: old === undefined ? undefined : { node, value, old }, parent: at.here }
 }
@@ -109,7 +124,7 @@ function checkItems(items: readonly Json[], node: Node, at: At, walk: Walk): voi
     if (walk.isOver) return
     const old = before?.find(item)
     const place = { above: at.place, step: index, isKey: false }
-    const inner = { old, place, isRoot: node.items.embedded, ...known(at, node.items, item, at.here && old) }
+    const inner = { old, place, isRoot: node.items.embedded, ...correlated(at, node.items, item, at.here && old) }
     check(item, node.items, inner, walk)
   }
 }
@@ -143,7 +158,10 @@ function checkHere(value: Json, node: Node, at: At, walk: Walk): void {
           `'${problem.message}': call arguments did not match a supported operator, function or macro signature for rule: ${said}`,
         )
       } else if (problem instanceof CelCostError) {
-        fail(`'${problem.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${said}`, true)
+        fail(
+          `'${problem.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${said}`,
+          true,
+        )
       } else fail(`${problem.message} evaluating rule: ${said}`)
       continue
     }
@@ -203,13 +221,18 @@ function writtenMessage(
 ): { readonly text?: string; readonly problem?: string } {
   try {
     const said = message!.evaluate(variables, budget)
-    if (budget.remaining < 0) return { problem: `messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run` }
+    if (budget.remaining < 0)
+      return {
+        problem: `messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run`,
+      }
     const text = typeof said === 'string' ? said.trim() : ''
     return text === '' || text.includes('\n') || Buffer.byteLength(text) > longestMessage ? {} : { text }
   } catch (error) {
     if (error instanceof CelCostError) {
       const source = quoteGo(rule.messageExpression ?? '')
-      return { problem: `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${source}` }
+      return {
+        problem: `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${source}`,
+      }
     }
     if (error instanceof CelRuntimeError) return {}
     throw error
@@ -294,13 +317,15 @@ function compileRule(rule: ValidationRule, node: Node, type: CelType): CompiledR
   }
 }
 
-const compiled = new WeakMap<Node, readonly CompiledRule[]>()
+const compilations = new WeakMap<Node, readonly CompiledRule[]>()
 
 function compiledRules(node: Node, isRoot: boolean): readonly CompiledRule[] {
-  const known = compiled.get(node)
-  if (known) return known
+  const before = compilations.get(node)
+  if (before) return before
   const type = ruleType(node, isRoot)
-  const rules = type ? node.rules.filter(({ rule }) => rule.trim() !== '').map((rule) => compileRule(rule, node, type)) : []
-  compiled.set(node, rules)
+  const rules = type
+    ? node.rules.filter(({ rule }) => rule.trim() !== '').map((rule) => compileRule(rule, node, type))
+    : []
+  compilations.set(node, rules)
   return rules
 }

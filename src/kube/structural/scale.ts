@@ -7,7 +7,10 @@ import type { CustomResourceSubresourceScale } from '../types/apiextensions/v1.t
 
 const largest = 2_147_483_647
 
-export function checkScaleSpec(object: JsonObject, { specReplicasPath }: CustomResourceSubresourceScale): readonly Cause[] {
+export function checkScaleSpec(
+  object: JsonObject,
+  { specReplicasPath }: CustomResourceSubresourceScale,
+): readonly Cause[] {
   return checkReplicas(object, specReplicasPath)
 }
 
@@ -56,5 +59,5 @@ function goTypeOf(value: Json): string {
   if (isJsonObject(value)) return 'map[string]interface {}'
   if (typeof value === 'boolean') return 'bool'
   if (typeof value === 'string') return 'string'
-  return isGoInteger(value as number) ? 'int64' : 'float64'
+  return isGoInteger(value) ? 'int64' : 'float64'
 }

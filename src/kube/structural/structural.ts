@@ -113,6 +113,7 @@ function withRules(
   warn: Validation['warn'],
 ): readonly Cause[] {
   if (!root.has.rules) return causes
-  if (causes.some(({ reason }) => blocking.has(reason ?? ''))) return [...causes, invalidValue(noField, null as Json, unchecked)]
+  if (causes.some(({ reason }) => blocking.has(reason ?? '')))
+    return [...causes, invalidValue(noField, null as Json, unchecked)]
   return [...causes, ...checkRules(object, root, { old, warn, path: '' })]
 }

@@ -16,6 +16,13 @@ import { checkNumber } from './number.ts'
 /** Everything wrong with a value; what was there before and has not changed is not held against it. */
 export function checkValue(value: Json, node: Node, old?: Json): readonly Failure[] {
   const walk: Walk = { path: [], failures: [] }
+  check(value, node, undefined, walk)
+  // Only who has made mistakes needs to know which of them are old.
+  return walk.failures.length > 0 && old !== undefined ? checkChange(value, node, old) : walk.failures
+}
+
+function checkChange(value: Json, node: Node, old: Json): readonly Failure[] {
+  const walk: Walk = { path: [], failures: [] }
   check(value, node, old, walk)
   return walk.failures
 }
@@ -134,7 +141,7 @@ function checkText(text: string, { schema, matches }: Node, walk: Walk): void {
       message: `${path} in body should be at most ${maxLength} chars long`,
       cause: (root) => tooLongValue(fieldAt(root, path), maxLength),
     })
-  } else if (minLength !== undefined && codePoints(text) < minLength) {
+  } else if (minLength !== undefined && text.length < 2 * minLength && codePoints(text) < minLength) {
     add(walk, failedLimit(pathOf(walk), text, `should be at least ${minLength} chars long`))
   } else if (matches && !matches(text)) {
     add(walk, failedLimit(pathOf(walk), text, `should match '${pattern}'`))
@@ -167,7 +174,7 @@ function checkEnum(value: Json, { schema }: Node, walk: Walk): void {
   const allowed = schema.enum
   if (!allowed || allowed.length === 0) return
   // Null is never found, even where it is listed.
-  if (value !== null && allowed.some((one) => equalJson(one, value))) return
+  if (value !== null && (allowed.includes(value) || allowed.some((one) => equalJson(one, value)))) return
   const path = pathOf(walk)
   const listed = allowed.map((one) => (typeof one === 'string' ? one : formatGoJson(one)))
   add(walk, {
@@ -224,7 +231,7 @@ function checkMembers(object: JsonObject, node: Node, old: Json | undefined, wal
       score += checkMember(member, name, additional, node, old, walk)
     }
   }
-  for (const [name, own] of properties) {
+  for (const { name, node: own } of node.members) {
     const member = Object.hasOwn(object, name) ? object[name] : undefined
     if (member !== undefined) score += checkMember(member, name, own, node, old, walk)
   }

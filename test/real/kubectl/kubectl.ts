@@ -128,11 +128,11 @@ function run(
 /** JSON with its members sorted: their order means nothing. Neither does that of writers within a second. */
 function inOrder(out: string): string {
   if (!out.startsWith('{')) return out
-  const manager = ({ manager = '', subresource = '', operation = '' }: Record<string, string>): string =>
+  const writer = ({ manager = '', subresource = '', operation = '' }: Record<string, string>): string =>
     `${manager} ${operation} ${subresource}`
   const sorted = (key: string, value: unknown): unknown => {
     if (key === 'managedFields' && Array.isArray(value))
-      return (value as Record<string, string>[]).toSorted((a, b) => (manager(a) < manager(b) ? -1 : 1))
+      return (value as Record<string, string>[]).toSorted((a, b) => (writer(a) < writer(b) ? -1 : 1))
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   }

@@ -187,13 +187,18 @@ export const scripts: Readonly<Record<string, readonly Step[]>> = {
       meanwhile: ['label cm settings -n NS x=y', 'delete cm settings -n NS'],
       until: 'settings\nconfigmap/settings\nconfigmap/settings',
     },
+    apply(pod.replace('name: one', 'name: zero')),
     {
       run: 'get pods -n NS -w --output-watch-events',
       meanwhile: [apply(pod), 'delete pod one -n NS --force --grace-period=0'],
       until: 'DELETED',
     },
     apply(configMap('a: b')),
-    { run: 'get cm -n NS -w', meanwhile: ['label cm settings -n NS x=y'], until: 'settings  1' },
+    {
+      run: 'get cm -n NS -w --output-watch-events --field-selector=metadata.name=settings',
+      meanwhile: ['label cm settings -n NS x=y', 'delete cm settings -n NS'],
+      until: 'DELETED',
+    },
   ],
 
   'describe: what it is told': [
@@ -233,14 +238,14 @@ export const scripts: Readonly<Record<string, readonly Step[]>> = {
     { run: 'apply -n NS -f - --prune -l app=web --prune-allowlist=core/v1/ConfigMap', stdin: pod },
     'get cm -n NS -l app=web',
     { run: 'apply -n NS -f - --force', stdin: pod.replace('nodeName: node', 'nodeName: elsewhere') },
-    apply(deployment.replace('app: web}}\n  template', 'app: web, more: yes}}\n  template')),
+    apply(deployment.replace('app: web}}\n  template', 'app: web, more: "yes"}}\n  template')),
   ],
 
   'apply: server-side, with conflicts': [
     apply(configMap('a: b'), '--server-side --field-manager=one'),
     apply(configMap('a: c'), '--server-side --field-manager=two'),
     apply(configMap('a: c'), '--server-side --field-manager=two --force-conflicts'),
-    apply(configMap('x: y'), '--server-side --field-manager=two'),
+    apply(configMap('x: z'), '--server-side --field-manager=two'),
     'get cm settings -n NS -o json --show-managed-fields',
     apply(deployment, '--server-side'),
     'scale deploy web -n NS --replicas=5',

@@ -1,0 +1,96 @@
+/**
+ * Mutating webhooks are asked one after the other, each about what those before it made of the object. One that wants to
+ * be asked again when others changed the object after it (`IfNeeded`) is, in the second round.
+ */
+import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
+import { applyJsonPatch } from '../../kube/json-patch.ts'
+import { formatApiVersion } from '../../kube/kind.ts'
+import { isMusterError } from '../../kube/errors.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { prune } from '../prune.ts'
+import { internal } from '../refusal.ts'
+import type { ClusterState } from '../state.ts'
+import type { Table } from '../storage.ts'
+import { withDefaults } from '../writing.ts'
+import type { AdmissionRequest, MutatingRequest } from './admission.ts'
+import type { OutsideView } from './outside-view.ts'
+import { ask, type Hook, hooksIn, type Patch, viewFor } from './webhook.ts'
+
+/** What the first round leaves for the second. */
+interface Memory {
+  /** Asked, and to be asked again should anybody change the object after them. */
+  readonly asked: Set<string>
+  /** To be asked again. */
+  readonly due: Set<string>
+  last: UntypedObject | undefined
+}
+
+const memoryKey = 'MutatingAdmissionWebhook'
+
+export async function mutateByWebhooks(
+  state: ClusterState,
+  request: MutatingRequest,
+  table: Table,
+): Promise<UntypedObject> {
+  const { rounds } = request
+  const memory = (rounds.memory.get(memoryKey) ?? { asked: new Set(), due: new Set(), last: undefined }) as Memory
+  rounds.memory.set(memoryKey, memory)
+  const recall = (): void => {
+    for (const id of memory.asked) memory.due.add(id)
+    memory.asked.clear()
+  }
+  let { object } = request
+  if (rounds.isSecond && !isSame(memory.last, object)) recall()
+  for (const hook of hooksIn(table)) {
+    const view = await viewFor(state, { ...request, object }, hook)
+    if (!view || (rounds.isSecond && !memory.due.has(hook.id))) continue
+    const patch = await ask(state, view, hook, true)
+    const changed = patch.length === 0 ? object : await patched(view, patch, hook)
+    if (!isSame(changed, object)) {
+      recall()
+      rounds.again()
+    }
+    object = changed
+    if (hook.webhook.reinvocationPolicy === 'IfNeeded') memory.asked.add(hook.id)
+  }
+  memory.last = object
+  return object
+}
+
+/** What is deleted cannot be changed, but refused. */
+export async function askOfDeletion(state: ClusterState, request: AdmissionRequest, table: Table): Promise<void> {
+  for (const hook of hooksIn(table)) {
+    const view = await viewFor(state, request, hook)
+    if (!view) continue
+    const patch = await ask(state, view, hook, true)
+    if (patch.length > 0) {
+      const name = JSON.stringify(hook.webhook.name)
+      throw internal(
+        `admission webhook ${name} attempted to modify the object, which is not supported for this operation`,
+      )
+    }
+  }
+}
+
+function isSame(a: UntypedObject | undefined, b: UntypedObject): boolean {
+  return a === b || equalJson((a ?? null) as unknown as Json, b as unknown as Json)
+}
+
+/** The object after a patch: what its kind does not know is gone, and what is missing has its default. */
+async function patched(view: OutsideView, patch: Patch, { webhook }: Hook): Promise<UntypedObject> {
+  const { object, served, request, kind } = view
+  let outcome: Json
+  try {
+    outcome = applyJsonPatch(object as unknown as JsonObject, patch)
+  } catch (error) {
+    if (!isMusterError(error)) throw error
+    throw internal(error.message)
+  }
+  const isOwnKind = !request.kind && request.subresource !== 'scale'
+  const { object: known, problem } = isOwnKind
+    ? prune({ apiVersion: formatApiVersion(served), kind: kind.kind, ...(outcome as JsonObject) }, served)
+    : { object: outcome as JsonObject, problem: undefined }
+  if (problem !== undefined) throw internal(`${webhook.name}: ${problem}`)
+  const next = known as unknown as UntypedObject
+  return await view.back(isOwnKind ? withDefaults(served, next) : next)
+}

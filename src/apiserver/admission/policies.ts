@@ -1,0 +1,13 @@
+/** The plugins of admission policies. Most clusters have none, and then nothing of it is loaded. */
+import type { AdmissionPlugin } from './admission.ts'
+import { isExempt } from './matching.ts'
+
+const validatingBindings = 'validatingadmissionpolicybindings.admissionregistration.k8s.io'
+
+export const validatingPolicies: AdmissionPlugin = {
+  name: 'ValidatingAdmissionPolicy',
+  validate(state, request) {
+    if (state.storage.table(validatingBindings).size === 0 || isExempt(request)) return undefined
+    return import('./validating-policy.ts').then(({ checkPolicies }) => checkPolicies(state, request))
+  },
+}

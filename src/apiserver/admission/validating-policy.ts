@@ -1,0 +1,164 @@
+/**
+ * ValidatingAdmissionPolicy: expressions that must hold for a write. What does not hold is refused, or only said, as the
+ * binding wishes; what cannot be evaluated is a refusal or nothing, as the policy wishes.
+ */
+import { boolType, nullType, stringType } from '../../kube/cel/type.ts'
+import type {
+  ValidatingAdmissionPolicyBindingSpec,
+  ValidatingAdmissionPolicySpec,
+  Validation,
+} from '../../kube/types/admissionregistration/v1.ts'
+import { forbidden, Refusal } from '../refusal.ts'
+import type { ClusterState } from '../state.ts'
+import type { StoredObject } from '../storage.ts'
+import type { AdmissionRequest } from './admission.ts'
+import {
+  compileExpression,
+  evaluate,
+  type Evaluation,
+  type Expression,
+  meetsConditions,
+  OutOfBudget,
+} from './expression.ts'
+import {
+  type CommonExpressions,
+  compileCommon,
+  evaluationOf,
+  type Found,
+  type Invocation,
+  invocationsFor,
+  type PolicyTables,
+} from './policy.ts'
+
+export const validatingPolicyTables: PolicyTables = {
+  policies: 'validatingadmissionpolicies.admissionregistration.k8s.io',
+  bindings: 'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+}
+
+interface CompiledValidation {
+  readonly validation: Validation
+  readonly expression: Expression
+  readonly message: Expression | undefined
+}
+
+interface Compiled extends CommonExpressions {
+  readonly validations: readonly CompiledValidation[]
+  readonly annotations: readonly Expression[]
+}
+
+/** Why something must not be; without a reason it is invalid. */
+interface Denial {
+  readonly message: string
+  readonly reason?: string | undefined
+}
+
+const known = new WeakMap<StoredObject, Compiled>()
+
+function compiled(policy: StoredObject): Compiled {
+  const found = known.get(policy)
+  if (found) return found
+  const spec = policy['spec'] as ValidatingAdmissionPolicySpec
+  const common = compileCommon(spec)
+  const { scope } = common
+  const made: Compiled = {
+    ...common,
+    validations: (spec.validations ?? []).map((validation) => ({
+      validation,
+      expression: compileExpression(validation.expression, scope, [boolType]),
+      message: validation.messageExpression
+        ? compileExpression(validation.messageExpression, { ...scope, hasAuthorizer: false }, [stringType])
+        : undefined,
+    })),
+    annotations: (spec.auditAnnotations ?? []).map(({ valueExpression }) =>
+      compileExpression(valueExpression, scope, [stringType, nullType]),
+    ),
+  }
+  known.set(policy, made)
+  return made
+}
+
+/** Raises a Refusal in the words of the first who denies. */
+export async function checkPolicies(state: ClusterState, request: AdmissionRequest): Promise<void> {
+  const denials: { readonly found: Found; readonly denial: Denial }[] = []
+  for (const found of await invocationsFor(state, request, validatingPolicyTables)) {
+    const spec = found.policy['spec'] as ValidatingAdmissionPolicySpec
+    if ('fault' in found) {
+      if (spec.failurePolicy !== 'Ignore') denials.push({ found, denial: { message: found.fault } })
+      continue
+    }
+    const { validationActions = [] } = found.binding['spec'] as ValidatingAdmissionPolicyBindingSpec
+    for (const denial of found.params.flatMap((param) => denialsOf(state, found, param))) {
+      if (validationActions.includes('Deny')) denials.push({ found, denial })
+      if (validationActions.includes('Warn')) {
+        const { policy, binding } = found
+        request.warn(
+          `Validation failed for ValidatingAdmissionPolicy '${policy.metadata.name}' with binding '${binding.metadata.name}': ${denial.message}`,
+        )
+      }
+    }
+  }
+  const first = denials[0]
+  if (first) throw refusal(request, first.found, first.denial)
+}
+
+const codes: ReadonlyMap<string, number> = new Map([
+  ['Forbidden', 403],
+  ['Unauthorized', 401],
+  ['RequestEntityTooLarge', 413],
+])
+
+function refusal({ served, name }: AdmissionRequest, { policy, binding }: Found, denial: Denial): Refusal {
+  const bound = binding ? ` with binding '${binding.metadata.name}'` : ''
+  const message = `ValidatingAdmissionPolicy '${policy.metadata.name}'${bound} denied request: ${denial.message}`
+  const { status } = forbidden(served, name, message, [{ message }])
+  const reason = denial.reason || 'Invalid'
+  return new Refusal(codes.get(reason) ?? 422, reason, status.message ?? message, status.details)
+}
+
+/** What the policy has against the write, under one set of parameters. */
+function denialsOf(state: ClusterState, { policy, view }: Invocation, param: StoredObject | null): readonly Denial[] {
+  const program = compiled(policy)
+  const { failurePolicy } = policy['spec'] as ValidatingAdmissionPolicySpec
+  const failed = (message: string): readonly Denial[] => (failurePolicy === 'Ignore' ? [] : [{ message }])
+  const evaluation = evaluationOf(state, view, param, program)
+  const met = meetsConditions(program.conditions, evaluation.values)
+  if (met === false) return []
+  if (met !== true) return failed(met.error)
+  try {
+    const denials = program.validations.flatMap((one) => denialOf(one, evaluation, failed))
+    const annotated = program.annotations.flatMap((one) => {
+      const outcome = evaluate(one, evaluation)
+      return 'error' in outcome ? failed(outcome.error) : []
+    })
+    return [...denials, ...annotated]
+  } catch (error) {
+    if (!(error instanceof OutOfBudget)) throw error
+    return failed(error.message)
+  }
+}
+
+function denialOf(
+  { validation, expression, message }: CompiledValidation,
+  evaluation: Evaluation,
+  failed: (message: string) => readonly Denial[],
+): readonly Denial[] {
+  const outcome = evaluate(expression, evaluation)
+  if ('error' in outcome) return failed(outcome.error)
+  if (outcome.value === true) return []
+  const text =
+    messageOf(message, evaluation) ||
+    (validation.message ?? '').trim() ||
+    `failed expression: ${validation.expression.trim()}`
+  return [{ message: text, reason: validation.reason }]
+}
+
+/** What a policy may say about a denial. */
+const longestMessage = 5 * 1024
+
+function messageOf(expression: Expression | undefined, evaluation: Evaluation): string {
+  if (!expression) return ''
+  const outcome = evaluate(expression, evaluation)
+  if ('error' in outcome || typeof outcome.value !== 'string') return ''
+  const text = outcome.value.trim()
+  return Buffer.byteLength(text) > longestMessage || text.includes('\n') ? '' : text
+}

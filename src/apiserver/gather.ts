@@ -1,0 +1,231 @@
+/**
+ * A must-gather directory: a cluster as files, one object or one list in each. It is read in whatever form it was
+ * written (`oc adm inspect`, `kubectl cluster-info dump`, by hand): what a file holds counts, not where it lies. So an
+ * embedded cluster can be what some real one was, with all that an API server does on top.
+ *
+ * Objects keep all they have, uid, status and owners included; only their versions are the new cluster's.
+ */
+import type { Dirent } from 'node:fs'
+import path from 'node:path'
+import { isMusterError, MusterError } from '../kube/errors.ts'
+import { isJsonObject, type Json } from '../kube/json.ts'
+import { parseApiVersion } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { readYamlDocuments, writeYaml } from '../kube/yaml.ts'
+import type { Catalog, Served } from './catalog.ts'
+import { crdTable } from './crd/definition-rules.ts'
+import type { ClusterState } from './state.ts'
+
+export interface ImportOptions {
+  /** A file that cannot be read is an error. @default false: it is named and left out */
+  readonly strict?: boolean | undefined
+  /** Told of files that were left out. @default nobody */
+  readonly warn?: ((message: string) => void) | undefined
+}
+
+export interface Imported {
+  readonly objects: number
+  /** Files that could not be read. */
+  readonly skipped: readonly string[]
+  /** Resources that no CRD of the directory describes: served as they are, without a schema. */
+  readonly undescribed: readonly string[]
+}
+
+export async function importGather(
+  state: ClusterState,
+  folder: string,
+  options: ImportOptions = {},
+): Promise<Imported> {
+  const skipped: string[] = []
+  const undescribed = new Set<string>()
+  const versions = new Map<string, number>()
+  let objects = 0
+  // Definitions first: what they define is then known, and keeps its schema.
+  for (const isDefinition of [true, false]) {
+    for await (const file of filesIn(folder)) {
+      const found = await readObjects(path.join(folder, file), file, options, skipped, isDefinition)
+      for (const object of found) {
+        const isCrd = object.kind === 'CustomResourceDefinition'
+        if (isCrd !== isDefinition) continue
+        const served = isCrd ? state.catalog.ofTable(crdTable) : servedAs(state.catalog, object)
+        const known = served ?? describe(state, object, file, undescribed)
+        if (load(state, known, object, versions)) objects++
+      }
+    }
+  }
+  return { objects, skipped, undescribed: [...undescribed].toSorted() }
+}
+
+/** Files in the order of their names, so that an import is the same every time. */
+async function* filesIn(folder: string, below = ''): AsyncGenerator<string> {
+  const { readdir } = await import('node:fs/promises')
+  let entries: readonly Dirent[]
+  try {
+    entries = await readdir(path.join(folder, below), { withFileTypes: true })
+  } catch (error) {
+    throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read.`, { cause: error })
+  }
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const name = path.join(below, entry.name)
+    if (entry.isDirectory()) yield* filesIn(folder, name)
+    else if (/\.(?:ya?ml|json)$/.test(entry.name)) yield name
+  }
+}
+
+async function readObjects(
+  file: string,
+  shown: string,
+  { strict = false, warn }: ImportOptions,
+  skipped: string[],
+  isFirstPass: boolean,
+): Promise<readonly UntypedObject[]> {
+  // Whole directories of logs and nodes need not be parsed twice.
+  if (isFirstPass && !/definition/i.test(shown)) return []
+  const { readFile } = await import('node:fs/promises')
+  try {
+    return readYamlDocuments(await readFile(file, 'utf8')).flatMap(objectsOf)
+  } catch (error) {
+    if (!isMusterError(error, 'InvalidYaml')) throw error
+    if (strict) throw new MusterError('GatherUnreadable', `${shown}: ${error.message}`, { cause: error })
+    if (!skipped.includes(shown)) {
+      skipped.push(shown)
+      warn?.(`${shown} is left out: ${error.message}`)
+    }
+    return []
+  }
+}
+
+/** A document is an object, a list of them, or something else: discovery, a log in YAML's clothing. */
+function objectsOf(document: Json): readonly UntypedObject[] {
+  if (!isJsonObject(document)) return []
+  const { kind, apiVersion, items } = document
+  if (typeof kind !== 'string' || typeof apiVersion !== 'string') return []
+  if (kind.endsWith('List') && Array.isArray(items)) {
+    // Items of a typed list do not repeat what they are.
+    const itemKind = kind.slice(0, -'List'.length)
+    return (items as readonly Json[]).flatMap((item) =>
+      isJsonObject(item) ? objectsOf({ apiVersion, kind: itemKind, ...item }) : [],
+    )
+  }
+  const metadata = document['metadata']
+  const isObject = isJsonObject(metadata) && typeof metadata['name'] === 'string'
+  return isObject ? [document as unknown as UntypedObject] : []
+}
+
+function servedAs(catalog: Catalog, { apiVersion, kind }: UntypedObject): Served | undefined {
+  const { group, version } = parseApiVersion(apiVersion)
+  const ofKind = catalog.all().filter((served) => served.group === group && served.kind === kind)
+  return ofKind.find((served) => served.version === version) ?? ofKind[0]
+}
+
+/**
+ * Stores the object as it is, unless a newer state of it is there: directories often hold an object twice. True when it
+ * is the first.
+ */
+function load(
+  { storage, ids }: ClusterState,
+  served: Served,
+  object: UntypedObject,
+  versions: Map<string, number>,
+): boolean {
+  const { uid = ids(), resourceVersion } = object.metadata
+  const version = Number(resourceVersion ?? 0)
+  const known = versions.get(uid)
+  if (known !== undefined && known >= version) return false
+  versions.set(uid, version)
+  const isRenamed = !served.convert && object.apiVersion !== served.storedAs
+  const metadata = { ...object.metadata, uid }
+  storage.put(served.table, { ...object, ...(isRenamed && { apiVersion: served.storedAs }), metadata })
+  return known === undefined
+}
+
+/** A kind that nothing describes gets a definition that lets everything through. */
+function describe(state: ClusterState, object: UntypedObject, file: string, undescribed: Set<string>): Served {
+  const { group, version } = parseApiVersion(object.apiVersion)
+  const { kind } = object
+  const plural = pluralIn(file, kind)
+  const name = `${plural}.${group}`
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }
+  const accepted = (type: string, reason: string, message: string): object => ({
+    type,
+    status: 'True',
+    reason,
+    message,
+  })
+  state.storage.put(crdTable, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name, uid: state.ids(), generation: 1, annotations: { 'muster.dev/undescribed': 'true' } },
+    spec: {
+      group,
+      names,
+      scope: object.metadata.namespace === undefined ? 'Cluster' : 'Namespaced',
+      conversion: { strategy: 'None' },
+      versions: [
+        { name: version, served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: open } },
+      ],
+    },
+    status: {
+      acceptedNames: names,
+      storedVersions: [version],
+      conditions: [
+        accepted('NamesAccepted', 'NoConflicts', 'no conflicts found'),
+        accepted('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
+      ],
+    },
+  })
+  undescribed.add(name)
+  return state.catalog.find(group, version, plural)!
+}
+
+/** Directories are named after resources: `routes.yaml` is a list of them, `routes/web.yaml` one. */
+function pluralIn(file: string, kind: string): string {
+  const parts = file.split(path.sep)
+  const lower = kind.toLowerCase()
+  const isOfKind = (word: string): boolean => word.startsWith(lower.slice(0, -1))
+  const base = path.basename(file).replace(/\.\w+$/, '')
+  return [base, parts.at(-2) ?? ''].find(isOfKind) ?? `${lower}s`
+}
+
+export interface ExportOptions {
+  /** Write the data of Secrets, too. @default false: their keys, and no values */
+  readonly secrets?: boolean | undefined
+}
+
+/** Writes everything in the form that `oc adm inspect` uses. Returns how many objects there were. */
+export async function exportGather(state: ClusterState, folder: string, options: ExportOptions = {}): Promise<number> {
+  const { mkdir, writeFile } = await import('node:fs/promises')
+  let objects = 0
+  for (const table of state.storage.tables()) {
+    const served = state.catalog.ofTable(table.name)
+    if (!served) continue
+    for (const stored of table.objects()) {
+      const object = table.name === 'secrets' && !options.secrets ? withoutValues(stored) : stored
+      const file = path.join(folder, placeOf(served, object))
+      await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+      await writeFile(file, writeYaml(object as unknown as Json), { mode: 0o600 })
+      objects++
+    }
+  }
+  return objects
+}
+
+function placeOf({ group, plural, namespaced }: Served, { metadata }: UntypedObject): string {
+  const name = metadata.name ?? ''
+  const file = `${name.replaceAll('/', '-SLASH-')}.yaml`
+  if (group === '' && plural === 'namespaces') return path.join('namespaces', name, `${name}.yaml`)
+  const scope = namespaced ? path.join('namespaces', metadata.namespace ?? '') : 'cluster-scoped-resources'
+  return path.join(scope, group === '' ? 'core' : group, plural, file)
+}
+
+function withoutValues(secret: UntypedObject): UntypedObject {
+  const keys = Object.keys((secret['data'] ?? {}) as object)
+  const { 'kubectl.kubernetes.io/last-applied-configuration': _applied, ...annotations } =
+    secret.metadata.annotations ?? {}
+  return {
+    ...secret,
+    metadata: { ...secret.metadata, ...(secret.metadata.annotations && { annotations }) },
+    ...(keys.length > 0 && { data: Object.fromEntries(keys.map((key) => [key, ''])) }),
+  }
+}

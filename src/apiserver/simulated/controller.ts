@@ -1,0 +1,103 @@
+/**
+ * A controller: it is told whose objects changed, and brings each into the shape that its spec asks for. What all of
+ * them share is here: how they are told, what they hold in hand, and how they come by the objects that are theirs.
+ */
+import { controllerOf, ownerReference, removeOwner } from '../../kube/owner.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { labelsOf, type LabelSelector, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
+import type { Cluster, StoredIn, StoredPod, TableName } from './cluster.ts'
+import type { Hand } from './hand.ts'
+import type { Recorder } from './recorder.ts'
+
+/** What a component of the cluster works with. */
+export interface Tools {
+  readonly cluster: Cluster
+  readonly hand: Hand
+  readonly record: Recorder
+}
+
+/** Whom a change of an object concerns: the keys of those to look at. */
+export type Concern<K extends TableName> = (object: StoredIn<K>) => Iterable<string>
+
+export interface Controller {
+  readonly workers?: number
+  /** Looked at as soon as it changes. */
+  readonly own?: { readonly [K in TableName]?: Concern<K> }
+  /** Looked at when the dust has settled. */
+  readonly others?: { readonly [K in TableName]?: Concern<K> }
+  /** Says in how many milliseconds to look again. */
+  reconcile(key: string): Promise<number | undefined>
+}
+
+/** The key of the object of this kind that controls it. */
+export function ownerOf(kind: string): (object: KubeObject) => readonly string[] {
+  return (object) => {
+    const owner = controllerOf(object)
+    return owner?.kind === kind ? [`${object.metadata.namespace}/${owner.name}`] : []
+  }
+}
+
+interface Selecting {
+  readonly spec?: { readonly selector?: LabelSelectorSpec }
+}
+
+/** The same, or, for one that nobody controls, the keys of those who would adopt it. */
+export function ownerOrAdopters<K extends TableName>(
+  cluster: Cluster,
+  kind: string,
+  table: K,
+): (object: KubeObject) => readonly string[] {
+  const owner = ownerOf(kind)
+  return (object) => {
+    if (controllerOf(object)) return owner(object)
+    const { namespace = '', labels } = object.metadata
+    return cluster
+      .list(table, namespace)
+      .filter((one) => matchLabels(selectorOf(one as Selecting), labels))
+      .map(({ metadata }) => `${namespace}/${metadata.name}`)
+  }
+}
+
+// Labels are compared for each pod again and again: a selector is read once.
+const selectors = new WeakMap<object, LabelSelector>()
+
+export function selectorOf({ spec }: Selecting): LabelSelector {
+  const source = spec?.selector
+  if (!source) return labelsOf(undefined)
+  const known = selectors.get(source) ?? labelsOf(source)
+  selectors.set(source, known)
+  return known
+}
+
+/** Those that are the owner's and fit; strays that fit are adopted, and own ones that do not are let go. */
+export async function claim<K extends 'pods' | 'replicasets.apps'>(
+  { cluster, hand }: Tools,
+  table: K,
+  owner: StoredIn<TableName>,
+  selector: LabelSelector,
+): Promise<readonly StoredIn<K>[]> {
+  const { namespace = '' } = owner.metadata
+  const fits = ({ metadata }: StoredIn<K>): boolean => matchLabels(selector, metadata.labels)
+  for (const own of cluster.controlled(table, owner)) {
+    if (fits(own) || own.metadata.deletionTimestamp) continue
+    await hand.update(table, removeOwner(own as KubeObject, owner as KubeObject) as StoredIn<K>)
+  }
+  if (!owner.metadata.deletionTimestamp) {
+    for (const stray of cluster.orphans(table, namespace)) {
+      if (!fits(stray) || stray.metadata.deletionTimestamp) continue
+      const ownerReferences = [
+        ...(stray.metadata.ownerReferences ?? []),
+        ownerReference(owner as KubeObject, { controller: true }),
+      ]
+      await hand.update(table, { ...stray, metadata: { ...stray.metadata, ownerReferences } })
+    }
+  }
+  return cluster.controlled(table, owner).filter(fits)
+}
+
+/** Of a Deployment, a ReplicaSet: which pods it means. Old controllers say it by a plain map. */
+export function selectorOfMap(matchLabelsMap: Readonly<Record<string, string>> | undefined): LabelSelector {
+  return matchLabelsMap ? labelsOf({ matchLabels: matchLabelsMap }) : labelsOf(undefined)
+}
+
+export type { StoredPod }

@@ -1,0 +1,113 @@
+/** What can be said of a pod at a glance: whether it counts, is ready, is available, and which goes first. */
+import { parseTime } from '../../kube/duration.ts'
+import { ownerReference } from '../../kube/owner.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Pod, PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import type { StoredPod } from './cluster.ts'
+import type { Draft } from './hand.ts'
+
+export function isFinished({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed'
+}
+
+export function isTerminating({ metadata }: Pod): boolean {
+  return metadata.deletionTimestamp !== undefined
+}
+
+/** Neither over nor on its way out. */
+export function isActive(pod: Pod): boolean {
+  return !isFinished(pod) && !isTerminating(pod)
+}
+
+export function isTrue(pod: Pod, type: string): boolean {
+  return pod.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
+}
+
+export function isReady(pod: Pod): boolean {
+  return isTrue(pod, 'Ready')
+}
+
+/** When it has been ready for long enough; undefined when it is not even ready. */
+export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
+  const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')
+  if (ready?.status !== 'True') return undefined
+  if (minReadySeconds === 0) return 0
+  return (parseTime(ready.lastTransitionTime ?? '') ?? 0) + minReadySeconds * 1000
+}
+
+export function isAvailable(pod: Pod, minReadySeconds: number | undefined, now: number): boolean {
+  const at = availableAt(pod, minReadySeconds)
+  return at !== undefined && at <= now
+}
+
+/** In how many milliseconds the next of these pods becomes available, if nothing happens to it. */
+export function untilAvailable(pods: readonly Pod[], minReadySeconds: number | undefined, now: number): number | undefined {
+  const moments = pods.map((pod) => availableAt(pod, minReadySeconds)).filter((at) => at !== undefined && at > now)
+  return moments.length === 0 ? undefined : Math.min(...(moments as readonly number[])) - now
+}
+
+export function createdAt({ metadata }: KubeObject): number {
+  return parseTime(metadata.creationTimestamp ?? '') ?? 0
+}
+
+export function restartsOf({ status }: Pod): number {
+  return Math.max(0, ...(status?.containerStatuses ?? []).map(({ restartCount }) => restartCount))
+}
+
+/** The pod that a template describes, for its controller. */
+export function podOf(owner: KubeObject, template: PodTemplateSpec, extra: Partial<Pod['metadata']> = {}): Draft<Pod> {
+  const { labels, annotations, finalizers } = template.metadata ?? {}
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      generateName: `${owner.metadata.name}-`,
+      namespace: owner.metadata.namespace!,
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(finalizers && { finalizers }),
+      ownerReferences: [ownerReference(owner, { controller: true })],
+      ...extra,
+    },
+    spec: template.spec ?? { containers: [] },
+  }
+}
+
+const deletionCost = 'controller.kubernetes.io/pod-deletion-cost'
+
+/** Who is missed least goes first: what does not run yet, is not ready, is cheap, crowded, new or keeps failing. */
+export function byDispensability(pods: readonly StoredPod[], now: number): readonly StoredPod[] {
+  const crowd = new Map<string, number>()
+  for (const { spec } of pods) crowd.set(spec?.nodeName ?? '', (crowd.get(spec?.nodeName ?? '') ?? 0) + 1)
+  const phases = ['Pending', 'Unknown', 'Running']
+  const rank = (pod: StoredPod): readonly number[] => [
+    pod.spec?.nodeName ? 1 : 0,
+    phases.indexOf(pod.status?.phase ?? 'Pending'),
+    isReady(pod) ? 1 : 0,
+    Number(pod.metadata.annotations?.[deletionCost] ?? 0) || 0,
+    -(crowd.get(pod.spec?.nodeName ?? '') ?? 0),
+    isReady(pod) ? magnitude(now - readySince(pod)) : 0,
+    -restartsOf(pod),
+    magnitude(now - createdAt(pod)),
+  ]
+  return pods
+    .map((pod) => ({ pod, rank: rank(pod) }))
+    .toSorted((a, b) => compareRanks(a.rank, b.rank) || (a.pod.metadata.uid < b.pod.metadata.uid ? -1 : 1))
+    .map(({ pod }) => pod)
+}
+
+function readySince({ status }: Pod): number {
+  return parseTime(status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime ?? '') ?? 0
+}
+
+/** Ages count by their order of magnitude, so that chance has a say among those of about the same age. */
+function magnitude(ms: number): number {
+  return Math.floor(Math.log2(Math.max(ms, 1)))
+}
+
+export function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (const [index, value] of a.entries()) {
+    if (value !== b[index]) return value - b[index]!
+  }
+  return 0
+}

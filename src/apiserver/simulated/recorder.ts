@@ -1,0 +1,76 @@
+/**
+ * Events: what a component wants people to know. What is said again is counted, not repeated; and what was said an hour
+ * ago is forgotten, as the real server does.
+ */
+import { formatTime } from '../../kube/duration.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Cluster } from './cluster.ts'
+import { type Hand, isOvertaken } from './hand.ts'
+
+export type Recorder = (about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void
+
+const keptMs = 3_600_000
+
+interface Noted {
+  readonly namespace: string
+  readonly name: string
+  readonly key: string
+  readonly at: number
+}
+
+export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
+  const noted = new Map<string, Noted>()
+  let count = 0
+
+  const forget = async (): Promise<void> => {
+    for (const one of noted.values()) {
+      if (one.at > cluster.now() - keptMs) return
+      noted.delete(one.key)
+      const old = cluster.get('events', one.namespace, one.name)
+      if (old) await hand.remove('events', old)
+    }
+  }
+
+  const write = async (
+    about: KubeObject,
+    ...[type, reason, message]: [type: string, reason: string, message: string]
+  ): Promise<void> => {
+    await forget()
+    const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
+    const key = [about.kind, namespace, name, uid, type, reason, message].join('\0')
+    const now = formatTime(cluster.now())
+    const before = noted.get(key)
+    const live = before && cluster.get('events', before.namespace, before.name)
+    if (before && live) {
+      // Told again: it is as fresh as the last time.
+      noted.delete(key)
+      noted.set(key, { ...before, at: cluster.now() })
+      await hand.update('events', { ...live, count: (live.count ?? 1) + 1, lastTimestamp: now })
+      return
+    }
+    const eventName = `${name}.${(cluster.now() * 4096 + (count++ % 4096)).toString(16)}`
+    noted.set(key, { namespace, name: eventName, key, at: cluster.now() })
+    await hand.create('events', {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: eventName, namespace },
+      involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
+      type,
+      reason,
+      message,
+      count: 1,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      source: { component: hand.component },
+      reportingComponent: hand.component,
+      reportingInstance: '',
+    })
+  }
+
+  return (about, type, reason, message) => {
+    // Nobody waits for an event, and a namespace that goes takes none.
+    write(about, type, reason, message).catch((error: unknown) => {
+      if (!isOvertaken(error)) noted.clear()
+    })
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * ReplicaSets, and ReplicationControllers before them: so many pods of one kind, no matter which. Pods that are missing
+ * are made, those too many deleted, the least useful first.
+ */
+import { formatTime } from '../../kube/duration.ts'
+import { describeError } from '../../kube/errors.ts'
+import type { LabelSelector } from '../../kube/selector.ts'
+import { matchLabels } from '../../kube/selector.ts'
+import type { ReplicaSetCondition, ReplicaSetStatus } from '../../kube/types/apps/v1.ts'
+import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import { Refusal } from '../refusal.ts'
+import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { claim, type Controller, ownerOrAdopters, selectorOf, selectorOfMap, type Tools } from './controller.ts'
+import { byDispensability, isActive, isAvailable, isFinished, isReady, isTerminating, podOf, untilAvailable } from './pod-facts.ts'
+
+type ReplicaTable = 'replicasets.apps' | 'replicationcontrollers'
+type Replicated = StoredIn<ReplicaTable>
+
+/** Pods made or deleted in one go. */
+const burst = 500
+
+export function replicaController(tools: Tools, table: ReplicaTable): Controller {
+  const { cluster, hand } = tools
+  const kind = table === 'replicasets.apps' ? 'ReplicaSet' : 'ReplicationController'
+  return {
+    own: { [table]: (object: Replicated) => [`${object.metadata.namespace}/${object.metadata.name}`] },
+    others: { pods: ownerOrAdopters(cluster, kind, table) },
+    async reconcile(key) {
+      const { namespace, name } = splitKey(key)
+      const owner = cluster.get(table, namespace, name) as Replicated | undefined
+      if (!owner) return undefined
+      const selector = podSelector(owner)
+      const pods = await claim(tools, 'pods', owner, selector)
+      const failure = owner.metadata.deletionTimestamp ? undefined : await fill(tools, owner, pods.filter(isActive))
+      const live = cluster.get(table, namespace, name) as Replicated | undefined
+      if (!live) return undefined
+      const now = cluster.controlled('pods', live).filter(({ metadata }) => matchLabels(selector, metadata.labels))
+      await hand.updateStatus(table, live, statusOf(live, now, failure, cluster.now()))
+      if (failure) throw failure.error
+      return untilAvailable(now, live.spec?.minReadySeconds, cluster.now())
+    },
+  }
+}
+
+function podSelector(owner: Replicated): LabelSelector {
+  return owner.kind === 'ReplicaSet' ? selectorOf(owner) : selectorOfMap(owner.spec?.selector)
+}
+
+interface Failure {
+  readonly reason: 'FailedCreate' | 'FailedDelete'
+  readonly error: unknown
+}
+
+async function fill(tools: Tools, owner: Replicated, active: readonly StoredPod[]): Promise<Failure | undefined> {
+  const { cluster, hand, record } = tools
+  const missing = (owner.spec?.replicas ?? 1) - active.length
+  if (missing > 0) {
+    const pod = podOf(owner, owner.spec?.template as PodTemplateSpec)
+    for (let made = 0; made < Math.min(missing, burst); made++) {
+      try {
+        const { metadata } = await hand.create('pods', pod)
+        record(owner, 'Normal', 'SuccessfulCreate', `Created pod: ${metadata.name}`)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        record(owner, 'Warning', 'FailedCreate', `Error creating: ${describeError(error)}`)
+        return { reason: 'FailedCreate', error }
+      }
+    }
+  }
+  for (const pod of byDispensability(active, cluster.now()).slice(0, Math.min(Math.max(-missing, 0), burst))) {
+    await hand.remove('pods', pod)
+    record(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`)
+  }
+  return undefined
+}
+
+function statusOf(owner: Replicated, pods: readonly StoredPod[], failure: Failure | undefined, now: number): ReplicaSetStatus {
+  const active = pods.filter(isActive)
+  const template = owner.spec?.template?.metadata?.labels ?? {}
+  const isFullyLabeled = ({ metadata }: StoredPod): boolean =>
+    Object.entries(template).every(([name, value]) => metadata.labels?.[name] === value)
+  const ready = active.filter(isReady)
+  const conditions = conditionsOf(owner, failure, now)
+  return {
+    replicas: active.length,
+    ...positive('fullyLabeledReplicas', active.filter(isFullyLabeled).length),
+    ...positive('readyReplicas', ready.length),
+    ...positive('availableReplicas', ready.filter((pod) => isAvailable(pod, owner.spec?.minReadySeconds, now)).length),
+    // Replication controllers do not tell.
+    ...(owner.kind === 'ReplicaSet' && {
+      terminatingReplicas: pods.filter((pod) => isTerminating(pod) && !isFinished(pod)).length,
+    }),
+    observedGeneration: owner.metadata.generation ?? 0,
+    ...(conditions.length > 0 && { conditions }),
+  }
+}
+
+/** In Go a count of zero is left out. */
+export function positive<Name extends string>(name: Name, count: number): { readonly [N in Name]?: number } {
+  return count === 0 ? {} : ({ [name]: count } as { readonly [N in Name]: number })
+}
+
+function conditionsOf(owner: Replicated, failure: Failure | undefined, now: number): readonly ReplicaSetCondition[] {
+  const known = owner.status?.conditions ?? []
+  const others = known.filter(({ type }) => type !== 'ReplicaFailure')
+  if (!failure) return others
+  const before = known.find(({ type }) => type === 'ReplicaFailure')
+  if (before?.reason === failure.reason) return known
+  const message = describeError(failure.error)
+  const lastTransitionTime = formatTime(now)
+  return [...others, { type: 'ReplicaFailure', status: 'True', reason: failure.reason, message, lastTransitionTime }]
+}

@@ -1,0 +1,31 @@
+/** Runs the embedded API server alone: what other programs start when they need a cluster. */
+import path from 'node:path'
+import { MusterError } from '../kube/errors.ts'
+import { type Command, defineCommand } from './command.ts'
+import { runEmbeddedCluster } from './embedded-cluster.ts'
+
+export const command: Command = defineCommand({
+  details:
+    'Prints one line when it is ready. With --data everything that a client was told survives a crash; without, it ends with this process.',
+  flags: {
+    port: { type: 'string', value: 'N', help: 'port on 127.0.0.1 (default: a free one)' },
+    data: { type: 'string', value: 'DIR', help: 'folder to keep everything in (default: in memory only)' },
+    import: { type: 'string', value: 'DIR', help: 'must-gather directory to start with' },
+    export: { type: 'string', value: 'DIR', help: 'must-gather directory to write at the end' },
+    'kubeconfig-out': { type: 'string', value: 'FILE', help: 'kubeconfig to write (default: .muster/kubeconfig)' },
+  },
+  async run({ flags, positionals, out, err, signal }) {
+    if (positionals.length > 0) throw new MusterError('InvalidFlag', 'apiserver takes flags only.')
+    await runEmbeddedCluster({
+      port: flags.port,
+      kubeconfig: path.resolve(flags['kubeconfig-out'] ?? path.join('.muster', 'kubeconfig')),
+      folder: flags.data === undefined ? undefined : path.resolve(flags.data),
+      importFrom: flags.import === undefined ? undefined : path.resolve(flags.import),
+      exportTo: flags.export === undefined ? undefined : path.resolve(flags.export),
+      warn: err,
+      signal,
+      ready: ({ url, use, note }) => out(`API server ready on ${url}${note}; to use it: ${use}`),
+    })
+    return 0
+  },
+})

@@ -1,0 +1,121 @@
+/** What `muster start` and `muster apiserver` have in common: a cluster on loopback, and a kubeconfig that leads to it. */
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { administrator } from '../apiserver/access/identity.ts'
+import { type ApiServer, createApiServer, openApiServer } from '../apiserver/api-server.ts'
+import { type Listener, startListener } from '../apiserver/listener.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { MusterError } from '../kube/errors.ts'
+import { writeYaml } from '../kube/yaml.ts'
+
+export interface EmbeddedClusterOptions {
+  /** As the flag gives it. @default a free one */
+  readonly port: string | undefined
+  /** The kubeconfig to write. */
+  readonly kubeconfig: string
+  /** Where everything is kept. @default nowhere: it ends with the process */
+  readonly folder: string | undefined
+  /** A must-gather directory to fill it from. Then nothing is deleted for want of an owner, which may not be in it. */
+  readonly importFrom?: string | undefined
+  /** A must-gather directory to write when it ends. */
+  readonly exportTo?: string | undefined
+  readonly warn?: ((line: string) => void) | undefined
+  readonly signal: AbortSignal
+  /** The cluster answers. `use` is what a shell needs to reach it; `note` what there is to say about its data. */
+  ready(cluster: { readonly url: string; readonly use: string; readonly note: string }): void
+}
+
+/** Runs until the signal. */
+export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promise<void> {
+  const { kubeconfig, signal } = options
+  const port = readPort(options.port)
+  const token = randomBytes(32).toString('base64url')
+  const tokens = new Map([[token, administrator]])
+  const opened = await open(options, tokens)
+  try {
+    if (options.importFrom !== undefined) await opened.server.importGather(options.importFrom, { warn: options.warn })
+    const listener = await startListener(opened.server, { clock: systemClock, port })
+    try {
+      await writeKubeconfig(kubeconfig, listener, token)
+      options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
+      if (!signal.aborted) {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      }
+    } finally {
+      await listener.close()
+    }
+    if (options.exportTo !== undefined) await opened.server.exportGather(options.exportTo)
+  } finally {
+    await opened.close()
+  }
+}
+
+interface Opened {
+  readonly server: ApiServer
+  readonly note: string
+  close(): Promise<void>
+}
+
+async function open(
+  { folder, importFrom }: EmbeddedClusterOptions,
+  tokens: ReadonlyMap<string, typeof administrator>,
+): Promise<Opened> {
+  const collectGarbage = importFrom === undefined
+  if (folder === undefined) {
+    const server = createApiServer({ clock: systemClock, access: { tokens }, collectGarbage })
+    return { server, note: '', close: () => Promise.resolve() }
+  }
+  const server = await openApiServer({
+    clock: systemClock,
+    folder,
+    collectGarbage,
+    access: { tokens, signingKey: await signingKeyIn(folder) },
+  })
+  const note = server.tornBytes > 0 ? ` (an unfinished write of ${server.tornBytes} bytes was cut off)` : ''
+  return { server, note, close: () => server.close() }
+}
+
+/** The key that signs service accounts' tokens stays with the data, so that tokens outlive a restart. */
+async function signingKeyIn(folder: string): Promise<string> {
+  const file = path.join(folder, 'service-accounts.pem')
+  try {
+    return await readFile(file, 'utf8')
+  } catch {
+    const { generateKeyPairSync } = await import('node:crypto')
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeFile(file, pem, { mode: 0o600 })
+    await chmod(file, 0o600)
+    return pem
+  }
+}
+
+function readPort(text: string | undefined): number {
+  if (text === undefined) return 0
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
+  throw new MusterError('InvalidFlag', `--port ${text}: not a port. Give a number from 0 to 65535.`)
+}
+
+/** Readable for its owner alone, also where a file was there before. */
+async function writeKubeconfig(file: string, { url, ca }: Listener, token: string): Promise<void> {
+  const name = 'muster'
+  const text = writeYaml({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace: 'default' } }],
+    'current-context': name,
+  })
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  await rm(file, { force: true })
+  await writeFile(file, text, { mode: 0o600, flag: 'wx' })
+}
+
+/** As a shell reads it. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,348 @@
+/** Admission webhooks: whom the server asks about what, what it takes for an answer, and what it makes of it. */
+import { describe, expect, it } from 'vitest'
+import { type Json, type JsonObject, parseJson } from '../../src/kube/json.ts'
+import {
+  type Answerer,
+  bundle,
+  configMapRule,
+  hooked,
+  patch,
+  putCluster,
+  receiver,
+  registration,
+  said,
+  until,
+} from './admission.ts'
+import { at, openServer } from './server.ts'
+
+const server = openServer()
+
+/** A request without who owns which field, which other cases are about. */
+function shown(request: JsonObject): Json {
+  const text = JSON.stringify(request, (key, value: unknown) => (key === 'managedFields' ? undefined : value))
+  return server.maskedJson(parseJson(text))
+}
+
+const merge = 'application/merge-patch+json'
+
+describe('a validating webhook', () => {
+  it('is told everything about a write', async () => {
+    const { path, asked } = await hooked(server, 'validating')
+    await server.must('POST', `${path}?fieldManager=me`, { body: { metadata: { name: 'a' }, data: { x: '1' } } })
+    await server.must('PUT', `${path}/a?dryRun=All`, { body: { metadata: { name: 'a' }, data: { x: '2' } } })
+    await server.must('PATCH', `${path}/a`, { type: merge, body: { data: { x: '3' } } })
+    await server.must('DELETE', `${path}/a`, { body: { propagationPolicy: 'Background' } })
+    expect(asked.map(shown)).toMatchSnapshot()
+  })
+
+  it('is told the name that the server makes up', async () => {
+    const { path, asked } = await hooked(server, 'validating')
+    const made = await server.must('POST', path, { body: { metadata: { generateName: 'a-' } } })
+    expect(at(asked[0], 'name')).toBe(at(made, 'metadata', 'name'))
+  })
+
+  it.each<readonly [string, Answerer]>([
+    ['without a word', () => ({ allowed: false })],
+    ['with a message', () => ({ allowed: false, status: { message: 'no way' } })],
+    ['with a reason', () => ({ allowed: false, status: { reason: 'Gone' } })],
+    ['with a code', () => ({ allowed: false, status: { code: 418, message: 'no way', reason: 'Teapot' } })],
+    ['with a code that is none', () => ({ allowed: false, status: { code: 200, status: 'Success' } })],
+    [
+      'with details',
+      () => ({ allowed: false, status: { message: 'no', details: { causes: [{ field: 'data', message: 'why' }] } } }),
+    ],
+    ['with warnings', () => ({ allowed: false, warnings: ['first', 'second "quoted"'] })],
+  ])('refuses %s', async (_how, answerer) => {
+    const { path, behave } = await hooked(server, 'validating')
+    behave(answerer)
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+    expect((await server.call('GET', `${path}/a`)).status).toBe(404)
+  })
+
+  it('warns', async () => {
+    const { path, behave } = await hooked(server, 'validating')
+    behave(() => ({ allowed: true, warnings: ['beware'], auditAnnotations: { a: 'b' } }))
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+    const gone = await server.call('DELETE', `${path}/a`)
+    expect(gone.headers['warning']).toBe('299 - "beware"')
+  })
+
+  it.each<readonly [string, Answerer]>([
+    ['another uid', () => ({ uid: 'other', allowed: true })],
+    ['another version', () => ({ raw: { apiVersion: 'admission.k8s.io/v2', kind: 'AdmissionReview' } })],
+    ['no response', () => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' } })],
+    ['a patch', () => patch({ op: 'add', path: '/data', value: {} })],
+    ['an error', () => ({ status: 500, text: 'out of order' })],
+    ['nothing that is there', () => ({ status: 404, text: 'not here' })],
+  ])('that answers with %s has not been asked', async (_what, answerer) => {
+    const { path, behave } = await hooked(server, 'validating')
+    behave(answerer)
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+  })
+
+  it('may be left out if it cannot be asked, where it says so', async () => {
+    const { path, behave } = await hooked(server, 'validating', { failurePolicy: 'Ignore' })
+    behave(() => ({ status: 500, text: 'out of order' }))
+    await server.must('POST', path, { body: { metadata: { name: 'a' } } })
+    behave(() => ({ allowed: false }))
+    expect((await server.call('POST', path, { body: { metadata: { name: 'b' } } })).status).toBe(400)
+  })
+
+  it('must be there', async () => {
+    const { path } = await hooked(server, 'validating', {
+      clientConfig: { url: 'https://127.0.0.1:1/admit', caBundle: bundle },
+    })
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+  })
+
+  it('must be a service that is there', async () => {
+    const { path } = await hooked(server, 'validating', {
+      clientConfig: { service: { namespace: 'default', name: 'nobody', path: '/admit' }, caBundle: bundle },
+    })
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+  })
+
+  it('with side effects is not asked for a dry run, which is refused', async () => {
+    const { path, asked } = await hooked(server, 'validating', { sideEffects: 'NoneOnDryRun' })
+    await server.must('POST', `${path}?dryRun=All`, { body: { metadata: { name: 'a' } } })
+    expect(at(asked[0], 'dryRun')).toBe(true)
+  })
+})
+
+describe('a mutating webhook', () => {
+  it('changes what is stored, and nobody owns it', async () => {
+    const { path, behave } = await hooked(server, 'mutating')
+    behave(() => patch({ op: 'add', path: '/data', value: { by: 'hook' } }))
+    const made = await server.must('POST', path, { body: { metadata: { name: 'a' } } })
+    expect(server.maskedJson(made)).toMatchSnapshot()
+    behave(() => patch({ op: 'add', path: '/metadata/labels', value: { by: 'hook' } }))
+    const changed = await server.must('PATCH', `${path}/a`, { type: merge, body: { data: { x: '1' } } })
+    expect(server.maskedJson(changed)).toMatchSnapshot()
+  })
+
+  it('is asked before others look: a patch is pruned, defaulted and validated', async () => {
+    const rule = { ...configMapRule, resources: ['configmaps', 'services'] }
+    const { namespace, behave } = await hooked(server, 'mutating', { rules: [rule] })
+    const path = `/api/v1/namespaces/${namespace}/services`
+    const body = { metadata: { name: 'a' }, spec: { ports: [{ port: 80 }] } }
+    behave(() =>
+      patch(
+        { op: 'add', path: '/spec/ports/-', value: { port: 81, name: 'x', unknown: 1 } },
+        { op: 'add', path: '/spec/ports/0/name', value: 'y' },
+        { op: 'add', path: '/other', value: true },
+      ),
+    )
+    const made = await server.must('POST', `${path}?fieldValidation=Strict`, { body })
+    expect(at(made, 'spec', 'ports')).toMatchSnapshot()
+    expect(made['other']).toBeUndefined()
+    behave(() => patch({ op: 'replace', path: '/spec/ports/0/port', value: 0 }))
+    const refused = await server.call('POST', path, { body: { ...body, metadata: { name: 'b' } } })
+    expect(said(server, refused)).toMatchSnapshot()
+  })
+
+  it.each<readonly [string, Answerer]>([
+    ['a patch without its type', () => ({ allowed: true, patch: Buffer.from('[]').toString('base64') })],
+    ['a type without a patch', () => ({ allowed: true, patchType: 'JSONPatch' })],
+    [
+      'another type',
+      () => ({ allowed: true, patchType: 'Other', patch: Buffer.from('[{"op":"remove"}]').toString('base64') }),
+    ],
+    ['an empty patch', () => ({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from('[]').toString('base64') })],
+  ])('takes %s as the real server does', async (_what, answerer) => {
+    const { path, behave } = await hooked(server, 'mutating')
+    behave(answerer)
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+  })
+
+  it('is asked about a deletion too, but cannot change it', async () => {
+    const { path, behave, asked } = await hooked(server, 'mutating')
+    await server.must('POST', path, { body: { metadata: { name: 'a' } } })
+    behave(() => patch({ op: 'add', path: '/data', value: {} }))
+    expect(said(server, await server.call('DELETE', `${path}/a`))).toMatchSnapshot()
+    expect(asked.at(-1)!['operation']).toBe('DELETE')
+    behave(() => ({ allowed: true }))
+    await server.must('DELETE', `${path}/a`)
+  })
+
+  it('sees what those before it did, configurations by name; and again where others changed more', async () => {
+    const at = await receiver()
+    const namespace = await server.namespace()
+    const prefix = server.unique('order')
+    const steps: string[] = []
+    at.behave((request) => {
+      const { data } = request['object'] as { readonly data?: { readonly seen?: string } }
+      const seen = data?.seen ?? ''
+      steps.push(seen)
+      return seen.length >= 4 ? { allowed: true } : patch({ op: 'add', path: '/data', value: { seen: `${seen}x` } })
+    })
+    const given = { receiver: at, namespace }
+    await hooked(server, 'mutating', { reinvocationPolicy: 'IfNeeded' }, { ...given, name: `${prefix}-b` })
+    const { path } = await hooked(server, 'mutating', {}, { ...given, name: `${prefix}-a` })
+    const made = await server.must('POST', path, { body: { metadata: { name: 'a' } } })
+    expect([steps, made['data']]).toMatchSnapshot()
+    await hooked(server, 'mutating', {}, { ...given, name: `${prefix}-c` })
+    steps.length = 0
+    const more = await server.must('POST', path, { body: { metadata: { name: 'b' } } })
+    expect([steps, more['data']]).toMatchSnapshot()
+  })
+})
+
+describe('a webhook is asked about', () => {
+  const body = { metadata: { name: 'a', labels: { color: 'red' } }, data: { x: '1' } }
+  const asksFor = async (webhook: object): Promise<number> => {
+    const { path, asked } = await hooked(server, 'validating', webhook)
+    await server.must('POST', path, { body })
+    return asked.length
+  }
+
+  it.each<readonly [string, object, number]>([
+    ['its operations', { rules: [{ ...configMapRule, operations: ['UPDATE'] }] }, 0],
+    ['its groups', { rules: [{ ...configMapRule, apiGroups: ['apps'] }] }, 0],
+    ['any resource', { rules: [{ ...configMapRule, resources: ['*'] }] }, 1],
+    ['any subresource', { rules: [{ ...configMapRule, resources: ['*/*'] }] }, 1],
+    ['subresources alone', { rules: [{ ...configMapRule, resources: ['configmaps/status'] }] }, 0],
+    ['its scope', { rules: [{ ...configMapRule, scope: 'Namespaced' }] }, 1],
+    ['no other scope', { rules: [{ ...configMapRule, scope: 'Cluster' }] }, 0],
+    ['objects of its labels', { objectSelector: { matchLabels: { color: 'red' } } }, 1],
+    ['no objects of other labels', { objectSelector: { matchLabels: { color: 'blue' } } }, 0],
+    ['what meets its conditions', { matchConditions: [{ name: 'x', expression: "object.data.x == '1'" }] }, 1],
+    ['no more than that', { matchConditions: [{ name: 'x', expression: "object.data.x == '2'" }] }, 0],
+    [
+      'the request, too',
+      {
+        matchConditions: [
+          { name: 'a', expression: "request.operation == 'CREATE' && request.userInfo.username == 'admin'" },
+          {
+            name: 'b',
+            expression: "authorizer.group('').resource('pods').namespace('default').check('get').allowed()",
+          },
+          { name: 'c', expression: "authorizer.requestResource.check('create').allowed() && oldObject == null" },
+          { name: 'd', expression: "request.resource.resource == 'configmaps' && request.kind.kind == 'ConfigMap'" },
+        ],
+      },
+      1,
+    ],
+    [
+      'nothing it fails at, if it ignores failures',
+      { failurePolicy: 'Ignore', matchConditions: [{ name: 'x', expression: 'object.spec.x == 1' }] },
+      0,
+    ],
+  ])('%s', async (_what, webhook, times) => {
+    expect(await asksFor(webhook)).toBe(times)
+  })
+
+  it('nothing when its conditions fail, which is a refusal', async () => {
+    const { path } = await hooked(server, 'validating', {
+      matchConditions: [{ name: 'x', expression: "request.name == 'probe' || object.spec.x == 1" }],
+    })
+    expect(said(server, await server.call('POST', path, { body }))).toMatchSnapshot()
+  })
+
+  it('an object that had its labels, or gets them', async () => {
+    const { path, asked } = await hooked(server, 'validating', {
+      objectSelector: { matchLabels: { color: 'blue' } },
+      rules: [configMapRule],
+    })
+    await server.must('POST', path, { body })
+    await server.must('PATCH', `${path}/a`, { type: merge, body: { metadata: { labels: { color: 'blue' } } } })
+    await server.must('PATCH', `${path}/a`, { type: merge, body: { metadata: { labels: { color: 'red' } } } })
+    expect(asked.map((request) => request['operation'])).toEqual(['UPDATE', 'UPDATE'])
+  })
+
+  it('the version that it knows, where others are equivalent', async () => {
+    const rule = {
+      operations: ['*'],
+      apiGroups: ['autoscaling'],
+      apiVersions: ['v1'],
+      resources: ['horizontalpodautoscalers'],
+    }
+    const { namespace, asked } = await hooked(server, 'validating', { rules: [rule, configMapRule] })
+    const path = `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`
+    const spec = {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' },
+      maxReplicas: 3,
+      metrics: [
+        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
+      ],
+    }
+    await server.must('POST', path, { body: { metadata: { name: 'a' }, spec } })
+    const { object, ...rest } = asked[0]!
+    expect(server.maskedJson({ ...rest, spec: at(object, 'spec')! })).toMatchSnapshot()
+  })
+
+  it('no other version, where it wants exactly its own', async () => {
+    const rule = { operations: ['*'], apiGroups: ['autoscaling'], apiVersions: ['v1'], resources: ['*'] }
+    const { namespace, asked } = await hooked(server, 'validating', { rules: [rule], matchPolicy: 'Exact' })
+    const path = `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`
+    const spec = { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' }, maxReplicas: 3 }
+    await server.must('POST', path, { body: { metadata: { name: 'a' }, spec } })
+    expect(asked).toEqual([])
+  })
+
+  it('a scale as a Scale, and may change it', async () => {
+    const rule = { operations: ['*'], apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments/scale'] }
+    const { namespace, asked, behave } = await hooked(server, 'mutating', { rules: [rule] })
+    const path = `/apis/apps/v1/namespaces/${namespace}/deployments`
+    const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const spec = { selector: { matchLabels: { a: 'b' } }, template }
+    await server.must('POST', path, { body: { metadata: { name: 'a' }, spec } })
+    behave(() => patch({ op: 'replace', path: '/spec/replicas', value: 7 }))
+    const scaled = await server.must('PATCH', `${path}/a/scale`, { type: merge, body: { spec: { replicas: 3 } } })
+    expect(at(scaled, 'spec', 'replicas')).toBe(7)
+    expect(asked.map(shown)).toMatchSnapshot()
+  })
+
+  it('an eviction', async () => {
+    const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/eviction'] }
+    const { namespace, asked, behave } = await hooked(server, 'validating', { rules: [rule] })
+    const path = `/api/v1/namespaces/${namespace}/pods`
+    await server.must('POST', path, {
+      body: { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    })
+    behave(() => ({ allowed: false, status: { message: 'stay' } }))
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'a' } }
+    expect(said(server, await server.call('POST', `${path}/a/eviction`, { body: eviction }))).toMatchSnapshot()
+    expect(asked.map(shown)).toMatchSnapshot()
+  })
+
+  it('each object of a collection that is deleted', async () => {
+    const { path, asked } = await hooked(server, 'validating')
+    await server.must('POST', path, { body })
+    asked.length = 0
+    await server.must('DELETE', path)
+    const request: JsonObject = asked[0]!
+    expect([asked.length, request['name'] ?? null, at(request, 'oldObject', 'metadata', 'name')]).toMatchSnapshot()
+  })
+
+  it('neither webhooks nor policies', async () => {
+    const at = await receiver()
+    const label = server.unique('label')
+    await putCluster(server, `${registration}/validatingwebhookconfigurations`, {
+      metadata: { name: server.unique('hooks') },
+      webhooks: [
+        {
+          name: 'all.example.com',
+          clientConfig: { url: at.url, caBundle: bundle },
+          rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], scope: 'Cluster' }],
+          objectSelector: { matchLabels: { only: label } },
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+        },
+      ],
+    })
+    const probe = { metadata: { name: 'probe', labels: { only: label } }, provisioner: 'x' }
+    await until(async () => {
+      await server.call('POST', '/apis/storage.k8s.io/v1/storageclasses?dryRun=All', { body: probe })
+      return at.probes() > 0
+    }, 'the webhook is asked')
+    const metadata = { name: server.unique('other'), labels: { only: label } }
+    for (const plural of ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations']) {
+      await server.must('POST', `${registration}/${plural}?dryRun=All`, { body: { metadata } })
+    }
+    const own = await server.call('POST', `/api/v1/namespaces?dryRun=All`, { body: { metadata } })
+    expect([
+      own.status,
+      at.asked.map((request) => [request['name'], request['namespace']].map((one) => server.maskedJson(one!))),
+    ]).toMatchSnapshot()
+  })
+})
