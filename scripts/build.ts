@@ -28,6 +28,8 @@ const entries = Object.values(manifest.exports)
   .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, '$1'))
   .concat('cli/main')
 
+if (entries.some((entry) => entry.split('/').length !== 2)) throw new Error('an entry must be FOLDER/FILE: see inPlace')
+
 /**
  * A module that looks for files beside itself finds them where it would be were it not bundled. That works because all
  * that is written lies one folder deep.
@@ -73,4 +75,4 @@ await bundle.write({
   codeSplitting: { groups: [{ name: 'client', test: /[\\/]src[\\/](?:clock|client)[\\/]/ }] },
 })
 
-for (const file of globSync('**/*.json', { cwd: source })) cpSync(path.join(source, file), path.join(dist, file))
+for (const file of globSync('**/*.{json,br}', { cwd: source })) cpSync(path.join(source, file), path.join(dist, file))

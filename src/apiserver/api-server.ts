@@ -16,6 +16,7 @@ import { describeError } from '../kube/errors.ts'
 import { type AccessOptions, createAccess } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
 import { gatherRoles } from './access/role-aggregation.ts'
+import { keepQuotas } from './admission/quota-ledger.ts'
 import { admissionPlugins } from './admission/plugins.ts'
 import { createCatalog } from './catalog.ts'
 import { dispatch } from './dispatch.ts'
@@ -148,6 +149,7 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
     states.set(name, state)
     keepHouse(state, { collectGarbage: options.collectGarbage ?? true })
     gatherRoles(state)
+    keepQuotas(state)
     return state
   }
   const readyState = (name: string): ClusterState => {

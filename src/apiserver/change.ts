@@ -8,7 +8,7 @@
 import { withSettledTimes } from '../kube/apply/managed-fields.ts'
 import { equalJson, type Json } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { admitObject, checkAdmission } from './admission/admission.ts'
+import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
 import type { Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
 import { rulesOf } from './kinds/kinds.ts'
@@ -46,6 +46,7 @@ export async function change(
     await checkAdmission(state, { ...asked, object: prepared })
     const outgoing = await oneAtVersion(prepared, served, served.storedAs)
     if (findObject(state, served, namespace, name) !== stored) continue
+    settleAdmission(state, { ...asked, object: prepared })
     return commit(state, writing, stored, outgoing)
   }
   throw modified(served, name)

@@ -4,7 +4,7 @@ import { formatTime } from '../kube/duration.ts'
 import type { Json } from '../kube/json.ts'
 import { generateName } from '../kube/name.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { admitObject, checkAdmission } from './admission/admission.ts'
+import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
 import type { Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
 import { rulesOf } from './kinds/kinds.ts'
@@ -53,6 +53,7 @@ export async function createOwned(state: ClusterState, writing: Writing, owned: 
   checkNew(state, writing, prepared)
   await checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
   const stored = await oneAtVersion(prepared, served, served.storedAs)
+  settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
   if (findObject(state, served, namespace, prepared.metadata.name ?? '')) {
     throw alreadyExists(served, prepared.metadata.name ?? '')
   }

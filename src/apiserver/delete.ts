@@ -103,18 +103,9 @@ export function remove(state: ClusterState, served: Served, live: StoredObject, 
   const isGone = isReleased(object)
   if (deleting.dryRun) return { object: object as StoredObject, isGone }
   if (isGone) {
-    const last = state.storage.remove(served.table, live)
-    // Who ends gracefully is shown as ending, however short it took.
-    return {
-      object:
-        served.table === 'pods'
-          ? ({
-              ...object,
-              metadata: { ...object.metadata, resourceVersion: live.metadata.resourceVersion },
-            } as StoredObject)
-          : last,
-      isGone,
-    }
+    // What can end gracefully is seen as ending first, however short it takes.
+    const last = served.table === 'pods' && object !== live ? state.storage.put(served.table, object) : live
+    return { object: state.storage.remove(served.table, last), isGone }
   }
   return { object: object === live ? live : state.storage.put(served.table, object), isGone }
 }

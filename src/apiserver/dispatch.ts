@@ -1,8 +1,10 @@
 /** From a request to the verb that answers it: by path, then by method. */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
+import { isJsonObject, type Json } from '../kube/json.ts'
 import type { Peer } from './access/authenticate.ts'
 import { isReview, review } from './access/reviews.ts'
 import { checkAdmission } from './admission/admission.ts'
+import { bindPod } from './binding.ts'
 import { type Call, existing, isTrue, readRequest, startWriting, warningHeaders } from './call.ts'
 import { create } from './create.ts'
 import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
@@ -122,8 +124,17 @@ async function createOne(call: Call): Promise<TransportResponse> {
   if (isReview(route.served.kind)) {
     return await answering.value(201, review(state, answering.writing, decode(answering.writing, body)))
   }
+  if (route.served.table === 'bindings') return await bindPod(bindingOf(call, body))
   if (!route.served.verbs.includes('get')) throw methodNotAllowed()
   return await answering.object(201, await create(state, answering.writing, body))
+}
+
+/** The old way to bind: the pod is named in the body. */
+function bindingOf(call: Call, body: Json): Call {
+  const metadata = isJsonObject(body) && isJsonObject(body['metadata']) ? body['metadata'] : {}
+  const name = typeof metadata['name'] === 'string' ? metadata['name'] : ''
+  const served = call.state.catalog.ofTable('pods')!
+  return { ...call, route: { ...call.route, served, name, subresource: 'binding' } }
 }
 
 async function onObject(call: Call): Promise<TransportResponse> {

@@ -7,7 +7,6 @@ import { type ApiServer, createApiServer, openApiServer } from '../apiserver/api
 import { type Listener, startListener } from '../apiserver/listener.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
-import { writeYaml } from '../kube/yaml.ts'
 
 export interface EmbeddedClusterOptions {
   /** As the flag gives it. @default a free one */
@@ -101,15 +100,26 @@ function readPort(text: string | undefined): number {
 
 /** Readable for its owner alone, also where a file was there before. */
 async function writeKubeconfig(file: string, { url, ca }: Listener, token: string): Promise<void> {
-  const name = 'muster'
-  const text = writeYaml({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
-    users: [{ name, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: name, namespace: 'default' } }],
-    'current-context': name,
-  })
+  // Written by hand: none of this needs quoting, and a YAML library takes longer to load than the server to start.
+  const text = `apiVersion: v1
+kind: Config
+clusters:
+- name: muster
+  cluster:
+    server: ${url}
+    certificate-authority-data: ${Buffer.from(ca).toString('base64')}
+users:
+- name: muster
+  user:
+    token: ${token}
+contexts:
+- name: muster
+  context:
+    cluster: muster
+    user: muster
+    namespace: default
+current-context: muster
+`
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
   await rm(file, { force: true })
   await writeFile(file, text, { mode: 0o600, flag: 'wx' })

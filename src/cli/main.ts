@@ -1,8 +1,12 @@
 /** The command line: finds the command in the table, parses its flags, prints what went wrong in one line. */
+import { enableCompileCache } from 'node:module'
 import { describeError, MusterError } from '../kube/errors.ts'
 import { type Flags, type FlagValues, formatFlags, parseArguments } from './command.ts'
 import { type CommandEntry, commands } from './commands.ts'
 import { nearest } from './nearest.ts'
+
+// Commands are loaded after this line, so their second start finds them compiled.
+enableCompileCache()
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`)
 const err = (line: string): void => void process.stderr.write(`${line}\n`)

@@ -187,6 +187,17 @@ describe('OpenAPI v2', () => {
     expect(headers).toMatchObject({ 'content-encoding': 'gzip', etag: expect.any(String) as string })
   })
 
+  it('comes as protobuf, whose type has two spellings', async () => {
+    for (const spelling of ['v2@v1.0', 'v2.v1.0']) {
+      const accept = `application/com.github.proto-openapi.spec.${spelling}+protobuf`
+      const { status, headers, body } = await server.call('GET', '/openapi/v2', { accept })
+      expect(status).toBe(200)
+      expect(headers['content-type']).toBe('application/com.github.proto-openapi.spec.v2.v1.0+protobuf')
+      // `swagger` and `info`, before anything that depends on what is served.
+      expect((body as string).slice(0, 25)).toMatchSnapshot(spelling)
+    }
+  })
+
   it('does not come as HTML', async () => {
     expect((await server.call('GET', '/openapi/v2', { accept: 'text/html' })).status).toBe(406)
   })

@@ -680,20 +680,6 @@ const namespaced: readonly (readonly [path: string, cases: readonly Case[]])[] =
   ['api/v1/serviceaccounts', [{ name: 'a' }]],
   ['api/v1/limitranges', [{ name: 'a', spec: { limits: [{ type: 'Pod', max: { cpu: '1' } }] } }]],
   [
-    'api/v1/resourcequotas',
-    [
-      { name: 'new', spec: { hard: { pods: '3' } } },
-      {
-        name: 'used',
-        spec: { hard: { pods: '3' } },
-        status: {
-          hard: { pods: '3', 'limits.cpu': '2', 'requests.cpu': '1' },
-          used: { pods: '1', 'limits.cpu': '500m' },
-        },
-      },
-    ],
-  ],
-  [
     'apis/coordination.k8s.io/v1/leases',
     [
       { name: 'free', spec: {} },
@@ -745,6 +731,39 @@ describe('the rows of', () => {
       rows[one.name] = JSON.parse(text) as Json
     }
     expect(rows).toMatchSnapshot('rows')
+  })
+
+  it('autoscalers, whose older version shows the same', async () => {
+    const path = `/apis/autoscaling/v2/namespaces/${await server.namespace()}/horizontalpodautoscalers`
+    const metrics = [
+      { type: 'Pods', pods: { metric: { name: 'm' }, target: { type: 'AverageValue', averageValue: '10' } } },
+      { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } } },
+    ]
+    const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }
+    const body = { metadata: { name: 'a' }, spec: { scaleTargetRef, maxReplicas: 3, metrics } }
+    await server.must('POST', path, { body })
+    const old = await server.call('GET', `${path.replace('/v2/', '/v1/')}/a`, {
+      accept,
+      query: { includeObject: 'None' },
+    })
+    expect(rowsOf(old)).toEqual(
+      rowsOf(await server.call('GET', `${path}/a`, { accept, query: { includeObject: 'None' } })),
+    )
+    expect(cellsOf(old)).toEqual([['a', 'Deployment/d', '<unknown>/10, cpu: <unknown>/70%', '1', 3, 0, 'AGE']])
+  })
+
+  it('quotas, as they are in the moment of a write', async () => {
+    const path = `/api/v1/namespaces/${await server.namespace()}/resourcequotas`
+    const body = { metadata: { name: 'a' }, spec: { hard: { pods: '3' } } }
+    const created = await server.call('POST', path, { accept, body })
+    expect(cellsOf(created)).toEqual([['a', '', '', 'AGE']])
+    const status = {
+      hard: { pods: '3', 'limits.cpu': '2', 'requests.cpu': '1' },
+      used: { pods: '1', 'limits.cpu': '500m' },
+    }
+    const type = 'application/merge-patch+json'
+    const used = await server.call('PATCH', `${path}/a/status`, { accept, type, body: { status } })
+    expect(cellsOf(used)).toEqual([['a', 'pods: 1/3, requests.cpu: 0/1', 'limits.cpu: 500m/2', 'AGE']])
   })
 
   it('revisions, which have an owner', async () => {

@@ -5,7 +5,6 @@
  * A certificate is a subject, a public key, what the key may be used for and how long, and a signature over all that.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import { bits, boolean, explicit, implicit, integer, octets, oid, sequence, set, time, utf8 } from './der.ts'
 
 /** Both in PEM. */
@@ -174,7 +173,8 @@ function subjectAlternatives({ dnsNames = [], ips = [] }: CertificateRequest): r
 }
 
 function addressBytes(ip: string): Buffer {
-  if (!isIPv6(ip)) return Buffer.from(ip.split('.').map(Number))
+  // node:net's own test costs 30 ms on its first use, which is a sixth of a start.
+  if (!ip.includes(':')) return Buffer.from(ip.split('.').map(Number))
   const words = (part: string | undefined): string[] => (part ? part.split(':') : [])
   const [head, tail] = ip.split('::')
   const [before, after] = [words(head), words(tail)]

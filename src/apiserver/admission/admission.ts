@@ -57,6 +57,8 @@ export interface AdmissionPlugin {
   readonly mutate?: (state: ClusterState, request: MutatingRequest) => UntypedObject | Promise<UntypedObject>
   /** Raises a Refusal. */
   readonly validate?: (state: ClusterState, request: AdmissionRequest) => void | Promise<void>
+  /** The last look, right before a change is stored: nothing can come between. Raises a Refusal. */
+  readonly settle?: (state: ClusterState, request: AdmissionRequest) => void
 }
 
 export async function admitObject(
@@ -86,4 +88,9 @@ export async function checkAdmission(state: ClusterState, request: AdmissionRequ
     const outcome = validate?.(state, request)
     if (outcome instanceof Promise) await outcome
   }
+}
+
+/** To be called in one go with storing the object. */
+export function settleAdmission(state: ClusterState, request: AdmissionRequest): void {
+  for (const { settle } of state.admission) settle?.(state, request)
 }

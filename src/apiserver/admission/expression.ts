@@ -18,7 +18,6 @@ import {
   boolType,
   type CelType,
   dynType,
-  formatType,
   intType,
   listOf,
   mapOf,
@@ -122,9 +121,9 @@ export function compileExpression(source: string, scope: Scope, results: readonl
     const program = compileCel(source, { variables })
     const { resultType } = program
     if (results.length > 0 && !results.some((one) => sameType(one, resultType))) {
-      const names = results.map(formatType)
+      const names = results.map(typeText)
       const wanted = names.length === 1 ? names[0]! : `one of [${names.join(' ')}]`
-      return wrong(`must evaluate to ${wanted} but got ${formatType(resultType)}`)
+      return wrong(`must evaluate to ${wanted} but got ${typeText(resultType)}`)
     }
     return { text: source, program, problem: '' }
   } catch (error) {
@@ -132,6 +131,11 @@ export function compileExpression(source: string, scope: Scope, results: readonl
     const how = error.phase === 'program' ? 'program instantiation failed' : 'compilation failed'
     return wrong(`${how}: ${error.message}`)
   }
+}
+
+/** A type by the name that it has at run time. */
+function typeText({ name, parameters }: CelType): string {
+  return parameters.length === 0 ? name : `${name}(${parameters.map(typeText).join(', ')})`
 }
 
 /** What an expression made of a request: a value, or why there is none. */
@@ -266,7 +270,8 @@ export function meetsConditions(
   return { error: errors.length === 1 ? errors[0]! : `[${errors.join(', ')}]` }
 }
 
-const conditionScope: Scope = { hasParams: false, hasAuthorizer: true }
+/** What conditions of webhooks, and those of policies when they are written, can refer to. */
+export const conditionScope: Scope = { hasParams: false, hasAuthorizer: true }
 
 /** The match conditions of a webhook. */
 export function compileConditions(

@@ -4,10 +4,12 @@ import { roleEscalation } from '../access/escalation.ts'
 import type { AdmissionPlugin } from './admission.ts'
 import { defaultStorageClass } from './default-storage-class.ts'
 import { defaultTolerations } from './default-tolerations.ts'
+import { limitRanger } from './limit-ranger.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
 import { validatingPolicies } from './policies.ts'
 import { priority } from './priority.ts'
+import { resourceQuota } from './resource-quota.ts'
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
 import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
@@ -15,6 +17,7 @@ import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 export const admissionPlugins: readonly AdmissionPlugin[] = [
   createByUpdate,
   namespaceLifecycle,
+  limitRanger,
   taintNodesByCondition,
   priority,
   defaultTolerations,
@@ -24,5 +27,6 @@ export const admissionPlugins: readonly AdmissionPlugin[] = [
   mutatingWebhooks,
   validatingPolicies,
   validatingWebhooks,
+  resourceQuota,
   roleEscalation,
 ]

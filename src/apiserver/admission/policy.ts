@@ -193,7 +193,7 @@ export function compileCommon({ paramKind, matchConditions = [], variables = [] 
     compiled.set(name, one)
     types[name] = one.program?.resultType ?? dynType
   }
-  const scope = { ...base, variables: types }
+  const scope = { ...base, ...(variables.length > 0 && { variables: types }) }
   return { conditions: compileConditions(matchConditions, scope), variables: compiled, scope }
 }
 

@@ -86,7 +86,7 @@ export async function checkPolicies(state: ClusterState, request: AdmissionReque
       if (spec.failurePolicy !== 'Ignore') denials.push({ found, denial: { message: found.fault } })
       continue
     }
-    const { validationActions = [] } = found.binding['spec'] as ValidatingAdmissionPolicyBindingSpec
+    const { validationActions } = found.binding['spec'] as ValidatingAdmissionPolicyBindingSpec
     for (const denial of found.params.flatMap((param) => denialsOf(state, found, param))) {
       if (validationActions.includes('Deny')) denials.push({ found, denial })
       if (validationActions.includes('Warn')) {

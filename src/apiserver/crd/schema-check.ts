@@ -15,10 +15,12 @@ import {
 } from '../../kube/cause.ts'
 import { resolveFieldPath } from '../../kube/structural/field-path.ts'
 import { compileNode } from '../../kube/structural/node.ts'
-import { ruleProblems, ruleType } from '../../kube/structural/rules.ts'
+import { mostOccurrences, sizeOfSchema } from '../../kube/cel/size.ts'
+import { reportRule, ruleType } from '../../kube/structural/rules.ts'
 import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
 import { cause } from '../refusal.ts'
 import { formatRule } from './internal-form.ts'
+import { costCauses, noRuleCosts, occurrencesBelow, type RuleCosts, totalCostCauses } from './rule-cost.ts'
 import { additionalOf, itemsOf } from './structurality.ts'
 
 interface Place {
@@ -32,6 +34,10 @@ interface Place {
   readonly uncorrelated: string | undefined
   /** Whether rules are looked at: not inside of conditions, nor while the schema is not structural. */
   readonly hasRules: boolean
+  /** How often values of the schema can be in one object; undefined if only the size of requests limits it. */
+  readonly occurrences: number | undefined
+  /** Of all rules together. */
+  readonly costs: RuleCosts
 }
 
 interface Found {
@@ -40,6 +46,7 @@ interface Found {
 }
 
 export function schemaCauses(schema: JSONSchemaProps, path: string, hasRules: boolean): readonly Cause[] {
+  const costs = noRuleCosts()
   const found = check(schema, {
     path,
     isRoot: true,
@@ -47,8 +54,10 @@ export function schemaCauses(schema: JSONSchemaProps, path: string, hasRules: bo
     isInMetadata: false,
     uncorrelated: undefined,
     hasRules,
+    occurrences: 1,
+    costs,
   })
-  return [...found.schema, ...found.rules]
+  return [...found.schema, ...found.rules, ...totalCostCauses(path, costs)]
 }
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
@@ -60,7 +69,7 @@ function check(schema: JSONSchemaProps, place: Place): Found {
     found.schema.push(...inner.schema)
     found.rules.push(...inner.rules)
   }
-  const below = { ...place, isRoot: false }
+  const below = { ...place, isRoot: false, occurrences: occurrencesBelow(schema, place.occurrences) }
   const condition = (one: JSONSchemaProps, at: string): void => add(check(one, { ...below, path: at, hasRules: false }))
 
   if (schema.uniqueItems) {
@@ -281,24 +290,30 @@ function ruleForm(rule: Partial<ValidationRule>, schema: JSONSchemaProps, path: 
 }
 
 /** What the compiler has against rules. */
-function ruleCauses(schema: JSONSchemaProps, { path, isRoot, uncorrelated }: Place): readonly Cause[] {
+function ruleCauses(schema: JSONSchemaProps, place: Place): readonly Cause[] {
+  const { path, uncorrelated } = place
   const rules = schema['x-kubernetes-validations'] ?? []
   if (rules.length === 0) return []
   const node = compileNode(schema)
-  const type = ruleType(node, isRoot || node.embedded)
-  if (!type) {
+  const isRoot = place.isRoot || node.embedded
+  const type = ruleType(node, isRoot)
+  const size = sizeOfSchema(schema, isRoot)
+  if (!type || !size) {
     const why =
       'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'
     return [internalError(`${path}.x-kubernetes-validations`, why)]
   }
+  const occurrences = place.occurrences ?? mostOccurrences(size)
   return rules.flatMap((rule, index) => {
     const at = `${path}.x-kubernetes-validations[${index}]`
-    const { problem, messageProblem, usesOld } = ruleProblems(rule, type)
-    const causes: Cause[] = []
+    const { problem, messageProblem, usesOld, cost, messageCost } = reportRule(rule, type, size)
+    const causes = [...costCauses(`${at}.rule`, 'estimated rule cost', cost * occurrences, place.costs)]
     if (problem !== undefined) causes.push(cause.invalid(`${at}.rule`, formatRule(rule), problem))
     if (messageProblem !== undefined) {
       causes.push(cause.invalid(`${at}.messageExpression`, formatRule(rule), messageProblem))
     }
+    const what = 'estimated messageExpression cost'
+    causes.push(...costCauses(`${at}.messageExpression`, what, messageCost, place.costs))
     if (usesOld && uncorrelated !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`
       causes.push(invalidValue(`${at}.rule`, rule.rule, why))

@@ -1,6 +1,5 @@
 /**
- * Policies of admission, validating and mutating, and their bindings. Whether their expressions compile is looked at
- * where they are compiled.
+ * Policies of admission, validating and mutating, and their bindings. Their expressions must compile.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
@@ -16,9 +15,13 @@ import type {
   Validation,
   Variable,
 } from '../../kube/types/admissionregistration/v1.ts'
+import { boolType, nullType, stringType } from '../../kube/cel/type.ts'
+import type { Scope } from '../admission/expression.ts'
+import { type CommonExpressions, compileCommon } from '../admission/policy.ts'
 import { structForm } from '../struct-form.ts'
 import {
   checkConditions,
+  checkExpression,
   checkMatchResources,
   defaultMatchResources,
   failurePolicies,
@@ -51,9 +54,10 @@ function* checkCommon(spec: AnySpec, writes: boolean): Iterable<Problems[number]
     if ((match.resourceRules ?? []).length === 0) yield required('spec.matchConstraints.resourceRules')
     if (writes) yield* checkWritten(match.resourceRules ?? [], 'spec.matchConstraints.resourceRules.operations')
   } else yield required('spec.matchConstraints')
-  yield* checkConditions(spec.matchConditions ?? [], 'spec.matchConditions')
+  yield* checkConditions(spec.matchConditions ?? [], 'spec.matchConditions', Boolean(spec.paramKind))
+  const { variables: compiled } = compiledOf(spec)
   for (const [index, variable] of (spec.variables ?? []).entries()) {
-    yield* checkVariable(variable, `spec.variables[${index}]`)
+    yield* checkVariable(variable, compiled.get(variable.name ?? '')?.problem ?? '', `spec.variables[${index}]`)
   }
 }
 
@@ -88,20 +92,37 @@ function* checkParamKind({ apiVersion = '', kind = '' }: Sent<ParamKind>, at: st
   }
 }
 
-function* checkVariable({ name = '', expression = '' }: Sent<Variable>, at: string): Iterable<Problems[number]> {
+/** Variables and what may refer to them. */
+function compiledOf({ paramKind, variables = [] }: AnySpec): CommonExpressions {
+  return compileCommon({
+    ...(paramKind && { paramKind: paramKind as ParamKind }),
+    variables: variables.map(({ name = '', expression = '' }) => ({ name, expression })),
+  })
+}
+
+function* checkVariable(
+  { name = '', expression = '' }: Sent<Variable>,
+  problem: string,
+  at: string,
+): Iterable<Problems[number]> {
   if (name.trim() === '') yield required(`${at}.name`, 'name is not specified')
   else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)) yield invalid(`${at}.name`, name, 'must be a valid CEL identifier')
   if (expression.trim() === '') yield required(`${at}.expression`, 'expression is not specified')
+  else if (problem !== '') yield invalid(`${at}.expression`, expression, problem)
 }
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 
-function* checkValidation(validation: Sent<Validation>, at: string): Iterable<Problems[number]> {
+function* checkValidation(validation: Sent<Validation>, scope: Scope, at: string): Iterable<Problems[number]> {
   const { expression = '', messageExpression = '', message = '', reason } = validation
   const blank = 'must be non-empty if specified'
   if (expression.trim() === '') yield required(`${at}.expression`, 'expression is not specified')
+  else yield* checkExpression(expression, scope, [boolType], `${at}.expression`)
   if (messageExpression !== '' && messageExpression.trim() === '') {
     yield invalid(`${at}.messageExpression`, messageExpression, blank)
+  } else if (messageExpression !== '') {
+    const own = { ...scope, hasAuthorizer: false }
+    yield* checkExpression(messageExpression, own, [stringType], `${at}.messageExpression`)
   }
   if (message !== '' && message.trim() === '') yield invalid(`${at}.message`, message, blank)
   else if (/[\n\r]/.test(message.trim())) yield invalid(`${at}.message`, message, 'must not contain line breaks')
@@ -111,7 +132,11 @@ function* checkValidation(validation: Sent<Validation>, at: string): Iterable<Pr
 const longestValue = 5120
 const mostAnnotations = 20
 
-function* checkAnnotations(annotations: readonly Sent<AuditAnnotation>[], policy: string): Iterable<Problems[number]> {
+function* checkAnnotations(
+  annotations: readonly Sent<AuditAnnotation>[],
+  scope: Scope,
+  policy: string,
+): Iterable<Problems[number]> {
   const at = 'spec.auditAnnotations'
   if (annotations.length > mostAnnotations) {
     const shown = annotations.map(({ key: Key, valueExpression: ValueExpression }) => ({ Key, ValueExpression }))
@@ -124,7 +149,7 @@ function* checkAnnotations(annotations: readonly Sent<AuditAnnotation>[], policy
     if (value === '') yield required(`${at}[${index}].valueExpression`, 'valueExpression is not specified')
     else if (Buffer.byteLength(value) > longestValue) {
       yield required(`${at}[${index}].valueExpression`, `must not exceed ${longestValue} bytes in length`)
-    }
+    } else yield* checkExpression(value, scope, [stringType, nullType], `${at}[${index}].valueExpression`)
     if (annotations.findIndex((other) => other.key === key) < index) yield duplicate(`${at}[${index}].key`, key)
   }
 }
@@ -137,10 +162,11 @@ function* checkValidating(object: UntypedObject): Iterable<Problems[number]> {
     const why = 'validations or auditAnnotations must contain at least one item'
     yield* [required('spec.validations', why), required('spec.auditAnnotations', why)]
   }
+  const { scope } = compiledOf(spec)
   for (const [index, validation] of validations.entries()) {
-    yield* checkValidation(validation, `spec.validations[${index}]`)
+    yield* checkValidation(validation, scope, `spec.validations[${index}]`)
   }
-  yield* checkAnnotations(auditAnnotations, object.metadata.name ?? '')
+  yield* checkAnnotations(auditAnnotations, scope, object.metadata.name ?? '')
 }
 
 export const validatingAdmissionPolicyRules: KindRules = {

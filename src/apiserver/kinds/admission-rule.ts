@@ -1,5 +1,7 @@
 /** Which requests a webhook or policy is asked about: rules, selectors, conditions. */
+import { boolType, type CelType } from '../../kube/cel/type.ts'
 import type { MatchCondition, MatchResources, RuleWithOperations } from '../../kube/types/admissionregistration/v1.ts'
+import { compileExpression, conditionScope, type Scope } from '../admission/expression.ts'
 import { type Draft, fillAbsent, parts } from './draft.ts'
 import { checkLabelSelector } from './label-selector.ts'
 import { pathSegment, qualifiedName } from './name-format.ts'
@@ -94,15 +96,31 @@ export function* checkMatchResources(match: Sent<MatchResources>, at: string): I
 
 const mostConditions = 64
 
-export function* checkConditions(conditions: readonly Sent<MatchCondition>[], at: string): Iterable<Problems[number]> {
+export function* checkConditions(
+  conditions: readonly Sent<MatchCondition>[],
+  at: string,
+  hasParams = false,
+): Iterable<Problems[number]> {
   if (conditions.length > mostConditions) yield tooMany(at, conditions.length, mostConditions)
   for (const [index, { name, expression = '' }] of conditions.entries()) {
     const place = `${at}[${index}]`
     if (expression.trim() === '') yield required(`${place}.expression`)
+    else yield* checkExpression(expression, { ...conditionScope, hasParams }, [boolType], `${place}.expression`)
     if (!name) yield required(`${place}.name`)
     else {
       yield* eachInvalid(`${place}.name`, name, qualifiedName(name))
       if (conditions.findIndex((other) => other.name === name) < index) yield duplicate(`${place}.name`, name)
     }
   }
+}
+
+/** An expression that does not compile is of no use to anybody. */
+export function* checkExpression(
+  expression: string,
+  scope: Scope,
+  results: readonly CelType[],
+  field: string,
+): Iterable<Problems[number]> {
+  const { problem } = compileExpression(expression, scope, results)
+  if (problem !== '') yield invalid(field, expression, problem)
 }

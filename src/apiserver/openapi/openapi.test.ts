@@ -83,9 +83,14 @@ describe('OpenAPI', () => {
     },
   )
 
-  it('refuses the protobuf form, which it does not have', async () => {
-    const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
-    expect((await ask(createCatalog(), '/openapi/v2', { accept })).status).toBe(406)
-    expect((await ask(createCatalog(), '/openapi/v2', { accept: `${accept}, application/json` })).status).toBe(200)
+  it('has v2 in the form of protobuf, for those who ask for it first', async () => {
+    const protobuf = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+    const catalog = createCatalog()
+    const typeFor = async (accept: string): Promise<string | undefined> =>
+      (await ask(catalog, '/openapi/v2', { accept })).headers['content-type']
+    expect(await typeFor(protobuf)).toBe(protobuf.replace('@', '.'))
+    expect(await typeFor(`${protobuf}, application/json`)).toBe(protobuf.replace('@', '.'))
+    expect(await typeFor(`application/json, ${protobuf}`)).toBe('application/json')
+    expect((await ask(catalog, '/openapi/v3/api/v1', { accept: protobuf })).status).toBe(406)
   })
 })

@@ -12,7 +12,7 @@ import { change } from '../change.ts'
 import { create } from '../create.ts'
 import { plainDeletion, type Propagation, remove } from '../delete.ts'
 import { Refusal } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
+import { type ClusterState, findObject } from '../state.ts'
 import { replacement } from '../update.ts'
 import type { Writing } from '../writing.ts'
 import type { Kinds, Stored, StoredIn, TableName } from './cluster.ts'
@@ -23,7 +23,7 @@ export interface Hand {
   create<K extends TableName>(table: K, object: Draft<Kinds[K]>): Promise<StoredIn<K>>
   /** What lies beside status. It must be made of the present version, or it is refused as a conflict. */
   update<K extends TableName>(table: K, object: StoredIn<K>): Promise<StoredIn<K>>
-  /** Nothing is written when it is the same already. */
+  /** Nothing is written when it is the same already. Annotations may go along. */
   updateStatus<K extends TableName>(table: K, live: StoredIn<K>, status: object): Promise<StoredIn<K>>
   remove<K extends TableName>(table: K, live: StoredIn<K>, options?: Removal): Promise<void>
   bind(pod: StoredIn<'pods'>, node: string): Promise<void>
@@ -74,8 +74,11 @@ export function createHand(state: ClusterState, component: string, user: Identit
       return (await change(state, writing, (live) => replacement(state, writing, live, object as never))) as never
     },
     async updateStatus(table, live, status) {
-      if (equalJson((live as { status?: Json }).status, status as Json)) return live
       const writing = writingOf(table, live.metadata, 'status')
+      if (equalJson((live as { status?: Json }).status, status as Json)) {
+        const stored = findObject(state, writing.served, live.metadata.namespace, live.metadata.name)
+        if (equalJson(stored?.metadata.annotations, live.metadata.annotations)) return live
+      }
       const updated = { ...live, status }
       return (await change(state, writing, (stored) => replacement(state, writing, stored, updated as never))) as never
     },

@@ -3,8 +3,7 @@
  * evaluation neither looks up names nor copies environments; and every closure counts what it does, in the units of the
  * server, against the limit of the call.
  *
- * A seam for later: the server also refuses rules whose cost it estimates to be too high for the largest data that the
- * schema allows. Such an estimate would walk the same checked tree.
+ * What an expression might cost at worst is told beforehand by `cost-estimate.ts`, which walks the same checked tree.
  */
 import type { Checked, Reference } from './check.ts'
 import { CelCompileError, CelRuntimeError, noSuchOverload } from './error.ts'

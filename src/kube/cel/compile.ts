@@ -8,13 +8,16 @@
  * {@link CelCompileError} when it is compiled; data that it cannot cope with raises a {@link CelRuntimeError}.
  */
 import type { Json } from '../json.ts'
-import { checkExpression } from './check.ts'
+import { type Checked, checkExpression } from './check.ts'
 import { closureOf } from './closure.ts'
+import { estimateCost } from './cost-estimate.ts'
 import type { CelEnvironment } from './environment.ts'
 import { CelCompileError } from './error.ts'
+import type { Expression } from './expression.ts'
 import type { Frame } from './frame.ts'
 import { celValueOf } from './json-value.ts'
 import { parseExpression } from './parser.ts'
+import type { SchemaSize } from './size.ts'
 import { type Issue, describeIssues } from './source.ts'
 import type { CelType } from './type.ts'
 import { validateExpression } from './validate.ts'
@@ -60,20 +63,15 @@ export interface CelProgram {
 
 /** @throws CelCompileError */
 export function compileCel(text: string, environment: CelEnvironment): CelProgram {
-  const issues: Issue[] = []
-  const root = parseExpression(text, issues)
-  refuse(text, issues)
-  const declared = new Map(Object.entries(environment.variables))
-  const checked = checkExpression(root!, declared, issues)
-  refuse(text, issues)
-  validateExpression(root!, checked, issues)
-  refuse(text, issues)
-  const names = [...declared.keys()]
-  const { run, slots, used } = closureOf(root!, checked, names)
-  const wanted = names.flatMap((name, slot) => (used.has(name) ? [{ name, slot, type: declared.get(name)! }] : []))
+  const { root, checked } = readExpression(text, environment)
+  const names = Object.keys(environment.variables)
+  const { run, slots, used } = closureOf(root, checked, names)
+  const wanted = names.flatMap((name, slot) =>
+    used.has(name) ? [{ name, slot, type: environment.variables[name]! }] : [],
+  )
   const empty = Array.from<CelValue | undefined>({ length: slots })
   return {
-    resultType: checked.types.get(root!)!,
+    resultType: checked.types.get(root)!,
     references: used,
     evaluate(variables, budget) {
       const frame: Frame = { values: Array.from(empty), cost: 0, limit: celCallLimit }
@@ -92,6 +90,30 @@ export function compileCel(text: string, environment: CelEnvironment): CelProgra
       }
     },
   }
+}
+
+/**
+ * What an expression may cost at most, on the largest data that the schema behind all its variables allows.
+ *
+ * @throws CelCompileError
+ */
+export function estimateCel(text: string, environment: CelEnvironment, data: SchemaSize): number {
+  const { root, checked } = readExpression(text, environment)
+  return estimateCost(root, checked, data).max
+}
+
+function readExpression(
+  text: string,
+  { variables }: CelEnvironment,
+): { readonly root: Expression; readonly checked: Checked } {
+  const issues: Issue[] = []
+  const root = parseExpression(text, issues)
+  refuse(text, issues)
+  const checked = checkExpression(root!, new Map(Object.entries(variables)), issues)
+  refuse(text, issues)
+  validateExpression(root!, checked, issues)
+  refuse(text, issues)
+  return { root: root!, checked }
 }
 
 function refuse(text: string, issues: readonly Issue[]): void {

@@ -15,10 +15,11 @@ import {
   noField,
   requiredValue,
 } from '../cause.ts'
-import { type CelBudget, type CelProgram, celObjectBudget, compileCel } from '../cel/compile.ts'
+import { type CelBudget, type CelProgram, celObjectBudget, compileCel, estimateCel } from '../cel/compile.ts'
 import { celTypeOfSchema } from '../cel/environment.ts'
 import { CelCompileError, CelCostError, CelRuntimeError } from '../cel/error.ts'
 import { celValueOf } from '../cel/json-value.ts'
+import type { SchemaSize } from '../cel/size.ts'
 import { type CelType, optionalOf } from '../cel/type.ts'
 import { CelOptional } from '../cel/value.ts'
 import { quoteGo } from '../go-text.ts'
@@ -269,24 +270,32 @@ function variablesOf(rule: ValidationRule, type: CelType): Readonly<Record<strin
   return { self: type, oldSelf: rule.optionalOldSelf ? optionalOf(type) : type }
 }
 
-export interface RuleProblems {
+/** What is to say about a rule before it ever runs, as it is told to whoever wrote it. */
+export interface RuleReport {
+  /** What the compiler has against the rule, and against its message. */
   readonly problem?: string
   readonly messageProblem?: string
   readonly usesOld: boolean
+  /** What they cost at most, for one value; none where there is no rule, or no message. */
+  readonly cost: number
+  readonly messageCost: number
 }
 
-/** What the compiler has against a rule and its message, as it is told to whoever wrote them. */
-export function ruleProblems(rule: ValidationRule, type: CelType): RuleProblems {
+export function reportRule(rule: ValidationRule, type: CelType, size: SchemaSize): RuleReport {
   const variables = variablesOf(rule, type)
   const { program, problem } = tryCompile(rule.rule, variables)
-  if (!program) return { problem: problem!, usesOld: false }
-  const usesOld = program.references.has('oldSelf')
-  if (program.resultType.kind !== 'bool') return { problem: 'cel expression must evaluate to a bool', usesOld: false }
-  if (!rule.messageExpression) return { usesOld }
+  const nothing = { usesOld: false, cost: 0, messageCost: 0 }
+  if (!program) return { ...nothing, problem: problem! }
+  if (program.resultType.kind !== 'bool') return { ...nothing, problem: 'cel expression must evaluate to a bool' }
+  const cost = estimateCel(rule.rule, { variables }, size)
+  const report = { usesOld: program.references.has('oldSelf'), cost, messageCost: 0 }
+  if (!rule.messageExpression) return report
   const message = tryCompile(rule.messageExpression, variables)
-  if (!message.program) return { messageProblem: `messageExpression ${message.problem}`, usesOld }
-  if (message.program.resultType.kind === 'string') return { usesOld }
-  return { messageProblem: 'messageExpression must evaluate to a string', usesOld }
+  if (!message.program) return { ...report, messageProblem: `messageExpression ${message.problem}` }
+  if (message.program.resultType.kind !== 'string') {
+    return { ...report, messageProblem: 'messageExpression must evaluate to a string' }
+  }
+  return { ...report, messageCost: estimateCel(rule.messageExpression, { variables }, size) }
 }
 
 function tryCompile(

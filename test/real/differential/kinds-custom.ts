@@ -55,7 +55,7 @@ const ruleSchema = object({
       fixed: { type: 'string', 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'fixed is fixed' }] },
       items: { type: 'array', maxItems: 5, items: { type: 'string', maxLength: 10 }, 'x-kubernetes-validations': [{ rule: 'self.all(x, x.startsWith("i"))' }] },
     },
-    { 'x-kubernetes-validations': [{ rule: '!has(self.min) || !has(self.max) || self.min <= self.max', messageExpression: '"min " + string(self.min) + " is above max"', reason: 'FieldValueForbidden', fieldPath: '.min' }] },
+    { 'x-kubernetes-validations': [{ rule: '!has(self.min) || !has(self.max) || self.min <= self.max', messageExpression: 'self.min > 5 ? "min is far above max" : "min is above max"', reason: 'FieldValueForbidden', fieldPath: '.min' }] },
   ),
 })
 
@@ -94,7 +94,7 @@ export function definitions(group: string): readonly JsonObject[] {
           { name: 'Size', type: 'string', jsonPath: '.spec.size', priority: 1 },
         ],
       }),
-      version('v1beta1', widgetSchema, { storage: false, subresources, deprecated: true }),
+      version('v1beta1', { ...widgetSchema, description: 'An older form of the same.' }, { storage: false, subresources, deprecated: true }),
     ]),
     crd(group, 'Rule', 'rules', 'Namespaced', [version('v1', ruleSchema)]),
     crd(group, 'Open', 'opens', 'Cluster', [version('v1', openSchema, { subresources: { status: {} } })]),

@@ -1,0 +1,127 @@
+/**
+ * What is used of each quota, kept with every change: so a check needs to count nothing, and is never behind. The
+ * ledger also writes what it knows into the status of the quota, which in a cluster is a controller's work.
+ */
+import { updateObject } from '../../kube/apply/apply.ts'
+import { equalJson, type Json } from '../../kube/json.ts'
+import { addQuantities, formatQuantity, makeQuantity, type Quantity, subtractQuantities } from '../../kube/quantity.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { ResourceQuota } from '../../kube/types/core/v1.ts'
+import { commit } from '../change.ts'
+import type { ClusterState } from '../state.ts'
+import type { Change, Storage, StoredObject } from '../storage.ts'
+import { type Amounts, concerns, isInScope, tablesOf, usageOf } from './quota-usage.ts'
+
+export interface QuotaLedger {
+  /** What is used of what the quota bounds. */
+  usedOf(quota: StoredObject): Amounts
+}
+
+const ledgers = new WeakMap<Storage, QuotaLedger>()
+
+export function quotaLedger({ storage }: Pick<ClusterState, 'storage'>): QuotaLedger | undefined {
+  return ledgers.get(storage)
+}
+
+export const quotaTable = 'resourcequotas'
+const nothing = makeQuantity(0)
+
+/** Starts to count. */
+export function keepQuotas(state: ClusterState): void {
+  const { storage } = state
+  const quotas = storage.table(quotaTable)
+  const used = new Map<string, Map<string, Quantity>>()
+  const due = new Set<string>()
+  let isScheduled = false
+
+  const add = (
+    total: Map<string, Quantity>,
+    quota: StoredObject,
+    table: string,
+    object: UntypedObject,
+    combine: typeof addQuantities,
+  ): void => {
+    if (!isInScope(quota, table, object)) return
+    for (const [name, amount] of usageOf(table, object)) {
+      const known = total.get(name)
+      if (known) total.set(name, combine(known, amount))
+    }
+  }
+
+  const count = (quota: StoredObject): Map<string, Quantity> => {
+    const names = boundBy(quota)
+    const total = new Map(names.map((name) => [name, nothing]))
+    for (const table of new Set(names.flatMap(tablesOf))) {
+      for (const object of storage.table(table).objects(quota.metadata.namespace)) {
+        add(total, quota, table, object, addQuantities)
+      }
+    }
+    used.set(quota.metadata.uid, total)
+    return total
+  }
+
+  const note = ({ metadata }: StoredObject): void => {
+    due.add(`${metadata.namespace}/${metadata.name}`)
+    if (isScheduled) return
+    isScheduled = true
+    queueMicrotask(() => {
+      isScheduled = false
+      const all = [...due]
+      due.clear()
+      for (const one of all) {
+        const [namespace, name = ''] = one.split('/')
+        const quota = quotas.get(namespace, name)
+        if (quota) tell(state, quota, used.get(quota.metadata.uid) ?? count(quota))
+      }
+    })
+  }
+
+  const onQuota = ({ type, object, previous }: Change): void => {
+    if (type === 'DELETED') used.delete(object.metadata.uid)
+    else if (!previous || !equalJson(previous['spec'] as Json, object['spec'] as Json)) count(object)
+    if (type !== 'DELETED') note(object)
+  }
+
+  storage.onChange(({ name: table }, change) => {
+    const { object, previous, type } = change
+    const { namespace } = object.metadata
+    if (quotas.size > 0 && namespace !== undefined) {
+      for (const quota of quotas.objects(namespace)) {
+        // A quota that is new counts itself along with everything else.
+        if (quota === object && !previous) continue
+        if (!boundBy(quota).some((name) => concerns(name, table))) continue
+        const total = used.get(quota.metadata.uid) ?? count(quota)
+        if (previous) add(total, quota, table, previous, subtractQuantities)
+        if (type !== 'DELETED') add(total, quota, table, object, addQuantities)
+        note(quota)
+      }
+    }
+    if (table === quotaTable) onQuota(change)
+  })
+  ledgers.set(storage, { usedOf: (quota) => used.get(quota.metadata.uid) ?? count(quota) })
+}
+
+function boundBy(quota: UntypedObject): readonly string[] {
+  return Object.keys((quota as unknown as ResourceQuota).spec?.hard ?? {})
+}
+
+function tell(state: ClusterState, quota: StoredObject, used: Amounts): void {
+  const served = state.catalog.ofTable(quotaTable)!
+  const { hard = {} } = (quota as unknown as ResourceQuota).spec ?? {}
+  const shown = Object.fromEntries(
+    [...used].filter(([name]) => tablesOf(name).length > 0).map(([name, amount]) => [name, formatQuantity(amount)]),
+  )
+  const { status = {} } = quota as unknown as ResourceQuota
+  const next = { hard, used: shown }
+  if (equalJson({ hard: status.hard, used: status.used }, next)) return
+  const updated = updateObject<UntypedObject>({
+    manager: 'kube-controller-manager',
+    subresource: 'status',
+    schema: served.schema,
+    definitions: served.definitions,
+    now: state.clock.now(),
+    live: quota,
+    updated: { ...quota, status: next },
+  })
+  commit(state, { served, dryRun: false }, quota, updated)
+}

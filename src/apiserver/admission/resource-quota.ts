@@ -1,0 +1,80 @@
+/**
+ * ResourceQuota: a namespace holds so much and no more. It is asked last of all, right before something is stored: what
+ * it counts must be what is there.
+ */
+import type { UntypedObject } from '../../kube/object.ts'
+import {
+  addQuantities,
+  compareQuantities,
+  formatQuantity,
+  isZeroQuantity,
+  makeQuantity,
+  parseQuantity,
+  type Quantity,
+  signOfQuantity,
+  subtractQuantities,
+} from '../../kube/quantity.ts'
+import type { ResourceQuota } from '../../kube/types/core/v1.ts'
+import { forbidden } from '../refusal.ts'
+import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { quotaLedger, quotaTable } from './quota-ledger.ts'
+import { type Amounts, concerns, isInScope, isTerminating, unsaid, usageOf } from './quota-usage.ts'
+
+export const resourceQuota: AdmissionPlugin = {
+  name: 'ResourceQuota',
+  settle(state, request) {
+    const { object, namespace, served, name } = request
+    const quotas = state.storage.table(quotaTable)
+    const ledger = quotas.size === 0 ? undefined : quotaLedger(state)
+    if (!ledger || !object || namespace === undefined || !isCounted(request)) return
+    for (const quota of quotas.objects(namespace)) {
+      const { hard = {} } = (quota as unknown as ResourceQuota).spec ?? {}
+      const names = Object.keys(hard).filter((one) => concerns(one, served.table))
+      if (names.length === 0 || !isInScope(quota, served.table, object)) continue
+      const quotaName = quota.metadata.name
+      const missing = served.table === 'pods' ? unsaid(object, names) : undefined
+      if (missing !== undefined) throw forbidden(served, name, `failed quota: ${quotaName}: ${missing}`)
+      const used = ledger.usedOf(quota)
+      const requested = requestedOf(request, object, quota)
+      const exceeded = names.filter((one) => {
+        const more = requested.get(one)
+        const sum = more && addQuantities(used.get(one) ?? makeQuantity(0), more)
+        return sum && compareQuantities(sum, parseQuantity(hard[one]!)) > 0
+      })
+      if (exceeded.length === 0) continue
+      const shown = (amounts: (one: string) => Quantity): string =>
+        exceeded
+          .toSorted()
+          .map((one) => `${one}=${formatQuantity(amounts(one))}`)
+          .join(',')
+      const parts = [
+        `requested: ${shown((one) => requested.get(one)!)}`,
+        `used: ${shown((one) => used.get(one) ?? makeQuantity(0))}`,
+        `limited: ${shown((one) => parseQuantity(hard[one]!))}`,
+      ]
+      throw forbidden(served, name, `exceeded quota: ${quotaName}, ${parts.join(', ')}`)
+    }
+  },
+}
+
+/** Whether such a write can take more than before. */
+function isCounted({ served, operation, subresource, object, oldObject }: AdmissionRequest): boolean {
+  if (subresource !== '') return served.table === 'pods' && subresource === 'resize' && operation === 'UPDATE'
+  if (operation === 'CREATE') return true
+  if (operation !== 'UPDATE') return false
+  if (served.table === 'pods') return isTerminating(object) !== isTerminating(oldObject)
+  return served.table === 'services' || served.table === 'persistentvolumeclaims'
+}
+
+/** What the write takes beyond what it had; nothing is given back here. */
+function requestedOf({ served, oldObject }: AdmissionRequest, object: UntypedObject, quota: UntypedObject): Amounts {
+  const before =
+    oldObject && isInScope(quota, served.table, oldObject)
+      ? usageOf(served.table, oldObject)
+      : new Map<string, Quantity>()
+  const more = [...usageOf(served.table, object)].map(([name, amount]) => {
+    const known = before.get(name)
+    return [name, known ? subtractQuantities(amount, known) : amount] as const
+  })
+  return new Map(more.filter(([, amount]) => !isZeroQuantity(amount) && signOfQuantity(amount) > 0))
+}

@@ -1,0 +1,107 @@
+/**
+ * The kubelets of all nodes, as one: what a pod does on its node, until it is done or was asked to stop. Nothing really
+ * runs; `script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
+ */
+import { parseTime } from '../../kube/duration.ts'
+import { keyOf, splitKey, type StoredPod } from './cluster.ts'
+import { type BackOff, createBackOff } from './container-machine.ts'
+import type { Controller, Tools } from './controller.ts'
+import { addressOf, isDown } from './node-fleet.ts'
+import { isFinished } from './pod-facts.ts'
+import { advancePod, stoppedStatus } from './pod-machine.ts'
+import { type Pace, podScript } from './script.ts'
+
+export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controller {
+  const backOffs = new Map<string, BackOff>()
+  const addresses = createAddresses(cluster.list('pods'))
+
+  const backOffOf = ({ metadata }: StoredPod): BackOff => {
+    const known = backOffs.get(metadata.uid) ?? createBackOff()
+    backOffs.set(metadata.uid, known)
+    return known
+  }
+
+  const forget = (pod: StoredPod): void => {
+    backOffs.delete(pod.metadata.uid)
+    addresses.release(pod)
+  }
+
+  const stop = async (pod: StoredPod): Promise<number | undefined> => {
+    const { deletionTimestamp = '', deletionGracePeriodSeconds: grace = 0 } = pod.metadata
+    const askedAt = (parseTime(deletionTimestamp) ?? 0) - grace * 1000
+    const { stopSeconds } = podScript(pod, pace)
+    const hasStarted = pod.status?.startTime !== undefined && !isFinished(pod)
+    const stopAt = hasStarted ? askedAt + Math.min(stopSeconds, grace) * 1000 : 0
+    if (cluster.now() < stopAt) return stopAt - cluster.now()
+    const stopped = hasStarted
+      ? await hand.updateStatus('pods', pod, stoppedStatus(pod, stopSeconds > grace ? 137 : 0, cluster.now()))
+      : pod
+    forget(pod)
+    await hand.remove('pods', stopped, { grace: 0 })
+    return undefined
+  }
+
+  const run = async (pod: StoredPod, hostIP: string): Promise<number | undefined> => {
+    const host = { hostIP, podIP: () => addresses.take(pod), backOff: backOffOf(pod), pace }
+    const { status, wakeAt } = advancePod(pod, host, cluster.now())
+    await hand.updateStatus('pods', pod, status)
+    tell(pod, status)
+    if (status.phase === 'Succeeded' || status.phase === 'Failed') forget(pod)
+    return wakeAt === undefined ? undefined : Math.max(wakeAt - cluster.now(), 0)
+  }
+
+  /** The little that people look for: what was started, and what keeps failing. */
+  const tell = (pod: StoredPod, status: StoredPod['status']): void => {
+    for (const after of status?.containerStatuses ?? []) {
+      const before = pod.status?.containerStatuses?.find(({ name }) => name === after.name)
+      const waiting = after.state?.waiting
+      if (after.state?.running && before?.state?.running?.startedAt !== after.state.running.startedAt) {
+        record(pod, 'Normal', 'Started', `Started container ${after.name}`)
+      } else if (waiting?.message && before?.state?.waiting?.reason !== waiting.reason) {
+        record(pod, 'Warning', waiting.reason === 'CrashLoopBackOff' ? 'BackOff' : 'Failed', waiting.message)
+      }
+    }
+  }
+
+  return {
+    workers: 20,
+    own: {
+      pods: (pod) => (pod.spec?.nodeName ? [keyOf(pod)] : []),
+      // A node that comes back looks after its pods at once.
+      nodes: (node) => cluster.podsOn(node.metadata.name).map(keyOf),
+    },
+    async reconcile(key) {
+      const { namespace, name } = splitKey(key)
+      const pod = cluster.get('pods', namespace, name)
+      const node = pod?.spec?.nodeName ? cluster.get('nodes', undefined, pod.spec.nodeName) : undefined
+      if (!pod || !node || isDown(node)) return undefined
+      if (pod.metadata.deletionTimestamp) return await stop(pod)
+      const hostIP = addressOf(cluster, node.metadata.name)
+      return isFinished(pod) || hostIP === undefined ? undefined : await run(pod, hostIP)
+    },
+  }
+}
+
+interface Addresses {
+  take(pod: StoredPod): string
+  release(pod: StoredPod): void
+}
+
+/** 10.244.0.0/16, taken in turn. */
+function createAddresses(pods: readonly StoredPod[]): Addresses {
+  const used = new Set(pods.filter((pod) => !isFinished(pod)).map(({ status }) => status?.podIP))
+  let next = 0
+  return {
+    take() {
+      for (let tries = 0; tries < 2 ** 16; tries++) {
+        const number = (next++ % (2 ** 16 - 2)) + 1
+        const address = `10.244.${number >> 8}.${number & 255}`
+        if (used.has(address)) continue
+        used.add(address)
+        return address
+      }
+      return '10.244.255.255'
+    },
+    release: ({ status }) => void used.delete(status?.podIP),
+  }
+}

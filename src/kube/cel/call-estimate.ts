@@ -1,0 +1,288 @@
+/**
+ * What a call costs beside its arguments, and how large its result is. The rules are those of the server, and as it is
+ * with its rules: some know the size of a result, most do not, and a size that is not known counts as any size.
+ */
+import { cidrType, ipType } from './address.ts'
+import { type Estimate, either, exactly, mostPossible, nothing, one, plus, scaled, times, unknown } from './estimate.ts'
+import type { Expression } from './expression.ts'
+import { listCost } from './frame.ts'
+import { formatType as namedFormatType } from './named-format.ts'
+import { quantityType } from './quantity.ts'
+import { semverType } from './semver.ts'
+import type { SizePath } from './size-path.ts'
+import { type CelType, sameType } from './type.ts'
+import { isInt } from './value.ts'
+import { urlType } from './url.ts'
+
+export interface Operand {
+  readonly expression: Expression
+  readonly type: CelType | undefined
+  readonly path: SizePath | undefined
+  /** Undefined where nothing is known. */
+  readonly size: Estimate | undefined
+}
+
+export interface CallShape {
+  readonly name: string
+  readonly overload: string
+  readonly target: Operand | undefined
+  readonly args: readonly Operand[]
+}
+
+export interface CallEstimate {
+  readonly cost: Estimate
+  readonly size?: Estimate | undefined
+}
+
+/** The size of what is at a path of the schema. */
+export type SizeLookup = (path: SizePath | undefined) => Estimate | undefined
+
+/** Per character, of walking over a text. */
+const perCharacter = 0.1
+/** Per character of a pattern, of which a part that matches something has four on average. */
+const perPatternCharacter = 0.25
+/** The longest pattern behind a named format. */
+const formatPattern = 128
+const longestFormat = 64
+
+export function callEstimate(call: CallShape, lookup: SizeLookup): CallEstimate {
+  return listLibrary(call) ?? serverLibrary(call, lookup) ?? standard(call) ?? { cost: one }
+}
+
+const sizeOf = (operand: Operand | undefined): Estimate => operand?.size ?? unknown
+const walk = (size: Estimate): Estimate => scaled(size, perCharacter)
+
+function matching(text: Estimate, pattern: Estimate): Estimate {
+  return times(walk(plus(text, one)), scaled(pattern, perPatternCharacter))
+}
+
+/** What a literal says, where it is one. */
+function writtenCount({ expression }: Operand, otherwise: number): number {
+  if (expression.kind !== 'literal' || !isInt(expression.value)) return otherwise
+  return Math.max(0, Number(expression.value))
+}
+
+/** Lists and sets: of the language's own extensions. */
+function listLibrary({ overload, target, args }: CallShape): CallEstimate | undefined {
+  const list = sizeOf(target)
+  const made = (size: Estimate, factor: number): CallEstimate => ({
+    cost: plus(scaled(size, factor), one, exactly(listCost)),
+    size,
+  })
+  const sorted = (keys: Estimate, type: string): CallEstimate =>
+    made(times(keys, keys), type === 'string' || type === 'bytes' ? 2 + perCharacter : 2)
+  switch (overload) {
+    case 'list_slice': {
+      const length = writtenCount(args[1]!, list.max) - writtenCount(args[0]!, 0)
+      // The server counts without signs: a slice that ends before it begins is a very long one.
+      return made(exactly(length < 0 ? mostPossible : length), 1)
+    }
+    case 'lists_range':
+      return made(exactly(writtenCount(args[0]!, mostPossible)), 1)
+    case 'list_reverse':
+    case 'list_flatten':
+      return made(list, 1)
+    case 'list_flatten_int':
+      return made(list, writtenCount(args[0]!, mostPossible))
+    case 'list_distinct':
+      return made(times(list, list), 2)
+    case 'list_sets_contains_list':
+    case 'list_sets_intersects_list':
+      return { cost: plus(times(sizeOf(args[0]), sizeOf(args[1])), one) }
+    case 'list_sets_equivalent_list':
+      return { cost: plus(scaled(times(sizeOf(args[0]), sizeOf(args[1])), 2), one) }
+    default:
+  }
+  const [, type, what] = /^list_(.+)_(sort|sortByAssociatedKeys)$/.exec(overload) ?? []
+  if (type === undefined) return undefined
+  return sorted(what === 'sort' ? list : sizeOf(args[0]), type)
+}
+
+/** Functions that Kubernetes adds or gives another cost, by name. */
+function serverLibrary(call: CallShape, lookup: SizeLookup): CallEstimate | undefined {
+  const { name, overload, target, args } = call
+  const [first, second] = args
+  switch (name) {
+    case 'check':
+      return { cost: exactly(350_000) }
+    case 'fieldSelector':
+    case 'labelSelector':
+      return { cost: selectorCost(sizeOf(first)) }
+    case 'isSorted':
+    case 'sum':
+    case 'max':
+    case 'min':
+    case 'indexOf':
+    case 'lastIndexOf':
+      return target && { cost: searchCost(target, lookup) }
+    case 'url':
+      return { cost: walk(sizeOf(first)), size: sizeOf(first) }
+    case 'lowerAscii':
+    case 'upperAscii':
+    case 'substring':
+    case 'trim':
+      return { cost: walk(sizeOf(target)), size: sizeOf(target) }
+    case 'replace':
+      return {
+        cost: scaled(sizeOf(target), 2 * perCharacter),
+        size: replacedSize(sizeOf(target), sizeOf(first), sizeOf(second)),
+      }
+    case 'split': {
+      const most = second ? writtenParts(second, sizeOf(target).max) : sizeOf(target).max
+      return { cost: scaled(sizeOf(target), 2 * perCharacter), size: { min: 0, max: most } }
+    }
+    case 'join': {
+      const size = joinedSize(target!, first, lookup)
+      return { cost: walk(size), size }
+    }
+    case 'find':
+    case 'findAll':
+      return { cost: matching(sizeOf(target), sizeOf(first)), size: { min: 0, max: sizeOf(target).max } }
+    case 'ip':
+      return overload === 'cidr_ip' ? { cost: one } : { cost: walk(sizeOf(first)) }
+    case 'cidr':
+    case 'isIP':
+    case 'isCIDR':
+    case 'quantity':
+    case 'isQuantity':
+    case 'semver':
+    case 'isSemver':
+      return { cost: walk(sizeOf(first)) }
+    case 'ip.isCanonical':
+      return { cost: scaled(sizeOf(first), 2 * perCharacter) }
+    case 'containsIP':
+    case 'containsCIDR':
+      return { cost: containmentCost(call) }
+    case 'validate':
+      return { cost: scaled(walk(sizeOf(first)), formatPattern * perPatternCharacter) }
+    case '_==_':
+      return first && second && equalityOfObjects(first, second)
+    default:
+      return undefined
+  }
+}
+
+/** A requirement has two characters at least, and takes a list and an object. */
+function selectorCost(length: Estimate): Estimate {
+  return plus(exactly(listCost), walk(length), scaled(scaled(length, 0.5), listCost + 40))
+}
+
+/** The type and size of a list's elements; undefined for what is no list. */
+function elementOf(list: Operand, lookup: SizeLookup): { readonly type: CelType; readonly size: Estimate } | undefined {
+  const type = list.type?.parameters[0]
+  return type && { type, size: lookup(list.path && [...list.path, '@items']) ?? unknown }
+}
+
+function searchCost(target: Operand, lookup: SizeLookup): Estimate {
+  const element = elementOf(target, lookup)
+  if (!element) return walk(sizeOf(target))
+  const isText = element.type.kind === 'string' || element.type.kind === 'bytes'
+  return times(sizeOf(target), isText ? plus(one, walk(element.size)) : one)
+}
+
+function replacedSize(text: Estimate, old: Estimate, replacement: Estimate): Estimate {
+  return {
+    min: replacedLength(text.min, old.max, replacement.min, old.max <= replacement.min),
+    max: replacedLength(text.max, old.min, replacement.max, replacement.max <= old.min),
+  }
+}
+
+/** An empty text is found around every character. */
+function replacedLength(text: number, old: number, replacement: number, isKept: boolean): number {
+  if (old === 0) return Math.min(mostPossible, (text + 1) * replacement + text)
+  return isKept ? text : Math.min(mostPossible, Math.ceil(text / old) * replacement)
+}
+
+function writtenParts({ expression }: Operand, otherwise: number): number {
+  if (expression.kind !== 'literal' || !isInt(expression.value)) return otherwise
+  const count = Number(expression.value)
+  return count < 0 ? mostPossible : count
+}
+
+function joinedSize(list: Operand, separator: Operand | undefined, lookup: SizeLookup): Estimate {
+  const count = sizeOf(list)
+  const element = elementOf(list, lookup)
+  const texts = element ? times(count, element.size) : nothing
+  if (!separator) return texts
+  const between = { min: Math.max(0, count.min - 1), max: Math.max(0, count.max - 1) }
+  return plus(texts, times(sizeOf(separator), between))
+}
+
+/** Addresses have 4 or 16 bytes, and two are compared. */
+function containmentCost({ name, overload, args }: CallShape): Estimate {
+  const address: Estimate = { min: 4, max: 16 }
+  const comparison = walk(plus(address, address))
+  const isText = overload === 'cidr_contains_ip_string' || overload === 'cidr_contains_cidr_string'
+  const parsing = isText ? walk(sizeOf(args[0])) : nothing
+  return name === 'containsIP' ? plus(comparison, parsing) : plus(comparison, walk(address), one, parsing)
+}
+
+const constantSize = [ipType, cidrType, quantityType, semverType]
+
+function equalityOfObjects(left: Operand, right: Operand): CallEstimate | undefined {
+  const { type } = left
+  if (!type || !right.type || !sameType(type, right.type)) return undefined
+  const is = (other: CelType): boolean => sameType(type, other)
+  if (constantSize.some(is)) return { cost: one }
+  if (is(namedFormatType)) return { cost: walk({ min: 1, max: longestFormat }) }
+  if (is(urlType)) return { cost: walk({ min: 1, max: right.size?.max ?? 1 }) }
+  return undefined
+}
+
+/** The language itself, by overload. */
+function standard({ overload, target, args }: CallShape): CallEstimate | undefined {
+  const [first, second, third] = args
+  switch (overload) {
+    case 'string_format':
+      return { cost: walk(sizeOf(target)) }
+    case 'string_to_bytes': {
+      const { min, max } = sizeOf(first)
+      return { cost: walk({ min, max }), size: { min, max: Math.min(mostPossible, max * 4) } }
+    }
+    case 'bytes_to_string': {
+      const { min, max } = sizeOf(first)
+      return { cost: walk({ min, max }), size: { min: Math.floor(min / 4), max } }
+    }
+    case 'strings_quote': {
+      const { min, max } = sizeOf(first)
+      // The server's sum wraps around where the size is not known.
+      return { cost: walk({ min, max }), size: { min: min + 2, max: (max * 2 + 2) % mostPossible } }
+    }
+    case 'starts_with_string':
+    case 'ends_with_string':
+      return { cost: walk(sizeOf(first)) }
+    case 'in_list':
+      return { cost: sizeOf(second) }
+    case 'matches':
+      return { cost: matching(sizeOf(first), sizeOf(second)) }
+    case 'matches_string':
+      return { cost: matching(sizeOf(target), sizeOf(first)) }
+    case 'contains_string':
+      return { cost: times(walk(sizeOf(target)), walk(sizeOf(first))) }
+    case 'conditional':
+      return { cost: nothing, size: either(sizeOf(second), sizeOf(third)) }
+    case 'add_list':
+      return { cost: one, size: plus(sizeOf(first), sizeOf(second)) }
+    case 'add_string':
+    case 'add_bytes': {
+      const size = plus(sizeOf(first), sizeOf(second))
+      return { cost: walk(size), size }
+    }
+    default:
+      return isComparison(overload) ? { cost: comparisonCost(sizeOf(first), sizeOf(second)) } : undefined
+  }
+}
+
+function isComparison(overload: string): boolean {
+  return (
+    overload === 'equals' ||
+    overload === 'not_equals' ||
+    /^(?:less|less_equals|greater|greater_equals)_(?:string|bytes)$/.test(overload)
+  )
+}
+
+/** Two values are compared as far as the shorter goes. */
+function comparisonCost(left: Estimate, right: Estimate): Estimate {
+  const max = Math.min(left.max, right.max)
+  return walk({ min: max > 0 ? 1 : 0, max })
+}

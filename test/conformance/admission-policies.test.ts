@@ -1,0 +1,295 @@
+/** Admission policies: expressions that must hold for what is written. */
+import { describe, expect, it } from 'vitest'
+import type { Json, JsonObject } from '../../src/kube/json.ts'
+import { putCluster, registration, said, until } from './admission.ts'
+import { at, openServer } from './server.ts'
+
+const server = openServer()
+const merge = 'application/merge-patch+json'
+
+const rule = {
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  resources: ['configmaps'],
+}
+
+interface Policy {
+  readonly namespace: string
+  readonly path: string
+  /** What becomes of a config map. */
+  readonly write: (data?: JsonObject, name?: string) => Promise<Json>
+}
+
+interface Given {
+  readonly spec: object
+  readonly binding?: object
+  readonly namespace?: string
+}
+
+/** A policy and its binding in a namespace of their own, known to the server. */
+async function policy({ spec, binding, namespace: given }: Given): Promise<Policy> {
+  const namespace = given ?? (await server.namespace())
+  const name = server.unique('policy')
+  const inNamespace = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
+  const marker = server.unique('marker')
+  // The probe is one more policy, made last: what knows it knows the others.
+  const put = async (policyName: string, policySpec: object, bindingSpec: object): Promise<void> => {
+    await putCluster(server, `${registration}/validatingadmissionpolicies`, {
+      metadata: { name: policyName },
+      spec: { matchConstraints: { resourceRules: [rule] }, ...policySpec },
+    })
+    await putCluster(server, `${registration}/validatingadmissionpolicybindings`, {
+      metadata: { name: `${policyName}-binding` },
+      spec: { policyName, validationActions: ['Deny'], matchResources: inNamespace, ...bindingSpec },
+    })
+  }
+  await put(name, spec, binding ?? {})
+  const probe = { validations: [{ expression: `request.name != 'probe'`, message: marker }] }
+  await put(server.unique('probe'), probe, { validationActions: ['Warn'] })
+  const path = `/api/v1/namespaces/${namespace}/configmaps`
+  await until(async () => {
+    const body = { metadata: { name: 'probe' }, data: { x: '1' } }
+    const { headers } = await server.call('POST', `${path}?dryRun=All`, { body })
+    return headers['warning']?.includes(marker) ?? false
+  }, 'the policy is known')
+  return {
+    namespace,
+    path,
+    write: async (data = {}, objectName = 'a') =>
+      said(server, await server.call('POST', `${path}?dryRun=All`, { body: { metadata: { name: objectName }, data } })),
+  }
+}
+
+const isProbe = "request.name == 'probe'"
+
+describe('a validating policy', () => {
+  it.each<readonly [string, object]>([
+    ['the expression', { expression: `${isProbe} || object.data.x == '2'` }],
+    ['a message', { expression: `${isProbe} || false`, message: ' must not be ' }],
+    [
+      'a message that is made',
+      { expression: `${isProbe} || false`, message: 'other', messageExpression: "'x is ' + object.data.x" },
+    ],
+    [
+      'a message where none can be made',
+      { expression: `${isProbe} || false`, message: 'other', messageExpression: 'string(object.data.nothing)' },
+    ],
+    ['a message of lines', { expression: `${isProbe} || false`, messageExpression: "'a\\nb'" }],
+    ['a reason', { expression: `${isProbe} || false`, reason: 'Forbidden' }],
+    ['another reason', { expression: `${isProbe} || false`, reason: 'RequestEntityTooLarge' }],
+    ['what went wrong', { expression: `${isProbe} || object.spec.x == 1` }],
+  ])('refuses with %s', async (_what, validation) => {
+    const { write } = await policy({ spec: { validations: [validation] } })
+    expect(await write({ x: '1' })).toMatchSnapshot()
+  })
+
+  it('lets pass what holds, and what it cannot evaluate where it ignores failures', async () => {
+    const { write } = await policy({
+      spec: {
+        failurePolicy: 'Ignore',
+        validations: [{ expression: "object.data.x == '1'" }, { expression: 'object.spec.x == 1' }],
+      },
+    })
+    expect([await write({ x: '1' }), await write({ x: '2' })]).toMatchSnapshot()
+  })
+
+  it('only warns, or says nothing, where its binding wants it', async () => {
+    const spec = { validations: [{ expression: `${isProbe} || false`, message: 'so so' }] }
+    const { write } = await policy({ spec, binding: { validationActions: ['Warn', 'Audit'] } })
+    expect(await write()).toMatchSnapshot()
+    const quiet = await policy({ spec, binding: { validationActions: ['Audit'] } })
+    expect(await quiet.write()).toMatchSnapshot()
+  })
+
+  it('has variables, evaluated when they are needed', async () => {
+    const { write } = await policy({
+      spec: {
+        variables: [
+          { name: 'size', expression: 'size(object.data)' },
+          { name: 'double', expression: 'variables.size * 2' },
+          { name: 'broken', expression: 'object.spec.x' },
+        ],
+        validations: [
+          {
+            expression: `${isProbe} || variables.double < 4`,
+            messageExpression: "'double is ' + string(variables.double)",
+          },
+          { expression: '!has(object.data.y) || variables.broken == 1' },
+        ],
+      },
+    })
+    expect([await write({ x: '1' }), await write({ x: '1', z: '2' }), await write({ y: '1' })]).toMatchSnapshot()
+  })
+
+  it('is for what meets its conditions', async () => {
+    const { write } = await policy({
+      spec: {
+        matchConditions: [{ name: 'red', expression: "object.data.color == 'red'" }],
+        validations: [{ expression: 'false' }],
+        failurePolicy: 'Ignore',
+      },
+    })
+    expect([await write({ color: 'red' }), await write({ color: 'blue' }), await write()]).toMatchSnapshot()
+  })
+
+  it('sees the request, the namespace and who may do what', async () => {
+    const { write, path, namespace } = await policy({
+      spec: {
+        validations: [
+          { expression: "request.operation in ['CREATE', 'UPDATE', 'DELETE']" },
+          { expression: `${isProbe} || namespaceObject.metadata.name == request.namespace` },
+          { expression: "namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == request.namespace" },
+          { expression: "authorizer.group('').resource('pods').namespace('default').check('delete').allowed()" },
+          { expression: "authorizer.path('/healthz').check('get').allowed()" },
+          { expression: "authorizer.requestResource.check('create').allowed()" },
+          {
+            expression: "!authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed()",
+          },
+          { expression: "request.operation == 'DELETE' ? object == null : object.kind == 'ConfigMap'" },
+          { expression: "request.operation == 'CREATE' ? oldObject == null : oldObject.metadata.name == request.name" },
+          { expression: "'system:masters' in request.userInfo.groups && request.userInfo.username == 'admin'" },
+          { expression: "request.dryRun || request.options.kind != ''" },
+        ],
+      },
+    })
+    expect(await write()).toMatchSnapshot()
+    await server.must('POST', path, { body: { metadata: { name: 'a' } } })
+    await server.must('PATCH', `${path}/a`, { type: merge, body: { data: { x: '1' } } })
+    await server.must('DELETE', `${path}/a`)
+    expect(namespace).not.toBe('')
+  })
+
+  it('takes parameters', async () => {
+    const namespace = await server.namespace()
+    const configs = `/api/v1/namespaces/${namespace}/configmaps`
+    for (const [name, most] of [
+      ['low', '1'],
+      ['high', '3'],
+    ] as const) {
+      await server.must('POST', configs, { body: { metadata: { name, labels: { limits: 'yes' } }, data: { most } } })
+    }
+    const spec = {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      validations: [
+        {
+          expression: `${isProbe} || params == null || size(object.data) <= int(params.data.most)`,
+          messageExpression: "'at most ' + params.data.most + ' by ' + params.metadata.name + ' of ' + params.kind",
+        },
+      ],
+    }
+    const one = await policy({
+      spec,
+      namespace,
+      binding: { paramRef: { name: 'high', parameterNotFoundAction: 'Deny' } },
+    })
+    expect([await one.write({ a: '', b: '' }), await one.write({ a: '', b: '', c: '', d: '' })]).toMatchSnapshot()
+    const all = await policy({
+      spec,
+      namespace,
+      binding: { paramRef: { selector: { matchLabels: { limits: 'yes' } }, parameterNotFoundAction: 'Deny' } },
+    })
+    expect(await all.write({ a: '', b: '' })).toMatchSnapshot()
+  })
+
+  it('without its parameters refuses, or does nothing', async () => {
+    const spec = {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      validations: [{ expression: 'false' }],
+    }
+    const binding = (parameterNotFoundAction: string): object => ({
+      paramRef: { name: 'nothing', parameterNotFoundAction },
+    })
+    const allowed = await policy({ spec, binding: binding('Allow') })
+    expect(await allowed.write()).toMatchSnapshot()
+    const denied = await policy({ spec, binding: binding('Deny') })
+    expect(await denied.write()).toMatchSnapshot()
+  })
+
+  it('refuses when the kind of its parameters is not there', async () => {
+    const { write } = await policy({
+      spec: { paramKind: { apiVersion: 'example.com/v1', kind: 'Nothing' }, validations: [{ expression: 'true' }] },
+      binding: { paramRef: { name: 'x', parameterNotFoundAction: 'Allow' } },
+    })
+    expect(await write()).toMatchSnapshot()
+  })
+
+  it('leaves out what its rules exclude, and names that they do not name', async () => {
+    const excluded = await policy({
+      spec: {
+        matchConstraints: { resourceRules: [rule], excludeResourceRules: [{ ...rule, resourceNames: ['b'] }] },
+        validations: [{ expression: `${isProbe} || false` }],
+      },
+    })
+    expect([await excluded.write({}, 'a'), await excluded.write({}, 'b')]).toMatchSnapshot()
+    const named = await policy({
+      spec: {
+        matchConstraints: { resourceRules: [{ ...rule, resourceNames: ['b'] }] },
+        validations: [{ expression: 'false' }],
+      },
+    })
+    expect([await named.write({}, 'a'), await named.write({}, 'b')]).toMatchSnapshot()
+  })
+})
+
+describe('expressions are compiled when they are written', () => {
+  const constraints = { matchConstraints: { resourceRules: [rule] } }
+  const tryPolicy = async (spec: object): Promise<Json> => {
+    const body = { metadata: { name: 'a' }, spec: { ...constraints, ...spec } }
+    const { status, body: told } = await server.call('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, {
+      body,
+    })
+    return { status, message: at(told, 'message') ?? null }
+  }
+
+  it.each<readonly [string, object]>([
+    ['a validation', { validations: [{ expression: 'object.' }] }],
+    ['an unknown variable', { validations: [{ expression: 'self.x == 1' }] }],
+    ['another type', { validations: [{ expression: "'a'" }] }],
+    ['any type', { validations: [{ expression: 'object.x' }] }],
+    ['parameters that are not declared', { validations: [{ expression: 'params.x == 1' }] }],
+    ['a field that requests do not have', { validations: [{ expression: "request.uid == ''" }] }],
+    ['a message', { validations: [{ expression: 'true', messageExpression: '1' }] }],
+    [
+      'a message with an authorizer',
+      { validations: [{ expression: 'true', messageExpression: "authorizer.path('x')" }] },
+    ],
+    ['a variable', { variables: [{ name: 'x', expression: 'y' }], validations: [{ expression: 'true' }] }],
+    [
+      'a variable of a type',
+      { variables: [{ name: 'x', expression: '1' }], validations: [{ expression: "variables.x == ''" }] },
+    ],
+    [
+      'a variable that is not there',
+      { variables: [{ name: 'x', expression: '1' }], validations: [{ expression: 'variables.y == 1' }] },
+    ],
+    ['a condition', { matchConditions: [{ name: 'x', expression: '1' }], validations: [{ expression: 'true' }] }],
+    ['an annotation', { auditAnnotations: [{ key: 'x', valueExpression: '1' }] }],
+    [
+      'what is right',
+      { validations: [{ expression: 'true' }], auditAnnotations: [{ key: 'x', valueExpression: "'1'" }] },
+    ],
+  ])('%s', async (_what, spec) => {
+    expect(await tryPolicy(spec)).toMatchSnapshot()
+  })
+
+  it('a condition of a webhook', async () => {
+    const webhook = {
+      name: 'hook.example.com',
+      clientConfig: { url: 'https://127.0.0.1:1/x' },
+      sideEffects: 'None',
+      admissionReviewVersions: ['v1'],
+      matchConditions: [
+        { name: 'x', expression: 'object.' },
+        { name: 'y', expression: 'params == null' },
+      ],
+    }
+    const body = { metadata: { name: 'a' }, webhooks: [webhook] }
+    for (const kind of ['validating', 'mutating']) {
+      const { body: told } = await server.call('POST', `${registration}/${kind}webhookconfigurations?dryRun=All`, {
+        body,
+      })
+      expect(at(told, 'message')).toMatchSnapshot()
+    }
+  })
+})

@@ -1,0 +1,90 @@
+/**
+ * When two answers are the same. What no two servers share (uids, times, versions, what they allocate) is masked; what
+ * differs for a reason that docs/embedded-limits.md gives is taken out by a rule of its own, with its name.
+ */
+import { equalJson, isJsonObject, type Json, type JsonObject } from '../../../src/kube/json.ts'
+import { isJsonArray } from '../../../src/kube/json-member.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly contentType: string
+  readonly warning: string
+  readonly date: string
+  /** JSON as it is, everything else as text. */
+  readonly body: Json
+}
+
+export function sameAnswer(a: Answer, b: Answer): boolean {
+  return equalJson(comparable(a), comparable(b))
+}
+
+export function comparable({ status, contentType, warning, body }: Answer): Json {
+  return { status, contentType, warning: maskedText(warning), body: limited(masked(body)) }
+}
+
+/** One documented difference each: what of a refusal's message is not compared. */
+const limits: readonly { readonly name: string; readonly pattern: RegExp; readonly shown: string }[] = [
+  {
+    // An apply that does not fit its schema quotes the value as Go's debugger shows it, pointers and all.
+    name: 'apply quotes values in a form of Go',
+    pattern: /(: expected (?:map|list|string|numeric \(int or float\)|boolean), got )[^\n]*/g,
+    shown: '$1VALUE',
+  },
+]
+
+function limited(body: Json): Json {
+  if (!isJsonObject(body) || body['kind'] !== 'Status' || typeof body['message'] !== 'string') return body
+  const message = limits.reduce((text, { pattern, shown: word }) => text.replaceAll(pattern, word), body['message'])
+  return { ...body, message }
+}
+
+const volatile: readonly (readonly [RegExp, string])[] = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, 'TIME'],
+  [/\b10\.0\.\d+\.\d+\b(?!\/)/g, 'CLUSTER-IP'],
+  [/\b(gen-)[a-z0-9]{5}\b/g, '$1NAME'],
+  // In YAML, and in messages that quote it.
+  [/((?:resourceVersion|nodePort|healthCheckNodePort): "?)\d+/g, '$1NUMBER'],
+  [/in record \(\d+\)/g, 'in record (VERSION)'],
+]
+
+function maskedText(text: string): string {
+  return volatile.reduce((shown, [pattern, word]) => shown.replaceAll(pattern, word), text)
+}
+
+function masked(value: Json, key = ''): Json {
+  if (typeof value === 'string') {
+    if (key === 'resourceVersion' && /^\d+$/.test(value)) return value === '0' ? '0' : 'VERSION'
+    if (key === 'continue' && value !== '') return 'CONTINUE'
+    return maskedText(value)
+  }
+  if (typeof value === 'number' && /nodePort$/i.test(key)) return 'NODE-PORT'
+  if (isJsonArray(value)) return value.map((item) => masked(item, key === 'cells' ? key : ''))
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).map(([name, member]): [string, Json] => [name, masked(member ?? null, name)])
+  const object = Object.fromEntries(members) as JsonObject
+  return object['kind'] === 'Table' ? withoutAges(object) : object
+}
+
+/** How old a row is, is a matter of the moment. */
+function withoutAges(table: JsonObject): JsonObject {
+  return JSON.parse(JSON.stringify(table).replaceAll(/"(?:\d+[smhdy])+"|"<invalid>"/g, '"AGE"')) as JsonObject
+}
+
+/** Where two values differ: `/metadata/labels/a`, with both. At most `limit` places. */
+export function differences(a: Json | undefined, b: Json | undefined, limit = 6, place = ''): readonly string[] {
+  if (equalJson(a, b)) return []
+  if (isJsonObject(a) && isJsonObject(b)) {
+    const names = [...new Set([...Object.keys(a), ...Object.keys(b)])]
+    return names.flatMap((name) => differences(a[name], b[name], limit, `${place}/${name}`)).slice(0, limit)
+  }
+  if (isJsonArray(a) && isJsonArray(b) && a.length === b.length) {
+    return a.flatMap((item, index) => differences(item, b[index], limit, `${place}/${index}`)).slice(0, limit)
+  }
+  return [`${place}\n    embedded: ${shown(a)}\n    real:     ${shown(b)}`]
+}
+
+function shown(value: Json | undefined): string {
+  const text = value === undefined ? '(absent)' : JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? Number(one) : one))
+  return text.length > 1500 ? `${text.slice(0, 1500)}…` : text
+}

@@ -1,0 +1,53 @@
+/** The shortest sequence that still shows a difference of the same sort: what a person wants to look at. */
+import { isJsonObject, type Json } from '../../../src/kube/json.ts'
+import { comparable, differences } from './compare.ts'
+import { type Bench, type Difference, runSequence } from './runner.ts'
+import type { Sequence, Step } from './step.ts'
+
+/** Runs the sequence again without one step after the other, and keeps out what is not needed. */
+export async function minimise(
+  bench: Bench,
+  found: Difference,
+  namespace: () => string,
+): Promise<Difference> {
+  let best = found
+  for (let index = best.index - 1; index >= 0; index--) {
+    const steps = best.sequence.steps.slice(0, best.index + 1).toSpliced(index, 1)
+    const again = await runSequence(bench, inNamespace({ ...best.sequence, steps }, namespace()))
+    if (again && signatureOf(again) === signatureOf(best)) best = again
+  }
+  return best
+}
+
+/** The same sequence where nobody has been. */
+export function inNamespace({ seed, namespace: old, steps }: Sequence, namespace: string): Sequence {
+  const text = JSON.stringify(steps).replaceAll(old, namespace)
+  return { seed, namespace, steps: JSON.parse(text) as readonly Step[] }
+}
+
+/** Differences of one sort look the same, whatever the names and values. */
+export function signatureOf({ sequence, index, embedded, real }: Difference): string {
+  const { method, path, type = '' } = sequence.steps[index]!
+  const resource = path.split('/').slice(path.startsWith('/api/') ? 3 : 4)
+  const plural = resource[0] === 'namespaces' && resource.length > 2 ? resource[2] : resource[0]
+  const places = differences(comparable(embedded), comparable(real), 3).map((one) => one.split('\n', 1)[0])
+  return [method, type, plural, embedded.status, real.status, ...places].join(' ')
+}
+
+export function describeDifference({ sequence, index, embedded, real }: Difference): string {
+  const steps = sequence.steps.slice(0, index + 1).map((step, at) => `  ${at}. ${describeStep(step)}`)
+  const where = differences(comparable(embedded), comparable(real)).map((one) => `  ${one}`)
+  return [`seed ${sequence.seed}, step ${index}:`, ...steps, ...where].join('\n')
+}
+
+function describeStep({ method, path, query, type, accept, body, onto, until }: Step): string {
+  const question = query && Object.keys(query).length > 0 ? `?${decodeURIComponent(new URLSearchParams(query).toString())}` : ''
+  const parts = [method, path + question, type, accept, onto && '(onto what is there)', until && `(until ${until})`, bodyText(body)]
+  return parts.filter(Boolean).join(' ')
+}
+
+function bodyText(body: Json | undefined): string {
+  if (body === undefined) return ''
+  const text = typeof body === 'string' ? body : isJsonObject(body) || Array.isArray(body) ? JSON.stringify(body) : String(body)
+  return text.length > 3000 ? `${text.slice(0, 3000)}…` : text
+}

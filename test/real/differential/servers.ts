@@ -1,0 +1,62 @@
+/** The two servers that are compared, down to what both are: something that takes a request and answers. */
+import { Agent, request } from 'node:https'
+import { type ApiServer, createApiServer } from '../../../src/apiserver/api-server.ts'
+import type { Clock } from '../../../src/clock/clock.ts'
+import { systemClock } from '../../../src/clock/system-clock.ts'
+import type { Access } from '../cluster.ts'
+import type { Verb } from './step.ts'
+
+export interface Message {
+  readonly method: Verb
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly signal: AbortSignal
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+export interface Side {
+  send(message: Message): Promise<Reply>
+  close(): void
+}
+
+/** A new embedded server. Its time is what it is told, so that both sides agree on the second. */
+export function embeddedSide(): Side & { setTime(now: number): void } {
+  let now = systemClock.now()
+  const clock: Clock = { ...systemClock, now: () => now as ReturnType<Clock['now']> }
+  const users = new Map([['admin-token', { username: 'admin', uid: 'u-admin', groups: ['system:masters'] }]])
+  const server: ApiServer = createApiServer({ clock, access: { tokens: users, strangers: 'anonymous' } })
+  return {
+    send: async (message) => await server.handle(message),
+    close: () => server.endWatches(),
+    setTime(time) {
+      now = time as typeof now
+    },
+  }
+}
+
+export function realSide(access: Access): Side {
+  const agent = new Agent({ keepAlive: true, ca: access.ca })
+  return {
+    send({ method, path, headers: wanted, body, signal }) {
+      const headers = body === undefined ? wanted : { ...wanted, 'content-length': String(Buffer.byteLength(body)) }
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+      const outgoing = request(access.server + path, { method, agent, headers, signal }, (response) => {
+        const answered = Object.entries(response.headers).map(([name, value]): [string, string] => [
+          name,
+          Array.isArray(value) ? value.join(', ') : (value ?? ''),
+        ])
+        resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(answered), body: response })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(body)
+      return promise
+    },
+    close: () => agent.destroy(),
+  }
+}
