@@ -29,6 +29,7 @@ import { dnsLabel } from './kinds/name-format.ts'
 import { internal, Refusal } from './refusal.ts'
 import { answerText, refuse } from './representation.ts'
 import { seed } from './seed.ts'
+import { keepServiceAccounts } from './service-accounts.ts'
 import { type ClusterState, randomUuid } from './state.ts'
 import { createStorage } from './storage.ts'
 import { createWebhookCaller, type WebhookCaller } from './webhook-caller.ts'
@@ -45,11 +46,23 @@ export interface ApiServerOptions {
   readonly watchBuffer?: number | undefined
   /** Who may ask, and how they show it. @default whoever calls in this process is the administrator */
   readonly access?: AccessOptions | undefined
+  /**
+   * Whether pods act for service accounts, as on a cluster that runs controllers: every namespace has `default`, and
+   * pods get its token. @default false
+   */
+  readonly serviceAccounts?: boolean | undefined
+  /** What pods are told to trust, in PEM, with `serviceAccounts`. @default nothing */
+  readonly rootCa?: string | undefined
   /** How webhooks are asked. @default over HTTPS, services by their endpoints */
   readonly webhooks?: WebhookCaller | undefined
   /** Deletes what has lost its owners. Off for what is only a part of a cluster: a must-gather. @default true */
   readonly collectGarbage?: boolean | undefined
+  /** What makes workloads live, in each cluster: `simulatedWorkloads()`. @default nothing does */
+  readonly workloads?: Workloads | undefined
 }
+
+/** Starts what makes the workloads of a cluster live. */
+export type Workloads = (state: ClusterState) => { stop(): void }
 
 export interface ApiServer extends Handler {
   /** `peer` is what a listener knows of the client; a request without one comes from this process. */
@@ -91,7 +104,7 @@ export async function openApiServer(
     const opened = await openJournal(await folderDisk(options.folder))
     let journal: Journal | undefined
     const keeper: ServerKeeper = { append: (noted) => journal?.append(noted), durable: () => journal?.durable() }
-    const { server, owner, restore } = createServer(options, keeper)
+    const { server, owner, restore, stop } = createServer(options, keeper)
     for (const entry of opened.entries) restore(entry)
     journal = await opened.start(owner)
     // What every cluster has from the start is a change like any other, when it is new.
@@ -102,6 +115,7 @@ export async function openApiServer(
       ...server,
       tornBytes: opened.tornBytes,
       async close() {
+        stop()
         server.endWatches()
         await running.close()
         await unlock()
@@ -118,12 +132,16 @@ type ServerKeeper = Pick<Journal, 'append' | 'durable'>
 interface Created {
   readonly server: ApiServer
   readonly owner: { state(): readonly Entry[]; lost(changes: readonly Noted[]): void }
-  restore(entry: Entry): void
+  readonly restore: (entry: Entry) => void
+  /** Nothing lives in it any more. */
+  readonly stop: () => void
 }
 
 function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefined): Created {
   const { clock, random = systemRandom, ids = () => randomUuid(random), history, watchBuffer = 10_000 } = options
+  const { serviceAccounts = false } = options
   const states = new Map<string, ClusterState>()
+  const lively = new Map<string, ReturnType<Workloads>>()
 
   const stateOf = (name: string): ClusterState => {
     const known = states.get(name)
@@ -143,19 +161,21 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
       random,
       ids,
       watchBuffer,
-      admission: admissionPlugins,
+      admission: admissionPlugins({ serviceAccounts }),
       webhooks: options.webhooks ?? createWebhookCaller({ storage, clock }),
     }
     states.set(name, state)
     keepHouse(state, { collectGarbage: options.collectGarbage ?? true })
     gatherRoles(state)
     keepQuotas(state)
+    if (serviceAccounts) keepServiceAccounts(state, options.rootCa ?? '')
     return state
   }
   const readyState = (name: string): ClusterState => {
     const state = stateOf(name)
     // A cluster that has anything has its namespaces.
     if (state.storage.table('namespaces').size === 0) seed(state)
+    if (options.workloads && !lively.has(name)) lively.set(name, options.workloads(state))
     return state
   }
   if (!keeper) readyState('')
@@ -190,6 +210,8 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
     removeCluster(name) {
       const state = states.get(name)
       if (name === '' || !state) return
+      lively.get(name)?.stop()
+      lively.delete(name)
       for (const table of state.storage.tables()) {
         for (const object of table.objects()) state.storage.remove(table.name, object)
         state.storage.endWatches(table.name)
@@ -207,6 +229,9 @@ function createServer(options: ApiServerOptions, keeper: ServerKeeper | undefine
   }
   return {
     server,
+    stop() {
+      for (const simulation of lively.values()) simulation.stop()
+    },
     owner: {
       state: () =>
         [...states].flatMap(([cluster, { storage }]) =>

@@ -57,7 +57,7 @@ export function bound(
   const status = (live['status'] ?? {}) as { readonly conditions?: readonly Condition[] }
   const scheduled = { type: 'PodScheduled', status: 'True', reason: '', message: '' } as const
   const conditions = setCondition(status.conditions ?? [], scheduled, clock.now()).map(
-    ({ reason: _reason, message: _message, ...condition }) => ({ lastProbeTime: null, ...condition }),
+    ({ reason: _reason, message: _message, ...condition }) => Object.assign({ lastProbeTime: null }, condition),
   )
   const annotations = { ...live.metadata.annotations, ...added }
   return {

@@ -12,8 +12,8 @@ import { admitObject, checkAdmission, settleAdmission } from './admission/admiss
 import type { Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
 import { rulesOf } from './kinds/kinds.ts'
-import { metadataProblems } from './object-meta.ts'
-import { type Cause, cause, conflict, invalid, modified, notFound, Refusal } from './refusal.ts'
+import { changedMetadataProblems } from './object-meta.ts'
+import { conflict, invalid, modified, notFound, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { changesGeneration, countsGenerations } from './strategy.ts'
@@ -52,15 +52,20 @@ export async function change(
   throw modified(served, name)
 }
 
-/** The object must still be the one, and the version, that the client has seen. */
-export function checkPreconditions(served: Served, live: StoredObject, { metadata }: UntypedObject): void {
-  const { name, uid, resourceVersion } = live.metadata
+/** Who sends a whole object means the one that it was made from. */
+export function checkUid(served: Served, live: StoredObject, { metadata }: UntypedObject): void {
+  const { name, uid } = live.metadata
   if (metadata.uid && metadata.uid !== uid) {
     const key = ['/registry', served.custom && served.group, served.plural, live.metadata.namespace, name]
     const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`
     const where = `StorageError: invalid object, Code: 4, Key: ${key.filter(Boolean).join('/')}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`
     throw conflict(served, name, where)
   }
+}
+
+/** The object must still be the version that the client has seen. */
+export function checkVersion(served: Served, live: StoredObject, { metadata }: UntypedObject): void {
+  const { name, resourceVersion } = live.metadata
   if (metadata.resourceVersion && !/^\d+$/.test(metadata.resourceVersion)) {
     throw new Refusal(500, '', `strconv.ParseUint: parsing ${JSON.stringify(metadata.resourceVersion)}: invalid syntax`)
   }
@@ -75,7 +80,9 @@ function prepare(state: ClusterState, writing: Writing, live: StoredObject, obje
   if (served.custom) return withGeneration(served, live, object)
   const { prepareUpdate, prepareStatus } = rulesOf(served.table)
   const rule = { '': prepareUpdate, status: prepareStatus }[subresource]
-  return withGeneration(served, live, rule ? rule(object, live, kindContext(state, writing)) : object)
+  const prepared = rule ? rule(object, live, kindContext(state, writing)) : object
+  // What somebody reports is no wish either, even where annotations go along with it.
+  return subresource === 'status' ? prepared : withGeneration(served, live, prepared)
 }
 
 function checkChange(state: ClusterState, writing: Writing, live: StoredObject, object: UntypedObject): void {
@@ -83,8 +90,7 @@ function checkChange(state: ClusterState, writing: Writing, live: StoredObject, 
   const rules = served.custom ? {} : rulesOf(served.table)
   const rule = { '': rules.validateUpdate, status: rules.validateStatus }[subresource]
   const causes = [
-    ...finalizerCauses(live, object),
-    ...metadataProblems(object.metadata, served.custom),
+    ...changedMetadataProblems(live, object, served.custom),
     ...schemaCauses(writing, object, live),
     ...(rule?.(object, live, kindContext(state, writing)) ?? []),
   ]
@@ -123,14 +129,4 @@ export function isReleased({ metadata, spec, kind, apiVersion }: UntypedObject):
   if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) return false
   if (kind !== 'Namespace' || apiVersion !== 'v1') return true
   return ((spec as { readonly finalizers?: readonly string[] } | undefined)?.finalizers ?? []).length === 0
-}
-
-function finalizerCauses(live: StoredObject, { metadata }: UntypedObject): readonly Cause[] {
-  if (live.metadata.deletionTimestamp === undefined) return []
-  const before = new Set(live.metadata.finalizers)
-  const added = (metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer))
-  if (added.length === 0) return []
-  const found = `[]string{${added.map((one) => `"${one}"`).join(', ')}}`
-  const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`
-  return [cause.forbidden('metadata.finalizers', why)]
 }

@@ -132,9 +132,15 @@ function pickName(state: ClusterState, { served, namespace }: Writing, { metadat
 }
 
 function nameProblems(served: Served, { metadata }: UntypedObject): Problems {
-  const { name } = metadata
-  if (!name) return [required('metadata.name', 'name or generateName is required')]
-  return eachInvalid('metadata.name', name, nameFormatOf(served)(name))
+  const { name, generateName: base } = metadata
+  const format = nameFormatOf(served)
+  const prefix = format === pathSegment ? base : base?.replace(/(.).-$/s, '$1a')
+  return [
+    ...eachInvalid('metadata.generateName', base ?? '', prefix ? format(prefix) : []),
+    ...(name
+      ? eachInvalid('metadata.name', name, format(name))
+      : [required('metadata.name', 'name or generateName is required')]),
+  ]
 }
 
 function nameFormatOf({ table, group }: Served): FormatCheck {

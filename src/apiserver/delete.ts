@@ -4,7 +4,7 @@
  */
 import { builtinDefinitions } from '../kube/builtin.ts'
 import { formatTime } from '../kube/duration.ts'
-import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import type { Status, UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
 import { goMismatch } from './go-decoding.ts'
@@ -39,9 +39,8 @@ export function deletingOf(body: Json | undefined, query: URLSearchParams): Dele
   const options = isJsonObject(body) ? body : {}
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = options
   if (kind !== 'DeleteOptions') {
-    throw badRequest(
-      `no kind "${String(kind)}" is registered for version "${String(apiVersion)}" in scheme "pkg/runtime/scheme.go:111"`,
-    )
+    const sent = `no kind ${stringifyJson(kind)} is registered for version ${stringifyJson(apiVersion)}`
+    throw badRequest(`${sent} in scheme "pkg/runtime/scheme.go:111"`)
   }
   const why = goMismatch(options, 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions', builtinDefinitions())
   if (why !== undefined) throw badRequest(why)
@@ -55,8 +54,8 @@ export function deletingOf(body: Json | undefined, query: URLSearchParams): Dele
   }
   const legacy = options['orphanDependents'] ?? query.get('orphanDependents') ?? undefined
   if (legacy !== undefined && propagation !== undefined) {
-    const why = 'orphanDependents and deletionPropagation cannot be both set'
-    throw invalidOptions('DeleteOptions', [invalidValue('propagationPolicy', propagation, why)])
+    const both = 'orphanDependents and deletionPropagation cannot be both set'
+    throw invalidOptions('DeleteOptions', [invalidValue('propagationPolicy', propagation, both)])
   }
   return {
     dryRun: isDryRun(dryRun, 'DeleteOptions'),

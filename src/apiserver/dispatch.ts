@@ -10,10 +10,9 @@ import { create } from './create.ts'
 import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
 import { discover, versionDocument } from './discovery.ts'
 import { list } from './list.ts'
-import { patch } from './patch.ts'
+import { patch, patchOf } from './patch.ts'
 import { methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
 import { answer, answerText, dressList, dressObject, representationOf } from './representation.ts'
-import { contentType } from './request-body.ts'
 import { findRoute, type Route, splitPath } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
@@ -211,17 +210,6 @@ function deletionWarnings({ served }: Route, { propagation }: Deleting): readonl
 function startWatch({ state, request, route, query, dressing }: Call): TransportResponse {
   const body = watch(state, { route, query, dressing, signal: request.signal })
   return { status: 200, headers: { 'content-type': 'application/json' }, body }
-}
-
-/** What the patch verb needs to know of a request. */
-export function patchOf({ request, query }: Call): Parameters<typeof patch>[2] {
-  const force = query.get('force')
-  return {
-    body: request.body,
-    type: contentType(request.headers),
-    force: force === null ? undefined : isTrue(force),
-    hasManager: Boolean(query.get('fieldManager')),
-  }
 }
 
 async function readDeleting(call: Call): Promise<Deleting> {

@@ -212,15 +212,19 @@ export async function exportGather(state: ClusterState, folder: string, options:
 }
 
 function placeOf({ group, plural, namespaced }: Served, { metadata }: UntypedObject): string {
-  const name = metadata.name ?? ''
-  const file = `${name.replaceAll('/', '-SLASH-')}.yaml`
+  const name = fileName(metadata.name ?? '')
   if (group === '' && plural === 'namespaces') return path.join('namespaces', name, `${name}.yaml`)
-  const scope = namespaced ? path.join('namespaces', metadata.namespace ?? '') : 'cluster-scoped-resources'
-  return path.join(scope, group === '' ? 'core' : group, plural, file)
+  const scope = namespaced ? path.join('namespaces', fileName(metadata.namespace ?? '')) : 'cluster-scoped-resources'
+  return path.join(scope, group === '' ? 'core' : group, plural, `${name}.yaml`)
+}
+
+/** Names that were imported may be anything; a file stays in its folder. */
+function fileName(name: string): string {
+  return name.replaceAll(/[/\\]/g, '-SLASH-').replace(/^\.+$/, '-DOTS-') || '-NONE-'
 }
 
 function withoutValues(secret: UntypedObject): UntypedObject {
-  const keys = Object.keys((secret['data'] ?? {}) as object)
+  const keys = Object.keys(secret['data'] ?? {})
   const { 'kubectl.kubernetes.io/last-applied-configuration': _applied, ...annotations } =
     secret.metadata.annotations ?? {}
   return {

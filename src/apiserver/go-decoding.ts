@@ -28,18 +28,18 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
   if (!resolved || resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') return undefined
   switch (resolved.type) {
     case 'string':
-      return typeof value === 'string' ? undefined : refuse(value, name ? goType(schema, definitions) : 'string', place)
+      return typeof value === 'string' ? undefined : refuse(value, name ? goType(schema) : 'string', place)
     case 'boolean':
       return typeof value === 'boolean' ? undefined : refuse(value, 'bool', place)
     case 'integer':
     case 'number':
-      return fitsNumber(value, resolved) ? undefined : refuse(value, goType(resolved, definitions), place)
+      return fitsNumber(value, resolved) ? undefined : refuse(value, goType(resolved), place)
     case 'array': {
-      if (!isJsonArray(value)) return refuse(value, goType(resolved, definitions), place)
+      if (!isJsonArray(value)) return refuse(value, goType(resolved), place)
       return first(value, (item) => mismatch(item, resolved.items ?? {}, definitions, place))
     }
     case 'object': {
-      if (!isJsonObject(value)) return refuse(value, goType(schema, definitions), place)
+      if (!isJsonObject(value)) return refuse(value, goType(schema), place)
       return memberMismatch(value, resolved, name, definitions, place)
     }
     default:
@@ -94,16 +94,16 @@ export function jsonName(value: Json): string {
   return typeof value === 'bigint' ? 'number' : typeof value
 }
 
-function goType(schema: Schema, definitions: Definitions): string {
+function goType(schema: Schema): string {
   const name = referenceOf(schema)
   if (name !== undefined) return qualifiedName(name)
-  if (schema.type === 'array') return `[]${goType(schema.items ?? {}, definitions)}`
+  if (schema.type === 'array') return `[]${goType(schema.items ?? {})}`
   if (schema.type === 'integer') return schema.format ?? 'int'
   if (schema.type === 'number') return 'float64'
   if (schema.type === 'boolean') return 'bool'
   if (schema.type !== 'object') return 'string'
   const { additionalProperties } = schema
-  return `map[string]${typeof additionalProperties === 'object' ? goType(additionalProperties, definitions) : 'interface {}'}`
+  return `map[string]${typeof additionalProperties === 'object' ? goType(additionalProperties) : 'interface {}'}`
 }
 
 function referenceOf({ $ref, allOf }: Schema): string | undefined {

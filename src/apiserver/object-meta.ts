@@ -1,7 +1,7 @@
 /** Metadata is the same for all kinds, and so is what may be wrong with it. */
-import type { ObjectMeta, OwnerReference } from '../kube/object.ts'
+import type { ObjectMeta, OwnerReference, UntypedObject } from '../kube/object.ts'
 import { labelValue, qualifiedName } from './kinds/name-format.ts'
-import { eachInvalid, invalid, type Problems, required, tooLong } from './kinds/problem.ts'
+import { eachInvalid, forbidden, immutableDetail, invalid, type Problems, required, tooLong } from './kinds/problem.ts'
 
 /** All annotations of an object together. */
 const maxAnnotationBytes = 256 * 1024
@@ -10,18 +10,52 @@ const maxAnnotationBytes = 256 * 1024
  * Everything wrong with labels, annotations, owners and finalizers, in the order the real server tells it. Custom objects
  * may have finalizers of no domain.
  */
-export function metadataProblems(
-  { labels, annotations, ownerReferences, finalizers = [] }: ObjectMeta,
-  isCustom = false,
-): Problems {
+export function metadataProblems(metadata: ObjectMeta, isCustom = false): Problems {
+  return [...commonProblems(metadata), ...ownFinalizerProblems(metadata, isCustom)]
+}
+
+function commonProblems({ labels, annotations, ownerReferences }: ObjectMeta): Problems {
   return [
     ...labelProblems(labels ?? {}, 'metadata.labels'),
     ...annotationProblems(annotations ?? {}),
     ...ownerProblems(ownerReferences ?? []),
-    ...(isCustom
-      ? finalizers.flatMap((one) => eachInvalid('metadata.finalizers', one, qualifiedName(one)))
-      : finalizerProblems(finalizers, 'metadata.finalizers')),
   ]
+}
+
+function ownFinalizerProblems({ finalizers = [] }: ObjectMeta, isCustom: boolean): Problems {
+  return isCustom
+    ? finalizers.flatMap((one) => eachInvalid('metadata.finalizers', one, qualifiedName(one)))
+    : finalizerProblems(finalizers, 'metadata.finalizers')
+}
+
+/**
+ * The same for a change, with what nobody may change. Of a custom object it is told as often as the real server looks at
+ * it: once for all kinds, and twice for this one.
+ */
+export function changedMetadataProblems(live: UntypedObject, { metadata }: UntypedObject, isCustom: boolean): Problems {
+  const [before, after] = [live.metadata, metadata]
+  const fixed = [...newFinalizerProblems(before, after), ...immutableProblems(before, after)]
+  const common = commonProblems(after)
+  const told = [...common, ...fixed]
+  return [...told, ...(isCustom ? [...told, ...common] : []), ...ownFinalizerProblems(after, isCustom)]
+}
+
+function immutableProblems(before: ObjectMeta, after: ObjectMeta): Problems {
+  return (['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const).flatMap((field) => {
+    const value = after[field]
+    return value === before[field] ? [] : [invalid(`metadata.${field}`, value ?? null, immutableDetail)]
+  })
+}
+
+/** Who is on the way out can only be let go. */
+function newFinalizerProblems(before: ObjectMeta, after: ObjectMeta): Problems {
+  if (before.deletionTimestamp === undefined) return []
+  const known = new Set(before.finalizers)
+  const added = (after.finalizers ?? []).filter((finalizer) => !known.has(finalizer))
+  if (added.length === 0) return []
+  const found = `[]string{${added.map((one) => `"${one}"`).join(', ')}}`
+  const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`
+  return [forbidden('metadata.finalizers', why)]
 }
 
 const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
@@ -42,10 +76,9 @@ export function finalizerProblems(finalizers: readonly string[], field: string):
 }
 
 function labelProblems(labels: Readonly<Record<string, string>>, field: string): Problems {
-  return Object.entries(labels).flatMap(([key, value]) => [
-    ...eachInvalid(field, key, qualifiedName(key)),
-    ...eachInvalid(field, value, labelValue(value)),
-  ])
+  return Object.entries(labels).flatMap(([key, value]) =>
+    eachInvalid(field, key, qualifiedName(key)).concat(eachInvalid(field, value, labelValue(value))),
+  )
 }
 
 function annotationProblems(annotations: Readonly<Record<string, string>>): Problems {

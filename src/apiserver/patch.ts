@@ -9,12 +9,13 @@ import { applyMergePatch } from '../kube/merge-patch.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { applyStrategicMerge } from '../kube/strategic-merge.ts'
 import type { Served } from './catalog.ts'
-import { change, checkPreconditions } from './change.ts'
+import { change, checkVersion } from './change.ts'
 import { createOwned, withSystemFields } from './create.ts'
 import { jsonName } from './go-decoding.ts'
 import { patchRefusal } from './patch-refusal.ts'
 import { badRequest, cause, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
-import { readJsonBody, readYamlBody } from './request-body.ts'
+import { type Call, isTrue } from './call.ts'
+import { contentType, readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
@@ -34,6 +35,17 @@ export interface PatchRequest {
   readonly force: boolean | undefined
   /** An apply must say who applies. */
   readonly hasManager: boolean
+}
+
+/** What the patch verb needs to know of a request. */
+export function patchOf({ request, query }: Call): PatchRequest {
+  const force = query.get('force')
+  return {
+    body: request.body,
+    type: contentType(request.headers),
+    force: force === null ? undefined : isTrue(force),
+    hasManager: Boolean(query.get('fieldManager')),
+  }
 }
 
 export async function patch(state: ClusterState, writing: Writing, request: PatchRequest): Promise<Updated> {
@@ -95,9 +107,9 @@ function checkPatch(served: Served, { type, force, hasManager }: PatchRequest): 
   }
 }
 
-function patched(served: Served, current: JsonObject, change: Json, type: string): JsonObject {
+function patched(served: Served, current: JsonObject, wish: Json, type: string): JsonObject {
   try {
-    const result = patchedValue(served, current, change, type)
+    const result = patchedValue(served, current, wish, type)
     if (!isJsonObject(result)) throw badRequest('the patch leaves no object')
     return result
   } catch (error) {
@@ -110,22 +122,22 @@ function patched(served: Served, current: JsonObject, change: Json, type: string
   }
 }
 
-function readOperations(change: Json): readonly JsonPatchOperation[] {
-  if (!Array.isArray(change)) {
-    const why = `json: cannot unmarshal ${jsonName(change)} into Go value of type []handlers.jsonPatchOp`
+function readOperations(wish: Json): readonly JsonPatchOperation[] {
+  if (!Array.isArray(wish)) {
+    const why = `json: cannot unmarshal ${jsonName(wish)} into Go value of type []handlers.jsonPatchOp`
     throw badRequest(`error decoding patch: ${why}`)
   }
-  return parseJsonPatch(change)
+  return parseJsonPatch(wish)
 }
 
-function patchedValue(served: Served, current: JsonObject, change: Json, type: string): Json {
-  if (type === jsonPatch) return applyJsonPatch(current, readOperations(change))
-  if (!isJsonObject(change)) {
-    const why = `json: cannot unmarshal ${jsonName(change)} into Go value of type map[string]interface {}`
+function patchedValue(served: Served, current: JsonObject, wish: Json, type: string): Json {
+  if (type === jsonPatch) return applyJsonPatch(current, readOperations(wish))
+  if (!isJsonObject(wish)) {
+    const why = `json: cannot unmarshal ${jsonName(wish)} into Go value of type map[string]interface {}`
     throw badRequest(type === mergePatch ? `error decoding patch: ${why}` : why)
   }
-  if (type === mergePatch) return applyMergePatch(current, change)
-  return applyStrategicMerge(current, change, served.schema, served.definitions)
+  if (type === mergePatch) return applyMergePatch(current, wish)
+  return applyStrategicMerge(current, wish, served.schema, served.definitions)
 }
 
 async function apply(state: ClusterState, writing: Writing, body: Json, force: boolean): Promise<Updated> {
@@ -153,7 +165,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
     return { object: await createOwned(state, writing, named), isNew: true }
   }
   const object = await change(state, writing, (live) => {
-    checkPreconditions(served, live, applied)
+    checkVersion(served, live, applied)
     const merged = refusing(
       () => applyObject<UntypedObject>({ ...ownership, live, applied, force }),
       served,

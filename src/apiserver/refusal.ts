@@ -70,7 +70,7 @@ export function badRequest(message: string): Refusal {
 
 /** The values of an object (or of options: `ListOptions.meta.k8s.io`) are not allowed; each cause names a field. */
 export function invalid(
-  kind: Pick<GroupVersionKind, 'group' | 'kind'>,
+  kind: Pick<GroupVersionKind, 'group' | 'kind'> & { readonly custom?: boolean },
   name: string,
   causes: readonly Cause[],
 ): Refusal {
@@ -85,7 +85,8 @@ export function invalid(
     ...(name !== '' && { name }),
     ...(group !== '' && { group }),
     ...(kind.kind !== '' && { kind: kind.kind }),
-    causes: distinct,
+    // Of custom objects causes are listed as often as they are found.
+    causes: kind.custom ? causes : distinct,
   }
   return new Refusal(422, 'Invalid', message, details)
 }

@@ -94,7 +94,9 @@ export async function dressList(
   if (form === 'metadata') throw wrongForm('PartialObjectMetadata, but the requested object is a list', served, 'List')
   if (form === 'metadata list') {
     const items = objects.map((object) => partial(object, dressing))
-    return { kind: 'PartialObjectMetadataList', apiVersion: metaVersionOf(dressing), metadata, items }
+    // Where nothing was put into, Go writes null.
+    const shown = items.length > 0 ? items : null
+    return { kind: 'PartialObjectMetadataList', apiVersion: metaVersionOf(dressing), metadata, items: shown }
   }
   const shown = await atVersion(objects, served)
   if (form === 'table') {

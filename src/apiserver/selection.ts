@@ -6,6 +6,7 @@ import type { KubeObject } from '../kube/object.ts'
 import { matchFields, matchLabels, parseFields, parseLabels } from '../kube/selector.ts'
 import type { Served } from './catalog.ts'
 import { badRequest } from './refusal.ts'
+import { fieldSelectorProblem, labelSelectorProblem } from './selector-refusal.ts'
 
 export interface Selection {
   /** Nothing is left out. */
@@ -29,7 +30,6 @@ const builtinFields: Readonly<Record<string, readonly string[]>> = {
   ],
   'v1/Node': ['spec.unschedulable'],
   'v1/ReplicationController': ['status.replicas'],
-  'apps/v1/ReplicaSet': ['status.replicas'],
   'v1/Event': [
     'involvedObject.kind',
     'involvedObject.namespace',
@@ -41,6 +41,18 @@ const builtinFields: Readonly<Record<string, readonly string[]>> = {
     'reason',
     'reportingComponent',
     'source',
+    'type',
+  ],
+  'events.k8s.io/v1/Event': [
+    'regarding.kind',
+    'regarding.namespace',
+    'regarding.name',
+    'regarding.uid',
+    'regarding.apiVersion',
+    'regarding.resourceVersion',
+    'regarding.fieldPath',
+    'reason',
+    'reportingController',
     'type',
   ],
   'v1/Namespace': ['status.phase', 'name'],
@@ -55,8 +67,8 @@ export function selectableFieldsOf(resource: BuiltinResource): readonly string[]
 }
 
 export function selectionOf(served: Served, query: URLSearchParams): Selection {
-  const labels = readSelector(() => parseLabels(query.get('labelSelector') ?? ''))
-  const fields = readSelector(() => parseFields(query.get('fieldSelector') ?? ''))
+  const labels = readSelector(query.get('labelSelector') ?? '', parseLabels, labelSelectorProblem)
+  const fields = readSelector(query.get('fieldSelector') ?? '', parseFields, fieldSelectorProblem)
   for (const { path } of fields) checkField(served, path)
   return {
     isEverything: labels.length === 0 && fields.length === 0,
@@ -64,17 +76,18 @@ export function selectionOf(served: Served, query: URLSearchParams): Selection {
   }
 }
 
-function readSelector<T>(read: () => T): T {
+function readSelector<T>(text: string, read: (text: string) => T, problem: (text: string) => string): T {
   try {
-    return read()
+    return read(text)
   } catch (error) {
-    if (isMusterError(error, 'InvalidSelector')) throw badRequest(`unable to parse requirement: ${error.message}`)
+    if (isMusterError(error, 'InvalidSelector')) throw badRequest(problem(text))
     throw error
   }
 }
 
-function checkField({ selectable, custom }: Served, path: string): void {
+function checkField({ selectable, custom, table }: Served, path: string): void {
   if (path === 'metadata.name' || path === 'metadata.namespace' || selectable.includes(path)) return
+  if (table === 'jobs.batch') throw badRequest(`field label ${JSON.stringify(path)} not supported for Job`)
   throw badRequest(
     selectable.length > 0 || custom
       ? `field label not supported: ${path}`

@@ -2,7 +2,7 @@
  * An endpoint is a door: `/status` lets status through, the main one everything else, `/approval` the word of an
  * approver. Whatever else a client sends through a door is put back to what it was, without a word.
  */
-import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { StoredObject } from './storage.ts'
 import type { Writing } from './writing.ts'
@@ -39,20 +39,19 @@ export function settle({ served, subresource }: Writing, live: StoredObject, obj
   return { ...rest, ...kept, metadata, ...(status !== undefined && { status }) }
 }
 
+const fixed = ['name', 'namespace', 'resourceVersion', 'generation', 'creationTimestamp', 'generateName'] as const
+/** Nobody changes these either, but who tries is told. */
+const guarded = ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const
+
 /** What the server alone sets stays. */
 function withFixed(metadata: UntypedObject['metadata'], live: StoredObject): UntypedObject['metadata'] {
-  const fixed = [
-    'name',
-    'namespace',
-    'uid',
-    'resourceVersion',
-    'generation',
-    'creationTimestamp',
-    'deletionTimestamp',
-    'deletionGracePeriodSeconds',
-    'generateName',
-  ] as const
   const entries = new Map<string, unknown>(Object.entries(metadata))
+  for (const member of guarded) {
+    const value = live.metadata[member]
+    // The mark of deletion is not looked at any more once it is there.
+    if (!entries.get(member) || (member === 'deletionTimestamp' && value !== undefined)) entries.set(member, value)
+    if (entries.get(member) === undefined) entries.delete(member)
+  }
   for (const member of fixed) {
     const value = live.metadata[member]
     if (value === undefined) entries.delete(member)
@@ -95,11 +94,8 @@ function resized(live: StoredObject, object: UntypedObject, list: string): JsonO
   const wanted = new Map((after as readonly JsonObject[]).map((one) => [one['name'], one]))
   const containers = (before as readonly JsonObject[]).map((container) => {
     const { resources, resizePolicy } = wanted.get(container['name']) ?? container
-    return {
-      ...container,
-      ...(resources !== undefined && { resources }),
-      ...(resizePolicy !== undefined && { resizePolicy }),
-    }
+    const sizes = { ...(resources !== undefined && { resources }), ...(resizePolicy !== undefined && { resizePolicy }) }
+    return Object.assign({}, container, sizes)
   })
-  return { [list]: containers as Json }
+  return { [list]: containers }
 }

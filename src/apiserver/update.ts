@@ -2,9 +2,8 @@
 import { updateObject } from '../kube/apply/apply.ts'
 import type { Json } from '../kube/json.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../kube/object.ts'
-import { change, checkPreconditions } from './change.ts'
+import { change, checkUid, checkVersion } from './change.ts'
 import { create } from './create.ts'
-import { immutableDetail, invalid as invalidValue } from './kinds/problem.ts'
 import { cause, invalid, notFound } from './refusal.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
@@ -32,7 +31,11 @@ export async function update(state: ClusterState, writing: Writing, body: Json):
       cause.invalid('metadata.resourceVersion', '0', 'must be specified for an update'),
     ])
   }
-  return { object: await change(state, writing, (live) => replacement(state, writing, live, object)), isNew: false }
+  const changed = await change(state, writing, (live) => {
+    checkUid(served, live, object)
+    return replacement(state, writing, live, object)
+  })
+  return { object: changed, isNew: false }
 }
 
 /** The outcome of an update or patch in place of `live`, with the record of who owns what. */
@@ -42,21 +45,10 @@ export function replacement(
   live: StoredObject,
   object: UntypedObject,
 ): UntypedObject {
-  checkPreconditions(writing.served, live, object)
-  checkLifeCycle(writing, live, object)
+  checkVersion(writing.served, live, object)
   const settled = settle(writing, live, object)
   const owned = updateObject<UntypedObject>({ ...ownershipOf(state, writing), live, updated: settled })
   return writing.subresource === 'scale' ? withoutScaleTimes(owned) : owned
-}
-
-/** Nobody marks an object as deleted by writing it, nor takes the mark back. */
-function checkLifeCycle({ served }: Writing, live: StoredObject, { metadata }: UntypedObject): void {
-  const problems = (['deletionTimestamp', 'deletionGracePeriodSeconds'] as const).flatMap((field) => {
-    const value = metadata[field]
-    if (value === undefined || value === null || value === live.metadata[field]) return []
-    return [invalidValue(`metadata.${field}`, value, immutableDetail)]
-  })
-  if (problems.length > 0) throw invalid(served, live.metadata.name, problems)
 }
 
 /** Who scales is recorded without a time. */

@@ -83,7 +83,7 @@ async function signingKeyIn(folder: string): Promise<string> {
   } catch {
     const { generateKeyPairSync } = await import('node:crypto')
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(file, pem, { mode: 0o600 })
     await chmod(file, 0o600)

@@ -17,26 +17,26 @@ async function configs(...names: readonly string[]): Promise<string> {
 describe('delete', () => {
   it('answers with a status, and then does not know it', async () => {
     const collection = await configs('a')
-    expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', `${collection}/a`))).toMatchSnapshot()
-    expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot()
+    expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot('step 1')
+    expect(server.masked(await server.call('GET', `${collection}/a`))).toMatchSnapshot('step 2')
+    expect(server.masked(await server.call('DELETE', `${collection}/a`))).toMatchSnapshot('step 3')
   })
 
   it('waits for finalizers, and adds none meanwhile', async () => {
     const collection = await configs('a')
     const path = `${collection}/a`
     await server.must('PATCH', path, { body: { metadata: { finalizers: ['example.com/f'] } }, type: merge })
-    expect(server.masked(await server.call('DELETE', path))).toMatchSnapshot()
-    expect(server.masked(await server.call('DELETE', path))).toMatchSnapshot()
+    expect(server.masked(await server.call('DELETE', path))).toMatchSnapshot('step 1')
+    expect(server.masked(await server.call('DELETE', path))).toMatchSnapshot('step 2')
     const more = await server.call('PATCH', path, {
       body: { metadata: { finalizers: ['example.com/f', 'example.com/g'] } },
       type: merge,
     })
-    expect(server.masked(more)).toMatchSnapshot()
+    expect(server.masked(more)).toMatchSnapshot('step 3')
     const changed = await server.call('PATCH', path, { body: { data: { still: 'writable' } }, type: merge })
-    expect(server.masked(changed)).toMatchSnapshot()
+    expect(server.masked(changed)).toMatchSnapshot('step 4')
     const last = await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, type: merge })
-    expect(server.masked(last)).toMatchSnapshot()
+    expect(server.masked(last)).toMatchSnapshot('step 5')
     expect((await server.call('GET', path)).status).toBe(404)
   })
 
@@ -55,7 +55,7 @@ describe('delete', () => {
   ])('takes %s as the real server does', async (_what, options) => {
     const collection = await configs('a')
     const answer = await server.call('DELETE', `${collection}/a`, { body: options })
-    expect(server.masked(answer)).toMatchSnapshot()
+    expect(server.masked(answer)).toMatchSnapshot('step 1')
   })
 
   it('takes a selection', async () => {
@@ -86,13 +86,13 @@ describe('delete', () => {
         (await server.call('GET', `${collection}/${name}`)).status,
       ]
     }
-    expect(await gone('idle')).toMatchSnapshot()
-    expect(await gone('over')).toMatchSnapshot()
-    expect(await gone('runs')).toMatchSnapshot()
-    expect(await gone('runs', { gracePeriodSeconds: 50 })).toMatchSnapshot()
-    expect(await gone('runs', { gracePeriodSeconds: 10 })).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', `${collection}/runs`))).toMatchSnapshot()
-    expect(await gone('runs', { gracePeriodSeconds: 0 })).toMatchSnapshot()
+    expect(await gone('idle')).toMatchSnapshot('step 1')
+    expect(await gone('over')).toMatchSnapshot('step 2')
+    expect(await gone('runs')).toMatchSnapshot('step 3')
+    expect(await gone('runs', { gracePeriodSeconds: 50 })).toMatchSnapshot('step 4')
+    expect(await gone('runs', { gracePeriodSeconds: 10 })).toMatchSnapshot('step 5')
+    expect(server.masked(await server.call('GET', `${collection}/runs`))).toMatchSnapshot('step 6')
+    expect(await gone('runs', { gracePeriodSeconds: 0 })).toMatchSnapshot('step 7')
   })
 
   it('marks a namespace', async () => {
@@ -103,6 +103,6 @@ describe('delete', () => {
   })
 
   it.each(['default', 'kube-system', 'kube-public'])('never takes %s', async (name) => {
-    expect(server.masked(await server.call('DELETE', `/api/v1/namespaces/${name}`))).toMatchSnapshot()
+    expect(server.masked(await server.call('DELETE', `/api/v1/namespaces/${name}`))).toMatchSnapshot('step 1')
   })
 })

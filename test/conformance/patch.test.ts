@@ -65,17 +65,21 @@ describe('patches', () => {
     ['strategic', []],
   ] as const)('%s %j', async (kind, body) => {
     const answer = await server.call('PATCH', await made(), { body, type: types[kind] })
-    expect(unquoted(server.masked(answer))).toMatchSnapshot()
+    expect(unquoted(server.masked(answer))).toMatchSnapshot('step 1')
   })
 
   it('refuses what is no patch', async () => {
     const path = await made()
-    expect(server.masked(await server.call('PATCH', path, { body: {}, type: 'application/json' }))).toMatchSnapshot()
-    expect(server.masked(await server.call('PATCH', path, { body: {}, type: 'text/plain' }))).toMatchSnapshot()
+    expect(server.masked(await server.call('PATCH', path, { body: {}, type: 'application/json' }))).toMatchSnapshot(
+      'step 1',
+    )
+    expect(server.masked(await server.call('PATCH', path, { body: {}, type: 'text/plain' }))).toMatchSnapshot('step 2')
     expect(
       server.masked(await server.call('PATCH', `${path}?force=true`, { body: {}, type: types.merge })),
-    ).toMatchSnapshot()
-    expect(server.masked(await server.call('PATCH', `${path}-none`, { body: {}, type: types.merge }))).toMatchSnapshot()
+    ).toMatchSnapshot('step 3')
+    expect(server.masked(await server.call('PATCH', `${path}-none`, { body: {}, type: types.merge }))).toMatchSnapshot(
+      'step 4',
+    )
   })
 })
 
@@ -89,7 +93,7 @@ describe('apply', () => {
         body: config(data),
         type: types.apply,
       })
-      expect(server.masked(answer)).toMatchSnapshot()
+      expect(server.masked(answer)).toMatchSnapshot('step 1')
     }
     await apply('one', { k: 'v', l: 'w' })
     await apply('two', { k: 'v', m: 'x' })
@@ -147,7 +151,7 @@ describe('apply', () => {
     const path = `/api/v1/namespaces/${await server.namespace()}/configmaps/a`
     expect(
       unquoted(server.masked(await server.call('PATCH', path + query, { body, type: types.apply }))),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 1')
   })
 
   it('keeps status, scale and the rest apart', async () => {
@@ -168,15 +172,15 @@ describe('apply', () => {
     ] as const
     for (const [sub, manager, body] of steps) {
       const answer = await server.call('PATCH', `${path}${sub}?fieldManager=${manager}`, { body, type: types.apply })
-      expect(server.masked(answer)).toMatchSnapshot()
+      expect(server.masked(answer)).toMatchSnapshot('step 1')
     }
     const scaled = await server.call('PATCH', `${path}/scale?fieldManager=hpa`, {
       body: { spec: { replicas: 7 } },
       type: types.merge,
     })
-    expect(server.masked(scaled)).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', path))).toMatchSnapshot()
+    expect(server.masked(scaled)).toMatchSnapshot('step 2')
+    expect(server.masked(await server.call('GET', path))).toMatchSnapshot('step 3')
     const stale = await server.call('PATCH', `${path}?fieldManager=one`, { body: steps[0][2], type: types.apply })
-    expect(server.masked(stale)).toMatchSnapshot()
+    expect(server.masked(stale)).toMatchSnapshot('step 4')
   })
 })

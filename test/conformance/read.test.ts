@@ -23,7 +23,7 @@ const refusal = ({ body }: Answer): unknown => [at(body, 'code'), at(body, 'reas
 
 describe('lists', () => {
   it('are lists of objects without their kind', async () => {
-    expect(server.masked(await server.call('GET', await configs(1)))).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', await configs(1)))).toMatchSnapshot('step 1')
   })
 
   it.each([
@@ -45,7 +45,7 @@ describe('lists', () => {
     'parity=',
   ])('selects labels %s', async (labelSelector) => {
     const answer = await server.call('GET', await configs(4), { query: { labelSelector } })
-    expect(answer.status === 200 ? names(answer.body) : refusal(answer)).toMatchSnapshot()
+    expect(answer.status === 200 ? names(answer.body) : refusal(answer)).toMatchSnapshot('step 1')
   })
 
   it.each([
@@ -59,7 +59,7 @@ describe('lists', () => {
     'metadata.name==',
   ])('selects fields %s', async (fieldSelector) => {
     const answer = await server.call('GET', await configs(3), { query: { fieldSelector } })
-    expect(answer.status === 200 ? names(answer.body) : refusal(answer)).toMatchSnapshot()
+    expect(answer.status === 200 ? names(answer.body) : refusal(answer)).toMatchSnapshot('step 1')
   })
 
   it('come in pages that are one list', async () => {
@@ -73,7 +73,7 @@ describe('lists', () => {
       query: { limit: '2', continue: at(second.body, 'metadata', 'continue') as string },
     })
     expect([first, second, third].map(({ body }) => names(body))).toEqual([['c0', 'c1'], ['c2', 'c3'], ['c4']])
-    expect([first, second, third].map(({ body }) => server.maskedJson(at(body, 'metadata')!))).toMatchSnapshot()
+    expect([first, second, third].map(({ body }) => server.maskedJson(at(body, 'metadata')!))).toMatchSnapshot('step 1')
     const versions = [first, second, third].map(({ body }) => at(body, 'metadata', 'resourceVersion'))
     expect(new Set(versions).size).toBe(1)
   })
@@ -95,7 +95,7 @@ describe('lists', () => {
   ])('with %j', async (query) => {
     const answer = await server.call('GET', await configs(1), { query: query as unknown as Record<string, string> })
     const seen = 'continue' in query ? refusal(answer) : server.masked(answer)
-    expect(answer.status === 200 ? names(answer.body) : seen).toMatchSnapshot()
+    expect(answer.status === 200 ? names(answer.body) : seen).toMatchSnapshot('step 1')
   })
 
   it('can be at an exact version', async () => {
@@ -122,7 +122,7 @@ describe('lists', () => {
   })
 
   it('of a namespace that is not there are empty', async () => {
-    expect(server.masked(await server.call('GET', '/api/v1/namespaces/nowhere/configmaps'))).toMatchSnapshot()
+    expect(server.masked(await server.call('GET', '/api/v1/namespaces/nowhere/configmaps'))).toMatchSnapshot('step 1')
   })
 })
 
@@ -139,8 +139,8 @@ describe('representations', () => {
     const collection = await configs(1)
     for (const path of [collection, `${collection}/c0`]) {
       const answer = await server.call('GET', path, { accept })
-      expect(answer.headers['content-type']).toMatchSnapshot()
-      if (accept !== 'application/yaml') expect(server.masked(answer)).toMatchSnapshot()
+      const body = accept === 'application/yaml' ? 'as YAML' : server.masked(answer)
+      expect([answer.headers['content-type'], body]).toMatchSnapshot()
     }
   })
 })
@@ -167,6 +167,8 @@ describe('paths', () => {
   ] as const)('%s %s', async (method, path) => {
     const answer = await server.call(method, path, method === 'GET' || method === 'DELETE' ? {} : { body: {} })
     const { serverAddressByClientCIDRs: _addresses, ...body } = answer.body as Record<string, Json>
-    expect(server.masked({ ...answer, body: typeof answer.body === 'string' ? answer.body : body })).toMatchSnapshot()
+    expect(server.masked({ ...answer, body: typeof answer.body === 'string' ? answer.body : body })).toMatchSnapshot(
+      'step 1',
+    )
   })
 })

@@ -118,7 +118,7 @@ function serverOver(wire: Wire, user: User, mask: Mask, leftovers: string[]): Se
         ...(body !== undefined && { 'content-type': type }),
         ...headers,
       },
-      body: isRaw ? body : stringifyJson(body as Json),
+      body: isRaw ? body : stringifyJson(body),
       signal,
     })
   }

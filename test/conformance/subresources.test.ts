@@ -27,13 +27,13 @@ describe('status', () => {
       },
       type: merge,
     })
-    expect(server.masked(answer)).toMatchSnapshot()
+    expect(server.masked(answer)).toMatchSnapshot('step 1')
     const put = await server.call('PUT', `${path}/status`, {
       body: { ...(answer.body as object), status: { phase: 'Failed' } },
     })
-    expect(server.masked(put)).toMatchSnapshot()
+    expect(server.masked(put)).toMatchSnapshot('step 2')
     expect((await server.call('GET', `${path}/status`)).body).toEqual((await server.call('GET', path)).body)
-    expect(server.masked(await server.call('DELETE', `${path}/status`))).toMatchSnapshot()
+    expect(server.masked(await server.call('DELETE', `${path}/status`))).toMatchSnapshot('step 3')
   })
 })
 
@@ -55,16 +55,16 @@ describe('scale', () => {
     })
     const path = `${collection}/d/scale`
     const read = await server.call('GET', path)
-    expect(server.masked(read)).toMatchSnapshot()
+    expect(server.masked(read)).toMatchSnapshot('step 1')
     expect(
       server.masked(await server.call('PUT', path, { body: { ...(read.body as object), spec: { replicas: 4 } } })),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 2')
     expect(
       server.masked(await server.call('PUT', path, { body: { ...(read.body as object), spec: { replicas: 5 } } })),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 3')
     expect(
       server.masked(await server.call('PATCH', path, { body: { spec: { replicas: -1 } }, type: merge })),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 4')
     expect(
       server.masked(
         await server.call('PATCH', path, {
@@ -72,12 +72,12 @@ describe('scale', () => {
           type: 'application/json-patch+json',
         }),
       ),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 5')
     expect(
       server.masked(await server.call('PUT', path, { body: { metadata: { name: 'other' }, spec: { replicas: 1 } } })),
-    ).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', `${collection}/none/scale`))).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', `${collection}/d`))).toMatchSnapshot()
+    ).toMatchSnapshot('step 6')
+    expect(server.masked(await server.call('GET', `${collection}/none/scale`))).toMatchSnapshot('step 7')
+    expect(server.masked(await server.call('GET', `${collection}/d`))).toMatchSnapshot('step 8')
   })
 })
 
@@ -90,19 +90,19 @@ describe('binding', () => {
           body: { apiVersion: 'v1', kind: 'Binding', metadata, target },
         }),
       )
-    expect(await bind({})).toMatchSnapshot()
-    expect(await bind({ kind: 'Pod', name: 'x' })).toMatchSnapshot()
-    expect(await bind({ kind: 'Node', name: 'n' }, { name: 'p', annotations: { by: 'me' } })).toMatchSnapshot()
-    expect(await bind({ kind: 'Node', name: 'm' })).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', `${collection}/p`))).toMatchSnapshot()
-    const legacy = `${collection.replace(/pods$/, 'bindings')}`
+    expect(await bind({})).toMatchSnapshot('step 1')
+    expect(await bind({ kind: 'Pod', name: 'x' })).toMatchSnapshot('step 2')
+    expect(await bind({ kind: 'Node', name: 'n' }, { name: 'p', annotations: { by: 'me' } })).toMatchSnapshot('step 3')
+    expect(await bind({ kind: 'Node', name: 'm' })).toMatchSnapshot('step 4')
+    expect(server.masked(await server.call('GET', `${collection}/p`))).toMatchSnapshot('step 5')
+    const legacy = collection.replace(/pods$/, 'bindings')
     expect(
       server.masked(
         await server.call('POST', legacy, {
           body: { metadata: { name: 'none' }, target: { kind: 'Node', name: 'm' } },
         }),
       ),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 6')
   })
 })
 
@@ -123,23 +123,23 @@ describe('eviction', () => {
       })
       return [answer.headers['retry-after'] ?? '', server.masked(answer)]
     }
-    expect(await evict('p')).toMatchSnapshot()
+    expect(await evict('p')).toMatchSnapshot('step 1')
     await server.must('PATCH', `${budgets}/b/status`, {
       body: {
         status: { observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 2 },
       },
       type: merge,
     })
-    expect(await evict('p')).toMatchSnapshot()
+    expect(await evict('p')).toMatchSnapshot('step 2')
     await server.must('PATCH', `${budgets}/b/status`, { body: { status: { disruptionsAllowed: 1 } }, type: merge })
-    expect(await evict('p')).toMatchSnapshot()
+    expect(await evict('p')).toMatchSnapshot('step 3')
     expect(at((await server.call('GET', `${collection}/p`)).body, 'metadata', 'deletionGracePeriodSeconds')).toBe(30)
-    expect(server.maskedJson(at((await server.call('GET', `${budgets}/b`)).body, 'status')!)).toMatchSnapshot()
-    expect(await evict('q')).toMatchSnapshot()
-    expect(await evict('idle')).toMatchSnapshot()
-    expect(await evict('none')).toMatchSnapshot()
-    expect(await evict('q', { metadata: { name: 'other' } })).toMatchSnapshot()
-    expect(await evict('q', { deleteOptions: { preconditions: { uid: 'wrong' } } })).toMatchSnapshot()
+    expect(server.maskedJson(at((await server.call('GET', `${budgets}/b`)).body, 'status')!)).toMatchSnapshot('step 4')
+    expect(await evict('q')).toMatchSnapshot('step 5')
+    expect(await evict('idle')).toMatchSnapshot('step 6')
+    expect(await evict('none')).toMatchSnapshot('step 7')
+    expect(await evict('q', { metadata: { name: 'other' } })).toMatchSnapshot('step 8')
+    expect(await evict('q', { deleteOptions: { preconditions: { uid: 'wrong' } } })).toMatchSnapshot('step 9')
   })
 })
 
@@ -147,8 +147,8 @@ describe('what no pod of a bare API server can do', () => {
   it.each(['log', 'exec?command=ls', 'attach', 'portforward', 'proxy'])('%s', async (sub) => {
     const collection = await podCollection(pod('p'))
     const answer = await server.call('GET', `${collection}/p/${sub}`)
-    expect(answer.status).toMatchSnapshot()
-    expect(at(answer.body, 'message') ?? answer.body).toMatchSnapshot()
+    expect(answer.status).toMatchSnapshot('step 1')
+    expect(at(answer.body, 'message') ?? answer.body).toMatchSnapshot('step 2')
   })
 })
 
@@ -161,7 +161,7 @@ describe('other doors', () => {
       type: 'application/strategic-merge-patch+json',
     })
     expect(answer.status).toBe(200)
-    expect(at(answer.body, 'spec', 'ephemeralContainers')).toMatchSnapshot()
+    expect(at(answer.body, 'spec', 'ephemeralContainers')).toMatchSnapshot('step 1')
   })
 
   it('takes the word of an approver', async () => {
@@ -181,7 +181,7 @@ describe('other doors', () => {
       },
       type: merge,
     })
-    expect(server.masked(approved)).toMatchSnapshot()
+    expect(server.masked(approved)).toMatchSnapshot('step 1')
   })
 
   it('finalizes a namespace', async () => {
@@ -190,11 +190,11 @@ describe('other doors', () => {
     const more = await server.call('PUT', `${path}/finalize`, {
       body: { ...(body as object), spec: { finalizers: ['kubernetes', 'example.com/f'] } },
     })
-    expect(server.masked(more)).toMatchSnapshot()
+    expect(server.masked(more)).toMatchSnapshot('step 1')
     const bad = await server.call('PUT', `${path}/finalize`, {
       body: { ...(more.body as object), spec: { finalizers: ['nonsense'] } },
     })
-    expect(server.masked(bad)).toMatchSnapshot()
+    expect(server.masked(bad)).toMatchSnapshot('step 2')
     const back = await server.call('PUT', `${path}/finalize`, {
       body: { ...(more.body as object), spec: { finalizers: ['kubernetes'] } },
     })

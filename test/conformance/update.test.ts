@@ -20,7 +20,7 @@ describe('update', () => {
     const { metadata } = object as { metadata: JsonObject }
     const { labels: _labels, ...rest } = metadata
     const answer = await server.call('PUT', path, { body: { ...object, metadata: rest, data: { k: 'w' } } })
-    expect(server.masked(answer)).toMatchSnapshot()
+    expect(server.masked(answer)).toMatchSnapshot('step 1')
     expect(at(answer.body, 'metadata', 'resourceVersion')).not.toBe(metadata['resourceVersion'])
   })
 
@@ -98,7 +98,7 @@ describe('update', () => {
     ],
   ])('takes %s as the real server does', async (_what, change) => {
     const { path, object } = await made()
-    expect(server.masked(await server.call('PUT', path, { body: change(object) }))).toMatchSnapshot()
+    expect(server.masked(await server.call('PUT', path, { body: change(object) }))).toMatchSnapshot('step 1')
   })
 
   it('answers for what is not there, and creates where the kind allows it', async () => {
@@ -106,11 +106,11 @@ describe('update', () => {
     const missing = await server.call('PUT', `/api/v1/namespaces/${namespace}/configmaps/none`, {
       body: { metadata: { name: 'none' } },
     })
-    expect(server.masked(missing)).toMatchSnapshot()
+    expect(server.masked(missing)).toMatchSnapshot('step 1')
     const lease = await server.call('PUT', `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/new`, {
       body: { metadata: { name: 'new' }, spec: {} },
     })
-    expect(server.masked(lease)).toMatchSnapshot()
+    expect(server.masked(lease)).toMatchSnapshot('step 2')
   })
 
   it('counts generations of a deployment by its spec', async () => {
@@ -134,8 +134,8 @@ describe('update', () => {
     await patch({ status: { replicas: 3 } })
     await patch({ status: { replicas: 3 } }, '/status')
     await patch({ spec: { replicas: 4 } }, '/status')
-    expect(generations).toMatchSnapshot()
-    expect(server.masked(await server.call('GET', `${collection}/d`))).toMatchSnapshot()
+    expect(generations).toMatchSnapshot('step 1')
+    expect(server.masked(await server.call('GET', `${collection}/d`))).toMatchSnapshot('step 2')
   })
 })
 
@@ -145,20 +145,20 @@ describe('dry runs', () => {
     const collection = path.slice(0, path.lastIndexOf('/'))
     expect(
       server.masked(await server.call('POST', `${collection}?dryRun=All`, { body: { metadata: { name: 'dry' } } })),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 1')
     expect((await server.call('GET', `${collection}/dry`)).status).toBe(404)
     const changed = await server.call('PATCH', `${path}?dryRun=All`, {
       body: { data: { k: 'dry' } },
       type: 'application/merge-patch+json',
     })
-    expect(server.masked(changed)).toMatchSnapshot()
+    expect(server.masked(changed)).toMatchSnapshot('step 2')
     expect(at((await server.call('GET', path)).body, 'data', 'k')).toBe('v')
     const deleted = await server.call('DELETE', `${path}?dryRun=All`)
-    expect(server.masked(deleted)).toMatchSnapshot()
+    expect(server.masked(deleted)).toMatchSnapshot('step 3')
     expect((await server.call('GET', path)).status).toBe(200)
     expect(
       server.masked(await server.call('POST', `${collection}?dryRun=Some`, { body: { metadata: { name: 'dry' } } })),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('step 4')
   })
 })
 
@@ -167,8 +167,8 @@ describe('field validation', () => {
   it.each(['Strict', 'Warn', 'Ignore', '', 'Nope'])('%s', async (how) => {
     const collection = `/api/v1/namespaces/${await server.namespace()}/configmaps`
     const answer = await server.call('POST', `${collection}?fieldValidation=${how}`, { body })
-    expect(server.masked(answer)).toMatchSnapshot()
-    expect(answer.headers['warning'] ?? '').toMatchSnapshot()
+    expect(server.masked(answer)).toMatchSnapshot('step 1')
+    expect(answer.headers['warning'] ?? '').toMatchSnapshot('step 2')
   })
 
   it('finds unknown fields in patches', async () => {
@@ -182,7 +182,7 @@ describe('field validation', () => {
         body: patch,
         type: `application/${type}+json`,
       })
-      expect(unquoted(server.masked(answer))).toMatchSnapshot()
+      expect(unquoted(server.masked(answer))).toMatchSnapshot('step 1')
     }
   })
 })

@@ -15,7 +15,9 @@ async function take(watching: Watching, count: number): Promise<readonly string[
   const events: string[] = []
   for (let index = 0; index < count; index++) {
     const event = await watching.next()
-    events.push(event ? `${event.type} ${String(at(event.object, 'metadata', 'name') ?? '')}`.trim() : 'end')
+    events.push(
+      event ? `${event.type} ${(at(event.object, 'metadata', 'name') as string | undefined) ?? ''}`.trim() : 'end',
+    )
   }
   watching.stop()
   return events
@@ -27,8 +29,8 @@ const label = async (path: string, labels: object): Promise<unknown> =>
 describe('watch', () => {
   it('goes on from a version', async () => {
     const collection = await collectionOf('a')
-    const version = at((await server.call('GET', collection)).body, 'metadata', 'resourceVersion')
-    const watching = await server.watch(`${collection}?watch=true&resourceVersion=${String(version)}`)
+    const version = at((await server.call('GET', collection)).body, 'metadata', 'resourceVersion') as string
+    const watching = await server.watch(`${collection}?watch=true&resourceVersion=${version}`)
     await server.must('POST', collection, { body: { metadata: { name: 'b' } } })
     await label(`${collection}/a`, { x: 'y' })
     await server.call('DELETE', `${collection}/b`)
@@ -45,10 +47,8 @@ describe('watch', () => {
 
   it('tells of what comes into view and leaves it', async () => {
     const collection = await collectionOf('a')
-    const version = at((await server.call('GET', collection)).body, 'metadata', 'resourceVersion')
-    const watching = await server.watch(
-      `${collection}?watch=true&resourceVersion=${String(version)}&labelSelector=on%3Dyes`,
-    )
+    const version = at((await server.call('GET', collection)).body, 'metadata', 'resourceVersion') as string
+    const watching = await server.watch(`${collection}?watch=true&resourceVersion=${version}&labelSelector=on%3Dyes`)
     await label(`${collection}/a`, { on: 'yes' })
     await label(`${collection}/a`, { on: 'yes', more: 'x' })
     await label(`${collection}/a`, { on: 'no' })

@@ -1,7 +1,8 @@
-/** The plugins of a cluster, in the order they are asked. */
-import { createByUpdate } from '../access/create-by-update.ts'
+/** The plugins of a cluster, in the order they are asked: that of the real server. */
 import { roleEscalation } from '../access/escalation.ts'
 import type { AdmissionPlugin } from './admission.ts'
+import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './certificates.ts'
+import { defaultIngressClass } from './default-ingress-class.ts'
 import { defaultStorageClass } from './default-storage-class.ts'
 import { defaultTolerations } from './default-tolerations.ts'
 import { limitRanger } from './limit-ranger.ts'
@@ -10,23 +11,37 @@ import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts
 import { validatingPolicies } from './policies.ts'
 import { priority } from './priority.ts'
 import { resourceQuota } from './resource-quota.ts'
+import { runtimeClass } from './runtime-class.ts'
+import { serviceAccountAdmission } from './service-account.ts'
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
-import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
+import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
 
-export const admissionPlugins: readonly AdmissionPlugin[] = [
-  createByUpdate,
-  namespaceLifecycle,
-  limitRanger,
-  taintNodesByCondition,
-  priority,
-  defaultTolerations,
-  defaultStorageClass,
-  storageObjectInUseProtection,
-  persistentVolumeClaimResize,
-  mutatingWebhooks,
-  validatingPolicies,
-  validatingWebhooks,
-  resourceQuota,
-  roleEscalation,
-]
+export interface PluginOptions {
+  /** Whether pods need a service account: where namespaces have one. */
+  readonly serviceAccounts: boolean
+}
+
+export function admissionPlugins({ serviceAccounts }: PluginOptions): readonly AdmissionPlugin[] {
+  return [
+    namespaceLifecycle,
+    limitRanger,
+    ...(serviceAccounts ? [serviceAccountAdmission] : []),
+    taintNodesByCondition,
+    priority,
+    defaultTolerations,
+    defaultStorageClass,
+    storageObjectInUseProtection,
+    persistentVolumeClaimResize,
+    runtimeClass,
+    certificateApproval,
+    certificateSigning,
+    certificateSubjectRestriction,
+    defaultIngressClass,
+    mutatingWebhooks,
+    validatingPolicies,
+    validatingWebhooks,
+    resourceQuota,
+    roleEscalation,
+  ]
+}

@@ -62,7 +62,7 @@ interface Kept {
   readonly objects: Map<string, string>
   readonly lost: Noted[]
   readonly tornBytes: number
-  write(noted: Noted): void
+  readonly write: (noted: Noted) => void
 }
 
 describe('the journal', () => {

@@ -175,7 +175,7 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     },
     durable: () => (pending.length > 0 ? next.promise : inFlight),
     async close() {
-      while (running) await running
+      await running
       await snapshotting
       await file.close()
     },

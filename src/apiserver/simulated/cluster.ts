@@ -5,18 +5,13 @@
  */
 import type { Clock } from '../../clock/clock.ts'
 import { controllerOf } from '../../kube/owner.ts'
-import type {
-  ControllerRevision,
-  DaemonSet,
-  Deployment,
-  ReplicaSet,
-  StatefulSet,
-} from '../../kube/types/apps/v1.ts'
+import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '../../kube/types/apps/v1.ts'
 import type { CronJob, Job } from '../../kube/types/batch/v1.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import type {
   Endpoints,
   Event,
+  Namespace,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
@@ -41,6 +36,7 @@ export interface Kinds {
   readonly events: Event
   readonly 'jobs.batch': Job
   readonly 'leases.coordination.k8s.io': Lease
+  readonly namespaces: Namespace
   readonly nodes: Node
   readonly persistentvolumeclaims: PersistentVolumeClaim
   readonly persistentvolumes: PersistentVolume

@@ -65,7 +65,8 @@ export function advance(status: ContainerStatus | undefined, situation: Situatio
   if (startAt === undefined || now < startAt) {
     return { status: { ...current, state: { waiting: { reason: waitingFor } } }, wakeAt: startAt }
   }
-  if (!script.hasImage) return { status: { ...current, state: { waiting: imageTrouble(container) } }, wakeAt: undefined }
+  if (!script.hasImage)
+    return { status: { ...current, state: { waiting: imageTrouble(container) } }, wakeAt: undefined }
   return advanceRunning(start(current, pod, now), situation)
 }
 
@@ -118,7 +119,10 @@ function advanceRunning(status: ContainerStatus, situation: Situation): Advance 
   }
   const readyAt = script.readySeconds === undefined ? undefined : startedAt + script.readySeconds * 1000
   const isReady = readyAt !== undefined && now >= readyAt
-  return { status: { ...status, ready: isReady, started: true }, wakeAt: earliest(endsAt, isReady ? undefined : readyAt) }
+  return {
+    status: { ...status, ready: isReady, started: true },
+    wakeAt: earliest(endsAt, isReady ? undefined : readyAt),
+  }
 }
 
 /** The container as one that has ended. */

@@ -5,7 +5,8 @@
 import { controllerOf, ownerReference, removeOwner } from '../../kube/owner.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { labelsOf, type LabelSelector, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
-import type { Cluster, StoredIn, StoredPod, TableName } from './cluster.ts'
+import type { StoredObject } from '../storage.ts'
+import type { Cluster, StoredIn, TableName } from './cluster.ts'
 import type { Hand } from './hand.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -25,6 +26,8 @@ export interface Controller {
   readonly own?: { readonly [K in TableName]?: Concern<K> }
   /** Looked at when the dust has settled. */
   readonly others?: { readonly [K in TableName]?: Concern<K> }
+  /** Told of every change at once, for what it keeps in mind. At the start, all that is there is new. */
+  readonly follow?: (table: string, object: StoredObject | undefined, previous: StoredObject | undefined) => void
   /** Says in how many milliseconds to look again. */
   reconcile(key: string): Promise<number | undefined>
 }
@@ -99,5 +102,3 @@ export async function claim<K extends 'pods' | 'replicasets.apps'>(
 export function selectorOfMap(matchLabelsMap: Readonly<Record<string, string>> | undefined): LabelSelector {
   return matchLabelsMap ? labelsOf({ matchLabels: matchLabelsMap }) : labelsOf(undefined)
 }
-
-export type { StoredPod }

@@ -177,7 +177,12 @@ async function createSet(
       },
     })
     if (replicas > 0) {
-      record(deployment, 'Normal', 'ScalingReplicaSet', `Scaled up replica set ${made.metadata.name} from 0 to ${replicas}`)
+      record(
+        deployment,
+        'Normal',
+        'ScalingReplicaSet',
+        `Scaled up replica set ${made.metadata.name} from 0 to ${replicas}`,
+      )
     }
     await noteRevision(tools, deployment, made, { reason: 'NewReplicaSetCreated', text: 'Created new replica set' })
     return made
@@ -240,7 +245,11 @@ async function noteRevision(
   if (isKnown && noted === conditions) return
   const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
   const status = { ...deployment.status, ...(noted.length > 0 && { conditions: noted }) }
-  await hand.updateStatus('deployments.apps', { ...deployment, metadata: { ...deployment.metadata, annotations } }, status)
+  await hand.updateStatus(
+    'deployments.apps',
+    { ...deployment, metadata: { ...deployment.metadata, annotations } },
+    status,
+  )
 }
 
 /** Somebody changed the number of replicas, or how many there may be besides, since the sets were last scaled. */
@@ -281,7 +290,12 @@ async function scale(
   for (const set of active) await resize(tools, deployment, set, sizes.get(set.metadata.name)!)
 }
 
-async function resize({ hand, record }: Tools, deployment: Deployment, set: ReplicaSet, replicas: number): Promise<void> {
+async function resize(
+  { hand, record }: Tools,
+  deployment: Deployment,
+  set: ReplicaSet,
+  replicas: number,
+): Promise<void> {
   const before = set.spec.replicas ?? 1
   const annotations = { ...set.metadata.annotations, ...sizeAnnotations(deployment) }
   if (before === replicas && equalJson(set.metadata.annotations ?? {}, annotations)) return
@@ -302,7 +316,12 @@ function sizeOf({ spec, status }: ReplicaSet): SetSize {
   return { spec: replicas, available: Math.min(replicas, status?.availableReplicas ?? 0) }
 }
 
-async function roll(tools: Tools, deployment: Deployment, present: ReplicaSet, old: readonly ReplicaSet[]): Promise<void> {
+async function roll(
+  tools: Tools,
+  deployment: Deployment,
+  present: ReplicaSet,
+  old: readonly ReplicaSet[],
+): Promise<void> {
   const sizes: Sizes = {
     desired: deployment.spec.replicas ?? 1,
     surge: surgeOf(deployment),
@@ -322,10 +341,7 @@ async function roll(tools: Tools, deployment: Deployment, present: ReplicaSet, o
 function mustWait({ cluster }: Tools, deployment: Deployment, sets: readonly ReplicaSet[]): boolean {
   if (deployment.spec.strategy?.type !== 'Recreate') return false
   const old = sets.filter((set) => !isSameTemplate(set.spec.template, deployment.spec.template))
-  return (
-    oldReplicasOf(old) > 0 ||
-    old.some((set) => cluster.controlled('pods', set).some((pod) => !isFinished(pod)))
-  )
+  return oldReplicasOf(old) > 0 || old.some((set) => cluster.controlled('pods', set).some((pod) => !isFinished(pod)))
 }
 
 async function recreate(
@@ -335,7 +351,8 @@ async function recreate(
   old: readonly ReplicaSet[],
 ): Promise<void> {
   for (const set of old) if ((set.spec.replicas ?? 1) > 0) await resize(tools, deployment, set, 0)
-  if (present && !mustWait(tools, deployment, old)) await resize(tools, deployment, present, deployment.spec.replicas ?? 1)
+  if (present && !mustWait(tools, deployment, old))
+    await resize(tools, deployment, present, deployment.spec.replicas ?? 1)
 }
 
 async function forgetOld({ hand }: Tools, deployment: Deployment, old: readonly ReplicaSet[]): Promise<void> {
@@ -407,9 +424,15 @@ function statusOf(
   const available = sum(({ status }) => status?.availableReplicas)
   const counts: DeploymentStatus = {
     observedGeneration: deployment.metadata.generation ?? 0,
-    ...positive('replicas', sum(({ status }) => status?.replicas)),
+    ...positive(
+      'replicas',
+      sum(({ status }) => status?.replicas),
+    ),
     ...positive('updatedReplicas', present?.status?.replicas ?? 0),
-    ...positive('readyReplicas', sum(({ status }) => status?.readyReplicas)),
+    ...positive(
+      'readyReplicas',
+      sum(({ status }) => status?.readyReplicas),
+    ),
     ...positive('availableReplicas', available),
     ...positive('unavailableReplicas', Math.max(oldReplicasOf(sets) - available, 0)),
     terminatingReplicas: sum(({ status }) => status?.terminatingReplicas),
@@ -463,7 +486,11 @@ function withProgress(
   const since = parseTime(known.lastUpdateTime ?? '') ?? now
   if (now < since + deployment.spec.progressDeadlineSeconds! * 1000) return conditions
   const message = `${who} has timed out progressing.`
-  return setCondition(conditions, { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message }, now)
+  return setCondition(
+    conditions,
+    { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message },
+    now,
+  )
 }
 
 function isProgress(before: DeploymentStatus, after: DeploymentStatus): boolean {
@@ -497,8 +524,12 @@ function setCondition(
   now: number,
 ): readonly DeploymentCondition[] {
   const known = conditions.find(({ type }) => type === update.type)
-  if (known?.status === update.status && known.reason === update.reason) return conditions
+  const isSame = known !== undefined && known.status === update.status
+  if (isSame && known.reason === update.reason) return conditions
   const time = formatTime(now)
-  const lastTransitionTime = (known?.status === update.status && known.lastTransitionTime) || time
-  return [...conditions.filter(({ type }) => type !== update.type), { ...update, lastUpdateTime: time, lastTransitionTime }]
+  const lastTransitionTime = (isSame && known.lastTransitionTime) || time
+  return [
+    ...conditions.filter(({ type }) => type !== update.type),
+    { ...update, lastUpdateTime: time, lastTransitionTime },
+  ]
 }

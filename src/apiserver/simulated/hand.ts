@@ -15,7 +15,7 @@ import { Refusal } from '../refusal.ts'
 import { type ClusterState, findObject } from '../state.ts'
 import { replacement } from '../update.ts'
 import type { Writing } from '../writing.ts'
-import type { Kinds, Stored, StoredIn, TableName } from './cluster.ts'
+import type { Kinds, StoredIn, TableName } from './cluster.ts'
 
 export interface Hand {
   readonly component: string
@@ -95,13 +95,18 @@ export function createHand(state: ClusterState, component: string, user: Identit
         name,
         user,
         dryRun: false,
-        options: { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1', ...(grace !== undefined && { gracePeriodSeconds: grace }) },
+        options: {
+          kind: 'DeleteOptions',
+          apiVersion: 'meta.k8s.io/v1',
+          ...(grace !== undefined && { gracePeriodSeconds: grace }),
+        },
         object: undefined,
         oldObject: object as never,
         warn: () => undefined,
       })
       const live = find()
-      if (live?.metadata.uid === uid) remove(state, served, live as never, { ...plainDeletion, uid, grace, propagation })
+      if (live?.metadata.uid === uid)
+        remove(state, served, live as never, { ...plainDeletion, uid, grace, propagation })
     },
     async bind(pod, node) {
       await change(state, writingOf('pods', pod.metadata, 'binding'), (live) => bound(state, live, node))
@@ -113,5 +118,3 @@ export function createHand(state: ClusterState, component: string, user: Identit
 export function isOvertaken(error: unknown): boolean {
   return error instanceof Refusal && (error.status.code === 404 || error.status.code === 409)
 }
-
-export type { Stored }

@@ -3,7 +3,7 @@
  * runs; `script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
  */
 import { parseTime } from '../../kube/duration.ts'
-import { keyOf, splitKey, type StoredPod } from './cluster.ts'
+import { type Cluster, keyOf, splitKey, type StoredPod } from './cluster.ts'
 import { type BackOff, createBackOff } from './container-machine.ts'
 import type { Controller, Tools } from './controller.ts'
 import { addressOf, isDown } from './node-fleet.ts'
@@ -13,17 +13,12 @@ import { type Pace, podScript } from './script.ts'
 
 export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controller {
   const backOffs = new Map<string, BackOff>()
-  const addresses = createAddresses(cluster.list('pods'))
+  const addresses = createAddresses(cluster)
 
-  const backOffOf = ({ metadata }: StoredPod): BackOff => {
-    const known = backOffs.get(metadata.uid) ?? createBackOff()
-    backOffs.set(metadata.uid, known)
+  const backOffOf = (key: string): BackOff => {
+    const known = backOffs.get(key) ?? createBackOff()
+    backOffs.set(key, known)
     return known
-  }
-
-  const forget = (pod: StoredPod): void => {
-    backOffs.delete(pod.metadata.uid)
-    addresses.release(pod)
   }
 
   const stop = async (pod: StoredPod): Promise<number | undefined> => {
@@ -36,17 +31,15 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
     const stopped = hasStarted
       ? await hand.updateStatus('pods', pod, stoppedStatus(pod, stopSeconds > grace ? 137 : 0, cluster.now()))
       : pod
-    forget(pod)
     await hand.remove('pods', stopped, { grace: 0 })
     return undefined
   }
 
   const run = async (pod: StoredPod, hostIP: string): Promise<number | undefined> => {
-    const host = { hostIP, podIP: () => addresses.take(pod), backOff: backOffOf(pod), pace }
+    const host = { hostIP, podIP: () => addresses.take(pod), backOff: backOffOf(keyOf(pod)), pace }
     const { status, wakeAt } = advancePod(pod, host, cluster.now())
     await hand.updateStatus('pods', pod, status)
     tell(pod, status)
-    if (status.phase === 'Succeeded' || status.phase === 'Failed') forget(pod)
     return wakeAt === undefined ? undefined : Math.max(wakeAt - cluster.now(), 0)
   }
 
@@ -74,6 +67,7 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
       const { namespace, name } = splitKey(key)
       const pod = cluster.get('pods', namespace, name)
       const node = pod?.spec?.nodeName ? cluster.get('nodes', undefined, pod.spec.nodeName) : undefined
+      if (!pod || !node || isFinished(pod)) backOffs.delete(key)
       if (!pod || !node || isDown(node)) return undefined
       if (pod.metadata.deletionTimestamp) return await stop(pod)
       const hostIP = addressOf(cluster, node.metadata.name)
@@ -84,24 +78,34 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
 
 interface Addresses {
   take(pod: StoredPod): string
-  release(pod: StoredPod): void
 }
 
-/** 10.244.0.0/16, taken in turn. */
-function createAddresses(pods: readonly StoredPod[]): Addresses {
-  const used = new Set(pods.filter((pod) => !isFinished(pod)).map(({ status }) => status?.podIP))
+const addressCount = 2 ** 16 - 2
+
+/** 10.244.0.0/16, taken in turn. Nobody gives one back: it is free when the pod that had it is gone or done. */
+function createAddresses(cluster: Cluster): Addresses {
+  const holders = new Map<string, StoredPod>()
+  for (const pod of cluster.list('pods')) if (pod.status?.podIP) holders.set(pod.status.podIP, pod)
   let next = 0
+
+  const isHeld = (address: string): boolean => {
+    const holder = holders.get(address)
+    if (!holder) return false
+    const { namespace, name, uid } = holder.metadata
+    const live = cluster.get('pods', namespace, name)
+    return live?.metadata.uid === uid && !isFinished(live)
+  }
+
   return {
-    take() {
-      for (let tries = 0; tries < 2 ** 16; tries++) {
-        const number = (next++ % (2 ** 16 - 2)) + 1
-        const address = `10.244.${number >> 8}.${number & 255}`
-        if (used.has(address)) continue
-        used.add(address)
-        return address
+    take(pod) {
+      let address = ''
+      for (let tries = 0; tries < addressCount; tries++) {
+        const number = (next++ % addressCount) + 1
+        address = `10.244.${number >> 8}.${number & 255}`
+        if (!isHeld(address)) break
       }
-      return '10.244.255.255'
+      holders.set(address, pod)
+      return address
     },
-    release: ({ status }) => void used.delete(status?.podIP),
   }
 }

@@ -64,7 +64,11 @@ export function nodeController({ cluster, hand }: Tools): Controller {
       if (!node || isDown(node)) return undefined
       await ensureLease({ cluster, hand }, node)
       const named = await withWellKnownLabels({ hand }, node)
-      await hand.updateStatus('nodes', named, registered(named, cluster.now(), () => freeAddress(cluster)))
+      await hand.updateStatus(
+        'nodes',
+        named,
+        registered(named, cluster.now(), () => freeAddress(cluster)),
+      )
       return undefined
     },
   }
@@ -82,9 +86,24 @@ async function withWellKnownLabels({ hand }: Pick<Tools, 'hand'>, node: StoredIn
 }
 
 const healthy: readonly Omit<NodeCondition, 'lastHeartbeatTime' | 'lastTransitionTime'>[] = [
-  { type: 'MemoryPressure', status: 'False', reason: 'KubeletHasSufficientMemory', message: 'kubelet has sufficient memory available' },
-  { type: 'DiskPressure', status: 'False', reason: 'KubeletHasNoDiskPressure', message: 'kubelet has no disk pressure' },
-  { type: 'PIDPressure', status: 'False', reason: 'KubeletHasSufficientPID', message: 'kubelet has sufficient PID available' },
+  {
+    type: 'MemoryPressure',
+    status: 'False',
+    reason: 'KubeletHasSufficientMemory',
+    message: 'kubelet has sufficient memory available',
+  },
+  {
+    type: 'DiskPressure',
+    status: 'False',
+    reason: 'KubeletHasNoDiskPressure',
+    message: 'kubelet has no disk pressure',
+  },
+  {
+    type: 'PIDPressure',
+    status: 'False',
+    reason: 'KubeletHasSufficientPID',
+    message: 'kubelet has sufficient PID available',
+  },
   { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
 ]
 
@@ -132,7 +151,9 @@ function machine(uid: string): object {
 }
 
 function freeAddress(cluster: Tools['cluster']): string {
-  const used = new Set(cluster.list('nodes').flatMap(({ status }) => status?.addresses?.map(({ address }) => address) ?? []))
+  const used = new Set(
+    cluster.list('nodes').flatMap(({ status }) => status?.addresses?.map(({ address }) => address) ?? []),
+  )
   for (let number = 2; ; number++) {
     const address = `172.18.${number >> 8}.${number & 255}`
     if (!used.has(address)) return address
@@ -177,8 +198,8 @@ function renew(state: ClusterState, name: string, now: number): void {
     ...lease,
     metadata: {
       ...lease.metadata,
-      managedFields: managedFields.map(
-        (entry): ManagedFieldsEntry => (entry.manager === 'kubelet' ? { ...entry, time: formatTime(now) } : entry),
+      managedFields: managedFields.map((entry): ManagedFieldsEntry =>
+        entry.manager === 'kubelet' ? { ...entry, time: formatTime(now) } : entry,
       ),
     },
     spec: { ...(lease['spec'] as object), renewTime: formatMicroTime(now) },

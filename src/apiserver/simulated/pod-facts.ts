@@ -41,7 +41,11 @@ export function isAvailable(pod: Pod, minReadySeconds: number | undefined, now: 
 }
 
 /** In how many milliseconds the next of these pods becomes available, if nothing happens to it. */
-export function untilAvailable(pods: readonly Pod[], minReadySeconds: number | undefined, now: number): number | undefined {
+export function untilAvailable(
+  pods: readonly Pod[],
+  minReadySeconds: number | undefined,
+  now: number,
+): number | undefined {
   const moments = pods.map((pod) => availableAt(pod, minReadySeconds)).filter((at) => at !== undefined && at > now)
   return moments.length === 0 ? undefined : Math.min(...(moments as readonly number[])) - now
 }

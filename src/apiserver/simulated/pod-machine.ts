@@ -4,7 +4,15 @@
  */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../../kube/types/core/v1.ts'
-import { type Advance, advance, type BackOff, earliest, isRestarted, type RestartPolicy, terminated } from './container-machine.ts'
+import {
+  type Advance,
+  advance,
+  type BackOff,
+  earliest,
+  isRestarted,
+  type RestartPolicy,
+  terminated,
+} from './container-machine.ts'
 import { containerScript, type Pace, podScript } from './script.ts'
 
 /** What a pod gets from its node. */
@@ -130,7 +138,9 @@ function phaseOf(pod: Pod, inits: Inits, apps: readonly Advance[]): string {
   const codes = apps.map(({ status }) => status.state?.terminated?.exitCode)
   const isOver = codes.every((code) => code !== undefined && !isRestarted(restartPolicy(pod), code))
   if (isOver && codes.length > 0) return codes.every((code) => code === 0) ? 'Succeeded' : 'Failed'
-  const hasStarted = apps.some(({ status }) => status.state?.running ?? status.state?.terminated ?? status.lastState?.terminated)
+  const hasStarted = apps.some(
+    ({ status }) => status.state?.running ?? status.state?.terminated ?? status.lastState?.terminated,
+  )
   return hasStarted ? 'Running' : 'Pending'
 }
 
@@ -153,7 +163,12 @@ export function stoppedStatus(pod: Pod, exitCode: number, now: number): PodStatu
 
 type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>
 
-export function conditionsOf(pod: Pod, status: PodStatus, isInitialized: boolean, now: number): readonly PodCondition[] {
+export function conditionsOf(
+  pod: Pod,
+  status: PodStatus,
+  isInitialized: boolean,
+  now: number,
+): readonly PodCondition[] {
   const known = pod.status?.conditions ?? []
   const isOver = status.phase === 'Succeeded' || status.phase === 'Failed'
   const containersReady = containersVerdict(status)

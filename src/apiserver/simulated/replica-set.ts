@@ -11,7 +11,16 @@ import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import { Refusal } from '../refusal.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { claim, type Controller, ownerOrAdopters, selectorOf, selectorOfMap, type Tools } from './controller.ts'
-import { byDispensability, isActive, isAvailable, isFinished, isReady, isTerminating, podOf, untilAvailable } from './pod-facts.ts'
+import {
+  byDispensability,
+  isActive,
+  isAvailable,
+  isFinished,
+  isReady,
+  isTerminating,
+  podOf,
+  untilAvailable,
+} from './pod-facts.ts'
 
 type ReplicaTable = 'replicasets.apps' | 'replicationcontrollers'
 type Replicated = StoredIn<ReplicaTable>
@@ -74,7 +83,12 @@ async function fill(tools: Tools, owner: Replicated, active: readonly StoredPod[
   return undefined
 }
 
-function statusOf(owner: Replicated, pods: readonly StoredPod[], failure: Failure | undefined, now: number): ReplicaSetStatus {
+function statusOf(
+  owner: Replicated,
+  pods: readonly StoredPod[],
+  failure: Failure | undefined,
+  now: number,
+): ReplicaSetStatus {
   const active = pods.filter(isActive)
   const template = owner.spec?.template?.metadata?.labels ?? {}
   const isFullyLabeled = ({ metadata }: StoredPod): boolean =>

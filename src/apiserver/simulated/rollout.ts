@@ -78,7 +78,9 @@ export function proportions(members: readonly Member[], allowed: number): Readon
   const toAdd = allowed - total
   const newerFirst = toAdd > 0 ? 1 : -1
   const ordered = members.toSorted(
-    (a, b) => b.replicas - a.replicas || (a.created === b.created ? (a.name < b.name ? -1 : 1) : (a.created < b.created ? 1 : -1) * newerFirst),
+    (a, b) =>
+      b.replicas - a.replicas ||
+      (a.created === b.created ? (a.name < b.name ? -1 : 1) : (a.created < b.created ? 1 : -1) * newerFirst),
   )
   const sizes = new Map<string, number>()
   let added = 0

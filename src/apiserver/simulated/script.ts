@@ -40,7 +40,13 @@ export function podScript(pod: Pod, pace: Pace): PodScript {
   }
 }
 
-export function containerScript(pod: Pod, container: Container, isInit: boolean, restarts: number, pace: Pace): ContainerScript {
+export function containerScript(
+  pod: Pod,
+  container: Container,
+  isInit: boolean,
+  restarts: number,
+  pace: Pace,
+): ContainerScript {
   const { name } = container
   const isServer = isInit ? container.restartPolicy === 'Always' : (pod.spec?.restartPolicy ?? 'Always') === 'Always'
   // What is said for all is said for those that do the work; preparations are asked for by name.
@@ -52,7 +58,9 @@ export function containerScript(pod: Pod, container: Container, isInit: boolean,
     runSeconds: run ?? (isServer ? undefined : isInit ? 0 : pace.taskSeconds),
     exitCode: isOverFailing ? 0 : (number(find('exit-code')) ?? 0),
     readySeconds:
-      find('ready') === 'false' ? undefined : (number(find('ready-after-seconds')) ?? container.readinessProbe?.initialDelaySeconds ?? 0),
+      find('ready') === 'false'
+        ? undefined
+        : (number(find('ready-after-seconds')) ?? container.readinessProbe?.initialDelaySeconds ?? 0),
     hasImage: find('fail-image-pull') !== 'true',
   }
 }

@@ -34,8 +34,8 @@ export interface CallEstimate {
   readonly size?: Estimate | undefined
 }
 
-/** The size of what is at a path of the schema. */
-export type SizeLookup = (path: SizePath | undefined) => Estimate | undefined
+/** The size of elements of the list at a path of the schema. */
+export type ElementSizes = (list: SizePath | undefined) => Estimate | undefined
 
 /** Per character, of walking over a text. */
 const perCharacter = 0.1
@@ -45,8 +45,8 @@ const perPatternCharacter = 0.25
 const formatPattern = 128
 const longestFormat = 64
 
-export function callEstimate(call: CallShape, lookup: SizeLookup): CallEstimate {
-  return listLibrary(call) ?? serverLibrary(call, lookup) ?? standard(call) ?? { cost: one }
+export function callEstimate(call: CallShape, elements: ElementSizes): CallEstimate {
+  return listLibrary(call) ?? serverLibrary(call, elements) ?? standard(call) ?? { cost: one }
 }
 
 const sizeOf = (operand: Operand | undefined): Estimate => operand?.size ?? unknown
@@ -99,7 +99,7 @@ function listLibrary({ overload, target, args }: CallShape): CallEstimate | unde
 }
 
 /** Functions that Kubernetes adds or gives another cost, by name. */
-function serverLibrary(call: CallShape, lookup: SizeLookup): CallEstimate | undefined {
+function serverLibrary(call: CallShape, elements: ElementSizes): CallEstimate | undefined {
   const { name, overload, target, args } = call
   const [first, second] = args
   switch (name) {
@@ -114,7 +114,7 @@ function serverLibrary(call: CallShape, lookup: SizeLookup): CallEstimate | unde
     case 'min':
     case 'indexOf':
     case 'lastIndexOf':
-      return target && { cost: searchCost(target, lookup) }
+      return target && { cost: searchCost(target, elements) }
     case 'url':
       return { cost: walk(sizeOf(first)), size: sizeOf(first) }
     case 'lowerAscii':
@@ -132,7 +132,7 @@ function serverLibrary(call: CallShape, lookup: SizeLookup): CallEstimate | unde
       return { cost: scaled(sizeOf(target), 2 * perCharacter), size: { min: 0, max: most } }
     }
     case 'join': {
-      const size = joinedSize(target!, first, lookup)
+      const size = joinedSize(target!, first, elements)
       return { cost: walk(size), size }
     }
     case 'find':
@@ -168,13 +168,16 @@ function selectorCost(length: Estimate): Estimate {
 }
 
 /** The type and size of a list's elements; undefined for what is no list. */
-function elementOf(list: Operand, lookup: SizeLookup): { readonly type: CelType; readonly size: Estimate } | undefined {
+function elementOf(
+  list: Operand,
+  elements: ElementSizes,
+): { readonly type: CelType; readonly size: Estimate } | undefined {
   const type = list.type?.parameters[0]
-  return type && { type, size: lookup(list.path && [...list.path, '@items']) ?? unknown }
+  return type && { type, size: elements(list.path) ?? unknown }
 }
 
-function searchCost(target: Operand, lookup: SizeLookup): Estimate {
-  const element = elementOf(target, lookup)
+function searchCost(target: Operand, elements: ElementSizes): Estimate {
+  const element = elementOf(target, elements)
   if (!element) return walk(sizeOf(target))
   const isText = element.type.kind === 'string' || element.type.kind === 'bytes'
   return times(sizeOf(target), isText ? plus(one, walk(element.size)) : one)
@@ -199,9 +202,9 @@ function writtenParts({ expression }: Operand, otherwise: number): number {
   return count < 0 ? mostPossible : count
 }
 
-function joinedSize(list: Operand, separator: Operand | undefined, lookup: SizeLookup): Estimate {
+function joinedSize(list: Operand, separator: Operand | undefined, elements: ElementSizes): Estimate {
   const count = sizeOf(list)
-  const element = elementOf(list, lookup)
+  const element = elementOf(list, elements)
   const texts = element ? times(count, element.size) : nothing
   if (!separator) return texts
   const between = { min: Math.max(0, count.min - 1), max: Math.max(0, count.max - 1) }

@@ -11,7 +11,7 @@ import type { Checked, Reference } from './check.ts'
 import { type Estimate, either, exactly, mostPossible, nothing, one, plus, times, unknown } from './estimate.ts'
 import type { Call, Expression, Fold, ListExpression, MapExpression, Select } from './expression.ts'
 import { listCost, mapCost } from './frame.ts'
-import { type SizePath, sizeAt } from './size-path.ts'
+import { type SizePath, elementSizeAt, pathBelow, sizeAt, variablePath } from './size-path.ts'
 import type { SchemaSize } from './size.ts'
 import { type CelType, isOptionalType } from './type.ts'
 import type { CelValue } from './value.ts'
@@ -73,7 +73,7 @@ class Estimator {
 
   #ident(node: Expression, name: string): Estimate {
     const local = this.#local(name)
-    this.#paths.set(node, local ? local.path : [name])
+    this.#paths.set(node, local ? local.path : variablePath(name))
     return one
   }
 
@@ -84,7 +84,7 @@ class Estimator {
     const operand = this.cost(node.operand)
     if (node.isTest) return operand
     const kind = this.#typeOf(node.operand)?.kind
-    this.#paths.set(node, [...(this.#path(node.operand) ?? []), node.field])
+    this.#paths.set(node, pathBelow(this.#path(node.operand), node.field))
     return kind === 'map' || kind === 'object' ? plus(operand, one) : operand
   }
 
@@ -102,7 +102,7 @@ class Estimator {
     for (const { id } of reference.overloads) {
       const estimate = callEstimate(
         { name: reference.name, overload: id, target: operand, args: args.map((arg) => arg.operand) },
-        (path) => sizeAt(this.#data, path),
+        (list) => elementSizeAt(this.#data, list),
       )
       cost = either(
         cost,
@@ -140,7 +140,7 @@ class Estimator {
       case 'index_list':
       case 'index_map': {
         const step = overload === 'index_list' ? '@items' : '@values'
-        this.#paths.set(node, [...(this.#path(first!) ?? []), step])
+        this.#paths.set(node, pathBelow(this.#path(first!), step))
         return this.#entry(first!)?.value
       }
       case 'conditional':
@@ -226,15 +226,23 @@ class Estimator {
   #declareElements({ range, variable, variable2 }: Fold): readonly string[] {
     const entry = this.#entry(range)
     const isList = entry ? entry.isList : this.#typeOf(range)?.kind === 'list'
-    const above = this.#path(range) ?? []
-    const key: Local = { path: [...above, isList ? '@indices' : '@keys'], size: entry?.key, entry: undefined }
-    const value: Local = { path: [...above, isList ? '@items' : '@values'], size: entry?.value, entry: undefined }
+    const above = this.#path(range)
+    const key = (): Local => ({
+      path: pathBelow(above, isList ? '@indices' : '@keys'),
+      size: entry?.key,
+      entry: undefined,
+    })
+    const value = (): Local => ({
+      path: pathBelow(above, isList ? '@items' : '@values'),
+      size: entry?.value,
+      entry: undefined,
+    })
     if (variable2 === undefined) {
-      this.#declare(variable, isList ? value : key)
+      this.#declare(variable, isList ? value() : key())
       return [variable]
     }
-    this.#declare(variable, key)
-    this.#declare(variable2, value)
+    this.#declare(variable, key())
+    this.#declare(variable2, value())
     return [variable, variable2]
   }
 

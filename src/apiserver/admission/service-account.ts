@@ -1,0 +1,118 @@
+/**
+ * ServiceAccount: every pod acts for somebody. It gets the account that it names, or `default`, and with it a volume
+ * that holds a token, the certificate of the cluster and the name of the namespace.
+ */
+import { generateName } from '../../kube/name.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Container, Pod, ServiceAccount, Volume } from '../../kube/types/core/v1.ts'
+import { forbidden } from '../refusal.ts'
+import type { ClusterState } from '../state.ts'
+import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+
+const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
+const volumePrefix = 'kube-api-access-'
+const mirror = 'kubernetes.io/config.mirror'
+
+/** Rather more than an hour: who asks for exactly one gets one that is renewed in time. */
+const tokenSeconds = 3607
+
+export const serviceAccountAdmission: AdmissionPlugin = {
+  name: 'ServiceAccount',
+  mutate(state, request) {
+    const { object } = request
+    if (!isNewPod(request) || Object.hasOwn(object.metadata.annotations ?? {}, mirror)) return object
+    const account = accountOf(state, request, object)
+    return withAccount(object, account, generateName(volumePrefix, state.random))
+  },
+  validate(state, request) {
+    const { object, served, name, namespace } = request
+    if (!object || !isNewPod(request)) return
+    const { spec } = object as unknown as Pod
+    if (Object.hasOwn(object.metadata.annotations ?? {}, mirror)) {
+      if (spec?.serviceAccountName) throw forbidden(served, name, 'a mirror pod may not reference service accounts')
+      return
+    }
+    if (!spec?.serviceAccountName) {
+      throw forbidden(served, name, `no service account specified for pod ${namespace}/${name}`)
+    }
+    accountOf(state, request, object)
+  },
+}
+
+function isNewPod({ served, subresource, operation }: AdmissionRequest): boolean {
+  return served.table === 'pods' && subresource === '' && operation === 'CREATE'
+}
+
+function accountOf(
+  { storage }: ClusterState,
+  { served, name, namespace }: AdmissionRequest,
+  pod: UntypedObject,
+): ServiceAccount {
+  const account = (pod as unknown as Pod).spec?.serviceAccountName || 'default'
+  const found = storage.table('serviceaccounts').get(namespace, account)
+  if (found) return found as unknown as ServiceAccount
+  const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`
+  throw forbidden(served, name, why)
+}
+
+/** The pod as one that acts for the account. */
+export function withAccount(pod: UntypedObject, account: ServiceAccount, volumeName: string): UntypedObject {
+  const { spec = { containers: [] } } = pod as unknown as Pod
+  const name = account.metadata?.name ?? ''
+  const { imagePullSecrets: own = [] } = spec
+  const given = account.imagePullSecrets ?? []
+  const pulls = own.length === 0 ? given : own
+  const owned = {
+    ...spec,
+    serviceAccountName: name,
+    serviceAccount: name,
+    ...(pulls.length > 0 && { imagePullSecrets: pulls }),
+  }
+  const isMounted = spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true
+  return { ...pod, spec: isMounted ? withToken(owned, volumeName) : owned }
+}
+
+function withToken(spec: NonNullable<Pod['spec']>, wanted: string): NonNullable<Pod['spec']> {
+  const { volumes = [], containers, initContainers } = spec
+  // A pod that was made from another one brings the volume along.
+  const known = volumes.find((one) => one.name.startsWith(volumePrefix) && isTokenVolume(one))
+  const name = known?.name ?? wanted
+  let isNeeded = false
+  const mount = (container: Container): Container => {
+    const { volumeMounts = [] } = container
+    if (volumeMounts.some((one) => one.mountPath === mountPath)) return container
+    isNeeded = true
+    return { ...container, volumeMounts: [...volumeMounts, { name, readOnly: true, mountPath }] }
+  }
+  const mounted = {
+    ...spec,
+    containers: containers.map(mount),
+    ...(initContainers && { initContainers: initContainers.map(mount) }),
+  }
+  return isNeeded && !known ? { ...mounted, volumes: [...volumes, tokenVolume(name)] } : mounted
+}
+
+function isTokenVolume({ projected }: Volume): boolean {
+  const sources = projected?.sources ?? []
+  return ['serviceAccountToken', 'configMap', 'downwardAPI'].every((kind) =>
+    sources.some((source) => Object.hasOwn(source, kind)),
+  )
+}
+
+function tokenVolume(name: string): Volume {
+  return {
+    name,
+    projected: {
+      sources: [
+        { serviceAccountToken: { path: 'token', expirationSeconds: tokenSeconds } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        {
+          downwardAPI: {
+            items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+          },
+        },
+      ],
+      defaultMode: 0o644,
+    },
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Simulated workloads: what a cluster has beside its API server, so that what is asked for in it comes to life. Nodes,
+ * a scheduler, kubelets and the controllers of the built-in workloads, all on the cluster's clock and chance. No
+ * container runs; pods do what their annotations say (see README.md).
+ *
+ *     const server = createApiServer({ clock, workloads: simulatedWorkloads({ nodes: [{ name: 'node-1' }] }) })
+ */
+import type { Workloads } from '../api-server.ts'
+import { Refusal } from '../refusal.ts'
+import type { ClusterState } from '../state.ts'
+import type { Change, StoredObject } from '../storage.ts'
+import { type IndexedCluster, indexCluster, type StoredIn, type TableName } from './cluster.ts'
+import type { Controller, Tools } from './controller.ts'
+import { deploymentController } from './deployment.ts'
+import { componentIdentity, controllerIdentity, createHand } from './hand.ts'
+import { kubelet } from './kubelet.ts'
+import { keepNodes, nodeController, type SimulatedNode } from './node-fleet.ts'
+import { createRecorder } from './recorder.ts'
+import { replicaController } from './replica-set.ts'
+import { scheduler } from './scheduler.ts'
+import type { Pace } from './script.ts'
+import { createWorkQueue, type WorkQueue } from './work-queue.ts'
+
+export interface SimulationOptions extends Partial<Pace> {
+  /** Nodes that are there from the start; others may be created and deleted like any object. @default three */
+  readonly nodes?: readonly SimulatedNode[] | undefined
+  /** Told of failures that are the simulation's own, not an answer of the server. @default nobody */
+  readonly report?: ((error: unknown) => void) | undefined
+}
+
+/** As the option `workloads` of a server takes it. */
+export function simulatedWorkloads(options: SimulationOptions = {}): Workloads {
+  return (state) => simulate(state, options)
+}
+
+export function simulatedNodes(count: number): readonly SimulatedNode[] {
+  return Array.from({ length: count }, (_, index) => ({ name: `node-${index + 1}` }))
+}
+
+/** Controllers look at what others changed when the dust has settled. */
+const settleMs = 20
+
+function simulate(state: ClusterState, options: SimulationOptions): { stop(): void } {
+  const { nodes = simulatedNodes(3), report } = options
+  const pace: Pace = {
+    startSeconds: options.startSeconds ?? 1,
+    stopSeconds: options.stopSeconds ?? 1,
+    taskSeconds: options.taskSeconds ?? 5,
+  }
+  const cluster = indexCluster(state)
+  const ofController = (name: string): Tools =>
+    toolsOf(state, cluster, 'kube-controller-manager', controllerIdentity(name))
+  const ofNodes = toolsOf(state, cluster, 'kubelet', componentIdentity('system:node:simulated', 'system:nodes'))
+  const ofScheduler = toolsOf(state, cluster, 'kube-scheduler', componentIdentity('system:kube-scheduler'))
+  const controllers: readonly Controller[] = [
+    nodeController(ofNodes),
+    deploymentController(ofController('deployment-controller')),
+    replicaController(ofController('replicaset-controller'), 'replicasets.apps'),
+    replicaController(ofController('replication-controller'), 'replicationcontrollers'),
+    scheduler(ofScheduler),
+    kubelet(ofNodes, pace),
+  ]
+  const running = controllers.map((controller) => run(state, controller, report))
+  let isStopped = false
+  state.storage.onChange(({ name }, change) => {
+    if (isStopped) return
+    cluster.follow(name, change)
+    for (const { follow } of running) follow(name, change)
+  })
+  for (const { startAll } of running) startAll()
+  const stopNodes = keepNodes(state, ofNodes, nodes)
+  return {
+    stop() {
+      isStopped = true
+      stopNodes()
+      for (const { queue } of running) queue.stop()
+    },
+  }
+}
+
+function toolsOf(
+  state: ClusterState,
+  cluster: IndexedCluster,
+  component: string,
+  user: Parameters<typeof createHand>[2],
+): Tools {
+  const hand = createHand(state, component, user)
+  return { cluster, hand, record: createRecorder(cluster, hand) }
+}
+
+interface Running {
+  readonly queue: WorkQueue
+  follow(table: string, change: Change): void
+  /** All that is there already. */
+  startAll(): void
+}
+
+function run(state: ClusterState, controller: Controller, report: SimulationOptions['report']): Running {
+  const { clock, storage } = state
+  const queue = createWorkQueue({
+    clock,
+    workers: controller.workers,
+    reconcile: (key) => controller.reconcile(key),
+    failed(_key, error) {
+      if (!(error instanceof Refusal)) report?.(error)
+    },
+  })
+  const tables = [...Object.keys(controller.own ?? {}), ...Object.keys(controller.others ?? {})] as readonly TableName[]
+  const tell = (table: string, object: StoredObject): void => {
+    const own = controller.own?.[table as TableName] as ((one: StoredIn<TableName>) => Iterable<string>) | undefined
+    const others = controller.others?.[table as TableName] as typeof own
+    for (const key of own?.(object as never) ?? []) queue.add(key)
+    for (const key of others?.(object as never) ?? []) queue.add(key, settleMs)
+  }
+  return {
+    queue,
+    follow(table, { object, previous, type }) {
+      controller.follow?.(table, type === 'DELETED' ? undefined : object, previous)
+      if (previous) tell(table, previous)
+      tell(table, object)
+    },
+    startAll() {
+      for (const table of new Set(tables)) {
+        for (const object of storage.table(table).objects()) {
+          controller.follow?.(table, object, undefined)
+          tell(table, object)
+        }
+      }
+    },
+  }
+}
