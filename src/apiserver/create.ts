@@ -93,8 +93,8 @@ export function withSystemFields(state: ClusterState, writing: Writing, object: 
 function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
   const { served } = writing
   // Nodes register themselves, status and all.
-  const { status: _status, ...rest } = object
-  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : object
+  const { status: _status, ...rest } = served.custom ? object : storedForm(object)
+  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : served.custom ? object : storedForm(object)
   const counted: UntypedObject = countsGenerations(served)
     ? { ...clean, metadata: { ...clean.metadata, generation: 1 } }
     : clean

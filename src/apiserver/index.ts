@@ -1,3 +1,11 @@
-/** A Kubernetes API server as a library; README.md beside this file tells when and how, and what is missing. */
-export { type ApiServer, type ApiServerOptions, createApiServer } from './api-server.ts'
+/** A Kubernetes API server as a library; README.md beside this file tells when and how. */
+export type { AccessOptions } from './access/access.ts'
+export {
+  type ApiServer,
+  type ApiServerOptions,
+  createApiServer,
+  type DurableApiServer,
+  openApiServer,
+} from './api-server.ts'
+export type { ExportOptions, Imported, ImportOptions } from './gather.ts'
 export { type Listener, type ListenerOptions, startListener } from './listener.ts'

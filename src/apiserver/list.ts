@@ -4,7 +4,8 @@
  */
 import type { ListMeta, UntypedObject } from '../kube/object.ts'
 import { isJsonObject, parseJson } from '../kube/json.ts'
-import { badRequest, type Cause, cause, expired, invalidOptions, tooLargeVersion } from './refusal.ts'
+import { forbidden, unsupported } from './kinds/problem.ts'
+import { badRequest, type Cause, expired, invalidOptions, tooLargeVersion } from './refusal.ts'
 import type { Route } from './route.ts'
 import { selectionOf } from './selection.ts'
 import type { ClusterState } from './state.ts'
@@ -80,20 +81,20 @@ function checkListOptions(query: URLSearchParams): void {
   const field = 'resourceVersionMatch'
   if (match !== '') {
     if (version === '') {
-      causes.push(cause.forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
+      causes.push(forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
     }
     if (query.get('continue')) {
-      causes.push(cause.forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'))
+      causes.push(forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'))
     }
     if (match !== 'Exact' && match !== 'NotOlderThan') {
-      causes.push(cause.unsupported(field, match, ['Exact', 'NotOlderThan', '']))
+      causes.push(unsupported(field, match, ['Exact', 'NotOlderThan', '']))
     }
     if (match === 'Exact' && version === '0') {
-      causes.push(cause.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+      causes.push(forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
   }
   if (query.get('sendInitialEvents') !== null) {
-    causes.push(cause.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+    causes.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
   }
   if (causes.length > 0) throw invalidOptions('ListOptions', causes)
   if (query.get('continue') && version !== '' && version !== '0') {

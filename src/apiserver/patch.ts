@@ -13,7 +13,8 @@ import { change, checkVersion } from './change.ts'
 import { createOwned, withSystemFields } from './create.ts'
 import { jsonName } from './go-decoding.ts'
 import { patchRefusal } from './patch-refusal.ts'
-import { badRequest, cause, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
+import { forbidden, required } from './kinds/problem.ts'
+import { badRequest, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
 import { type Call, isTrue } from './call.ts'
 import { contentType, readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
@@ -100,10 +101,10 @@ function checkPatch(served: Served, { type, force, hasManager }: PatchRequest): 
   }
   if (type === applyPatch) {
     if (!hasManager) {
-      throw invalidOptions('PatchOptions', [cause.required('fieldManager', 'is required for apply patch')])
+      throw invalidOptions('PatchOptions', [required('fieldManager', 'is required for apply patch')])
     }
   } else if (force !== undefined) {
-    throw invalidOptions('PatchOptions', [cause.forbidden('force', 'may not be specified for non-apply patch')])
+    throw invalidOptions('PatchOptions', [forbidden('force', 'may not be specified for non-apply patch')])
   }
 }
 

@@ -95,29 +95,6 @@ export function invalidOptions(kind: string, causes: readonly Cause[]): Refusal 
   return invalid({ group: 'meta.k8s.io', kind }, '', causes)
 }
 
-export const cause = {
-  required: (field: string, detail: string): Cause => ({
-    reason: 'FieldValueRequired',
-    message: `Required value: ${detail}`,
-    field,
-  }),
-  invalid: (field: string, value: string, detail: string): Cause => ({
-    reason: 'FieldValueInvalid',
-    message: `Invalid value: ${value}: ${detail}`,
-    field,
-  }),
-  forbidden: (field: string, detail: string): Cause => ({
-    reason: 'FieldValueForbidden',
-    message: `Forbidden: ${detail}`,
-    field,
-  }),
-  unsupported: (field: string, value: string, supported: readonly string[]): Cause => ({
-    reason: 'FieldValueNotSupported',
-    message: `Unsupported value: "${value}": supported values: ${supported.map((one) => `"${one}"`).join(', ')}`,
-    field,
-  }),
-} as const
-
 /** The history that was asked for is gone. */
 export function expired(message: string): Refusal {
   return new Refusal(410, 'Expired', message)

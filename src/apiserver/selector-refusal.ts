@@ -58,7 +58,8 @@ export function labelSelectorProblem(text: string): string {
   }
 
   while (at < tokens.length) {
-    if (special.test(ahead()) && ahead() !== '!') return `found '${ahead()}', expected: !, identifier, or 'end of string'`
+    if (special.test(ahead()) && ahead() !== '!')
+      return `found '${ahead()}', expected: !, identifier, or 'end of string'`
     const problem = requirementProblem()
     if (problem !== undefined) return `unable to parse requirement: ${problem}`
     const end = next()

@@ -6,6 +6,8 @@
  * struct. Quantities and times come back in the form in which the server writes them.
  */
 import { isMusterError } from '../kube/errors.ts'
+import { base64Problem } from '../kube/go-base64.ts'
+import { readGoTime } from '../kube/go-time.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -22,10 +24,32 @@ export function structForm(object: UntypedObject): UntypedObject {
     const members = structOf(object as unknown as JsonObject, message)
     return { apiVersion, kind, ...members } as unknown as UntypedObject
   } catch (error) {
-    if (!isMusterError(error, 'InvalidQuantity')) throw error
+    const why = error instanceof Unfit ? error.message : isMusterError(error, 'InvalidQuantity') && quantityRule
+    if (!why) throw error
     const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
-    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${quantityRule}`)
+    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
   }
+}
+
+/** A text that is not what it is the text of; the message is Go's. */
+class Unfit extends Error {}
+
+/**
+ * What is empty is stored as nothing. Until then it counts: who sends `rules: []` owns the rules. So this comes last.
+ */
+export function storedForm(object: UntypedObject): UntypedObject {
+  return hasEmptyList(object as unknown as JsonObject) ? (withoutEmptyLists(object as unknown as JsonObject) as unknown as UntypedObject) : object
+}
+
+function hasEmptyList(value: Json | undefined): boolean {
+  if (isJsonArray(value)) return value.length === 0 || value.some(hasEmptyList)
+  return isJsonObject(value) && Object.values(value).some(hasEmptyList)
+}
+
+function withoutEmptyLists(value: Json): Json {
+  if (isJsonArray(value)) return value.length === 0 ? null : value.map(withoutEmptyLists)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutEmptyLists(member ?? null)]))
 }
 
 const quantityRule = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -53,12 +77,11 @@ function structOf(source: JsonObject, message: Message): JsonObject {
 function memberOf(value: Json | undefined, field: Field): Json | undefined {
   if (field.many === 'list') {
     if (isJsonArray(value) && value.length > 0) return value.map((item) => itemOf(item, field))
-    // What is empty is stored as nothing.
-    return value === undefined || isJsonArray(value) ? (field.always ? null : undefined) : value
+    return value === undefined || isJsonArray(value) ? (field.always ? (value ?? null) : undefined) : value
   }
   if (field.many === 'map') {
     if (isJsonObject(value) && Object.keys(value).length > 0) return mapOf(value, field)
-    return value === undefined || isJsonObject(value) ? (field.always ? null : undefined) : value
+    return value === undefined || isJsonObject(value) ? (field.always ? (value ?? null) : undefined) : value
   }
   if (value === undefined && (field.pointer || field.special === 'time' || field.special === 'microtime')) {
     return field.always ? null : undefined
@@ -81,13 +104,16 @@ function mapOf(value: JsonObject, field: Field): JsonObject {
 const zeroScalars = { string: '', bytes: null, bool: false, int32: 0, int64: 0, double: 0 } as const
 
 function itemOf(value: Json | undefined, { scalar, special, type }: Field): Json {
+  if (scalar === 'bytes' && typeof value === 'string') return bytesOf(value)
   if (scalar) return value ?? zeroScalars[scalar]
   if (special === 'quantity') {
     return storedQuantity(
       typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? value : 0,
     )
   }
-  if (special === 'time') return typeof value === 'string' ? wholeSeconds(value) : (value ?? null)
+  if (special === 'time' || special === 'microtime') {
+    return typeof value === 'string' ? timeOf(value, special === 'microtime') : (value ?? null)
+  }
   if (special === 'intorstring') return value ?? 0
   if (special) return value ?? null
   const message = messageNamed(type)
@@ -99,9 +125,14 @@ function itemOf(value: Json | undefined, { scalar, special, type }: Field): Json
       : value
 }
 
-/** Times are written in UTC, without fractions of seconds. */
-function wholeSeconds(time: string): string {
-  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time)) return time
-  const instant = Date.parse(time)
-  return Number.isNaN(instant) ? time : `${new Date(instant).toISOString().slice(0, 19)}Z`
+function timeOf(sent: string, isMicro: boolean): string {
+  const { text, problem } = readGoTime(sent, isMicro)
+  if (text === undefined) throw new Unfit(problem)
+  return text
+}
+
+function bytesOf(sent: string): string {
+  const at = base64Problem(sent)
+  if (at !== undefined) throw new Unfit(`illegal base64 data at input byte ${at}`)
+  return /[\r\n]/.test(sent) ? sent.replaceAll(/[\r\n]/g, '') : sent
 }

@@ -4,7 +4,8 @@ import type { Json } from '../kube/json.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../kube/object.ts'
 import { change, checkUid, checkVersion } from './change.ts'
 import { create } from './create.ts'
-import { cause, invalid, notFound } from './refusal.ts'
+import { invalid as invalidValue } from './kinds/problem.ts'
+import { invalid, notFound } from './refusal.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
@@ -28,7 +29,7 @@ export async function update(state: ClusterState, writing: Writing, body: Json):
   if (!object.metadata.resourceVersion && needsVersion(served)) {
     // The one refusal that names the resource in place of the kind.
     throw invalid({ group: served.group, kind: served.plural }, name, [
-      cause.invalid('metadata.resourceVersion', '0', 'must be specified for an update'),
+      invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
     ])
   }
   const changed = await change(state, writing, (live) => {

@@ -10,7 +10,8 @@ import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { isTrue } from './call.ts'
 import { numberIn, versionIn } from './list.ts'
-import { type Cause, cause, expired, invalidOptions, Refusal } from './refusal.ts'
+import { forbidden, unsupported } from './kinds/problem.ts'
+import { type Cause, expired, invalidOptions, Refusal } from './refusal.ts'
 import { type Dressing, dressObject } from './representation.ts'
 import type { Route } from './route.ts'
 import { selectionOf } from './selection.ts'
@@ -235,17 +236,15 @@ function checkWatchOptions(query: URLSearchParams): void {
   const causes: Cause[] = []
   const field = 'resourceVersionMatch'
   if (hasInitial && match !== 'NotOlderThan') {
-    causes.push(cause.forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
+    causes.push(forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
   }
   if (match !== '') {
     if (!hasInitial) {
-      causes.push(
-        cause.forbidden(field, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'),
-      )
+      causes.push(forbidden(field, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'))
     }
-    if (match !== 'NotOlderThan') causes.push(cause.unsupported(field, match, ['NotOlderThan']))
+    if (match !== 'NotOlderThan') causes.push(unsupported(field, match, ['NotOlderThan']))
     if (query.get('continue')) {
-      causes.push(cause.forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'))
+      causes.push(forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'))
     }
   }
   if (causes.length > 0) throw invalidOptions('ListOptions', causes)

@@ -20,6 +20,11 @@ export function invalidValue(field: string, value: Json | undefined, detail: str
   return make('FieldValueInvalid', field, shown('Invalid value', value), detail)
 }
 
+/** A value that is written already, in a form of its own. */
+export function invalidShown(field: string, text: string, detail: string): Cause {
+  return make('FieldValueInvalid', field, `Invalid value: ${text}`, detail)
+}
+
 export function invalidType(field: string, value: Json, detail: string): Cause {
   return make('FieldValueTypeInvalid', field, shown('Invalid value', value), detail)
 }

@@ -1,6 +1,7 @@
 /** What plugins add to objects from the classes that they name, and who may approve and sign certificates. */
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
+import { serverPair } from '../loopback.ts'
 import { putCluster, until } from './admission.ts'
 import { outcomeOf, tryCreate } from './outcome.ts'
 import { at, openServer } from './server.ts'
@@ -73,7 +74,7 @@ describe('certificates', () => {
     const headers = { 'impersonate-user': user }
     const condition = { type: 'Approved', status: 'True', reason: 'x', message: 'y' }
     const approved = { ...made, status: { conditions: [condition] } }
-    const signed = { ...made, status: { certificate: Buffer.from('x').toString('base64') } }
+    const signed = { ...made, status: { certificate: Buffer.from(serverPair.cert).toString('base64') } }
     const approve = async (): Promise<Json> =>
       outcomeOf(server, await server.call('PUT', `${path}/${name}/approval`, { headers, body: approved }))
     const sign = async (): Promise<Json> =>

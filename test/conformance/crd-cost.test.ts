@@ -6,8 +6,8 @@
  * exact: every rule of a table has its own list, and each definition that is sent asks about all of them at once.
  */
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/kube/json.ts'
-import { crds, definition, object, outcome } from './custom-kind.ts'
+import type { Json, JsonObject } from '../../src/kube/json.ts'
+import { crds, defineKind, definition, type KindOptions, object, outcome } from './custom-kind.ts'
 import { at, openServer } from './server.ts'
 
 const server = openServer()
@@ -397,8 +397,274 @@ describe('the estimated cost of a rule', () => {
   }
 })
 
-async function refusal(schema: object): Promise<unknown> {
-  const body = definition('costs.example.com', object({ spec: schema }))
+const dear = 'self.all(x, self.exists(y, x == y))'
+const texts = list(text(), 100)
+const required = (...names: readonly string[]): object => ({ required: names })
+
+/** Schemas of `spec`. */
+const schemas: Readonly<Record<string, object>> = {
+  'a text without a limit, compared': rules(object({ a: text() }), 'self.a == "abc"'),
+  'a text without a limit, matched': rules(object({ a: text() }), 'self.a.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")'),
+  'two texts without a limit': rules(object({ a: text(), b: text() }), 'self.a.contains(self.b)'),
+  'a text in a list without a limit': object({ a: list(rules(text(), 'self.matches("^[a-z]+$")')) }),
+  'a short text in a list without a limit': object({ a: list(rules(text(5), 'self.matches("^[a-z]+$")')) }),
+  'a rule in a list without a limit': object({ a: list(rules(object({ b: integer }), 'self.b > 1')) }),
+  'a rule in a list of larger objects': object({
+    a: list(rules(object({ b: integer, name: text() }, required('b', 'name')), 'self.b > 1 && self.b < 3')),
+  }),
+  'required members with a default': object({
+    a: list(rules(object({ b: integer, name: { ...text(), default: 'x' } }, required('b', 'name')), 'self.b > 1')),
+  }),
+  'required members of any type': object({
+    a: list(
+      rules(
+        object(
+          {
+            b: integer,
+            c: { type: 'boolean' },
+            d: { type: 'number' },
+            e: { type: 'string', format: 'date-time' },
+            f: { type: 'string', format: 'date' },
+            g: { type: 'string', format: 'duration' },
+            h: { type: 'string', format: 'byte' },
+            i: list(integer),
+            j: map(integer),
+            k: object({ l: integer }, required('l')),
+            'm-n': text(),
+            o: { 'x-kubernetes-int-or-string': true },
+          },
+          required('b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm-n', 'o'),
+        ),
+        'self.b > 1 && self.b < 3 && self.k.l == self.b && self.b + 3 > 4 && self.b - 3 < 4 && self.b * 3 < 2 && self.c',
+        'self.i.size() > 1 && self.j.size() > 1 && self.b > 1 && self.b < 3 && self.k.l == self.b && self.b + 3 > 4',
+      ),
+    ),
+  }),
+  'a rule in a map without a limit': object({ a: map(rules(text(10), 'self == "abc" || self.contains("a")')) }),
+  'a rule in a map with a limit': object({ a: map(rules(text(10), 'self == "abc" || self.contains("a")'), 2_000_000) }),
+  'lists in lists without limits': rules(object({ a: list(list(integer)) }), 'self.a.all(x, x.all(y, y > 1))'),
+  'lists in lists with one limit': rules(object({ a: list(list(integer, 10)) }), 'self.a.all(x, x.all(y, y > 1))'),
+  'lists in lists with both limits': rules(
+    object({ a: list(list(integer, 10), 10) }),
+    'self.a.all(x, x.all(y, y > 1))',
+  ),
+  'a rule in lists in lists': object({ a: list(list(rules(text(20), 'self.startsWith("a")'), 1000), 1000) }),
+  'a rule in lists in maps': object({ a: map(list(rules(text(20), 'self.startsWith("abcd")'), 1234), 3210) }),
+  'a rule in lists in a list without a limit': object({ a: list(list(rules(integer, 'self > 3'), 10)) }),
+  'a rule on a list without a limit': object({ a: rules(list(text(10)), 'self.all(x, x.size() > 1)') }),
+  'a list compared with itself': object({ a: rules(list(text(10)), dear) }),
+  'a list of 1000, compared with itself': object({ a: rules(list(text(10), 1000), dear) }),
+  'a list of 700, compared with itself': object({ a: rules(list(text(10), 700), dear) }),
+  'a list of 100 texts without a limit': object({ a: rules(texts, dear) }),
+  'a map without a limit': object({ a: rules(map(integer), 'self.all(k, self[k] > 1)') }),
+  'a map of maps': object({ a: rules(map(map(text())), 'self.all(k, self[k].all(l, self[k][l] == "a"))') }),
+  'keys of a map': object({ a: rules(map(integer, 100_000), 'self.all(k, k.matches("^[a-z]+$"))') }),
+  'no items': object({ a: list(rules(text(), 'self.matches("a")'), 0) }),
+  'a negative limit': object({ a: rules(list(integer, -1), 'self.all(x, x > 1)') }),
+  'unique choices': object({ a: rules(list({ type: 'string', enum: ['a', 'bb', 'cccc'] }, 400), dear) }),
+  dates: object({ a: rules(list({ type: 'string', format: 'date' }, 1500), dear) }),
+  times: object({ a: rules(list({ type: 'string', format: 'date-time' }, 1500), dear) }),
+  durations: object({ a: rules(list({ type: 'string', format: 'duration' }, 1500), dear) }),
+  bytes: object({ a: rules(list({ type: 'string', format: 'byte', maxLength: 40 }, 800), dear) }),
+  numbers: object({ a: rules(list({ type: 'number' }, 2000), dear) }),
+  'int or string': object({ a: rules(list({ 'x-kubernetes-int-or-string': true }, 50), dear) }),
+  'int or string with a limit': object({
+    a: rules(list({ 'x-kubernetes-int-or-string': true, maxLength: 20 }, 900), dear),
+  }),
+  'an embedded resource': object({
+    a: rules(
+      { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
+      'self.metadata.name.matches("^[a-z]+$") && self.kind == self.apiVersion && self.kind.contains(self.apiVersion)',
+    ),
+  }),
+  'a message': rules(object({ a: text() }), { rule: 'self.a == "a"', messageExpression: '"not " + self.a' }),
+  'a dear message': rules(object({ a: text(), b: text() }), {
+    rule: 'self.a == "a"',
+    messageExpression: 'self.a.contains(self.b) ? "yes" : "no"',
+  }),
+  'a rather dear message': rules(object({ a: text(10_000), b: text(15_000) }), {
+    rule: 'self.a == "a"',
+    messageExpression: 'self.a.contains(self.b) ? "yes" : "no"',
+  }),
+  'a dear rule with a dear message': object({
+    a: rules(list(text()), {
+      rule: dear,
+      messageExpression: 'self.map(x, x + "a").join(",")',
+    }),
+  }),
+  'a message in a list costs once': object({
+    a: list(
+      rules(object({ a: text(1000), b: text(1000) }), {
+        rule: 'true',
+        messageExpression: 'self.a.contains(self.b) ? "yes" : "no"',
+      }),
+      1000,
+    ),
+  }),
+  'a dear rule with a message that does not compile': object({
+    a: rules(list(text()), { rule: dear, messageExpression: 'self.foo' }),
+  }),
+  'rules that do not compile cost nothing': object({ a: rules(list(text()), 'self.foo', dear) }),
+  'several rules, dear together': object({
+    a: list(
+      rules(
+        object({ b: text(100) }),
+        ...[7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18].map((times) => ({
+          rule: 'self.b == "abc"'.concat(' && self.b == "abcdefghijkl"'.repeat(times)),
+        })),
+      ),
+      220_000,
+    ),
+  }),
+  'several rules, just too dear together': object({
+    a: list(
+      rules(
+        object({ b: text(100) }),
+        ...[7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17].map((times) => ({
+          rule: 'self.b == "abc"'.concat(' && self.b == "abcdefghijkl"'.repeat(times)),
+        })),
+      ),
+      182_000,
+    ),
+  }),
+  'several rules, just not too dear together': object({
+    a: list(
+      rules(
+        object({ b: text(100) }),
+        ...[7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17].map((times) => ({
+          rule: 'self.b == "abc"'.concat(' && self.b == "abcdefghijkl"'.repeat(times)),
+        })),
+      ),
+      160_000,
+    ),
+  }),
+  'rules at several places': object({
+    a: rules(list(text()), dear),
+    b: rules(list(integer), dear),
+    c: list(rules(text(20), 'self.matches("^[a-z]+$")'), 3_000_000),
+    d: rules(text(), 'self.matches("^[a-z]+$")'),
+  }),
+  'the old value': rules(object({ a: list(text(), 100) }), 'self.a.all(x, oldSelf.a.exists(y, x == y))'),
+  'the old value, perhaps': rules(object({ a: list(text(), 10) }), {
+    rule: 'oldSelf.hasValue() && oldSelf.value().a.all(x, x == "a") && self.a == oldSelf.value().a',
+    optionalOldSelf: true,
+  }),
+  'the old value, looked into': rules(object({ a: text(100), b: list(text(10), 10) }), {
+    rule: 'oldSelf.?a.orValue("") == self.a && oldSelf.optMap(o, o.b.all(x, x == self.a)).orValue(true)',
+    optionalOldSelf: true,
+  }),
+  'a value that nobody described': rules(
+    object({ a: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, b: text() }),
+    'has(self.a) && self.b.matches("^[a-z]+$")',
+  ),
+  'a list that is a map': object({
+    a: rules(
+      {
+        ...list(object({ name: text(63), value: text(1000) }, required('name'))),
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['name'],
+      },
+      'self.all(x, x.value == x.name)',
+    ),
+  }),
+  'a set': object({ a: rules({ ...list(text(63), 500), 'x-kubernetes-list-type': 'set' }, dear) }),
+  'what authors write of ports': object({
+    ports: rules(
+      list(
+        object({ port: integer, name: text(63), protocol: { type: 'string', enum: ['TCP', 'UDP'] } }, required('port')),
+      ),
+      'self.all(p, self.exists_one(q, p.port == q.port && p.protocol == q.protocol))',
+    ),
+  }),
+  'the same with a limit': object({
+    ports: rules(
+      list(
+        object({ port: integer, name: text(63), protocol: { type: 'string', enum: ['TCP', 'UDP'] } }, required('port')),
+        64,
+      ),
+      'self.all(p, self.exists_one(q, p.port == q.port && p.protocol == q.protocol))',
+    ),
+  }),
+  'what authors write of names': object({
+    names: list(rules(text(), "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')", 'self.size() <= 63')),
+  }),
+  'what authors write of conditions': object({
+    conditions: list(
+      rules(
+        object(
+          { type: text(316), status: { type: 'string', enum: ['True', 'False', 'Unknown'] }, reason: text(1024) },
+          required('type', 'status'),
+        ),
+        'self.status != "False" || has(self.reason)',
+        'self.reason.matches("^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")',
+      ),
+    ),
+  }),
+}
+
+async function refusal(root: object, options: KindOptions = {}): Promise<Json> {
+  const body = definition('costs.example.com', root, options)
   const answer = outcome(server, await server.call('POST', `${crds}?dryRun=All`, { body })) as JsonObject
   return answer['content'] === undefined ? answer : 'accepted'
 }
+
+describe('a definition with rules', () => {
+  for (const [name, spec] of Object.entries(schemas)) {
+    it(`is refused where they are too expensive: ${name}`, async () => {
+      expect(await refusal(object({ spec }))).toMatchSnapshot()
+    })
+  }
+
+  it('is refused for rules of the whole object', async () => {
+    const root = object({ spec: object({ a: text() }) })
+    expect([
+      await refusal(rules(root, 'self.metadata.name.matches("^[a-z]+$") && self.metadata.generateName.contains("a")')),
+      await refusal(rules(root, 'self.metadata.name.contains(self.spec.a)')),
+      await refusal(rules(root, 'self.kind.contains(self.spec.a)')),
+      await refusal(
+        rules(
+          object({ metadata: object({ name: text(10) }), spec: object({ a: text() }) }),
+          'self.metadata.name.contains(self.spec.a)',
+        ),
+      ),
+      await refusal(
+        rules(
+          object({
+            kind: text(),
+            apiVersion: text(),
+            metadata: object({ name: text(), generateName: text() }),
+            spec: object({ a: text() }),
+          }),
+          'self.metadata.name.contains(self.spec.a)',
+        ),
+      ),
+    ]).toMatchSnapshot()
+  })
+
+  it('is refused for the rules of each version', async () => {
+    const version = (name: string, spec: object): object => ({
+      name,
+      served: true,
+      storage: name === 'v1',
+      schema: { openAPIV3Schema: object({ spec }) },
+    })
+    const bad = object({ a: rules(list(text()), dear) })
+    const good = object({ a: rules(list(text(3), 10), dear) })
+    expect([
+      await refusal({}, { versions: [version('v1', good), version('v2', bad)] }),
+      await refusal({}, { versions: [version('v1', bad), version('v2', bad)] }),
+      await refusal({}, { versions: [version('v1', good), version('v2', good)] }),
+    ]).toMatchSnapshot()
+  })
+
+  it('is refused when it becomes too expensive', async () => {
+    const { crd } = await defineKind(
+      server,
+      object({ spec: object({ a: rules(list(text(3), 10), 'self.size() > 1') }) }),
+    )
+    const { spec } = definition('any', object({ spec: object({ a: rules(list(text()), dear) }) }))
+    const body = { spec: { versions: at(spec, 'versions') ?? [] } }
+    const answer = await server.call('PATCH', `${crds}/${crd}`, { body, type: 'application/merge-patch+json' })
+    expect(outcome(server, answer)).toMatchSnapshot()
+  })
+})

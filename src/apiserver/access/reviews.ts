@@ -2,11 +2,12 @@
  * Reviews: kinds that are asked, not stored. Who am I; may I, or somebody else, do this; what may I do at all; whose is
  * this token. The answer is the question with a status.
  */
+import { invalidShown, requiredValue } from '../../kube/cause.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
 import { formatTime } from '../../kube/duration.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { badRequest, type Cause, cause, invalid, Refusal } from '../refusal.ts'
+import { badRequest, type Cause, invalid, Refusal } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import { ownershipOf, type Writing } from '../writing.ts'
 import type { Attributes, Identity } from './identity.ts'
@@ -112,24 +113,24 @@ function checkSpec({ kind, metadata }: UntypedObject, spec: AccessSpec): readonl
   const causes: Cause[] = []
   if (Boolean(resource) === Boolean(path)) {
     const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
-    causes.push(cause.invalid('spec', shownPath(path), detail))
+    causes.push(invalidShown('spec', shownPath(path), detail))
   }
   if (kind !== 'SelfSubjectAccessReview' && !user && !groups?.length) {
-    causes.push(cause.invalid('spec.user', '""', 'at least one of user or group must be specified'))
+    causes.push(invalidShown('spec.user', '""', 'at least one of user or group must be specified'))
   }
   for (const name of ['fieldSelector', 'labelSelector'] as const) {
     if (resource?.[name]) causes.push(...checkSelector(resource[name], `spec.resourceAttributes.${name}`))
   }
   if (Object.keys(rest).length > 0 || (!isLocal && namespace !== undefined)) {
     const detail = isLocal ? 'must be empty except for namespace' : 'must be empty'
-    causes.push(cause.invalid('metadata', JSON.stringify(metadata), detail))
+    causes.push(invalidShown('metadata', JSON.stringify(metadata), detail))
   }
   if (isLocal && resource && (resource.namespace ?? '') !== namespace) {
     const value = JSON.stringify(resource.namespace ?? '')
-    causes.push(cause.invalid('spec.resourceAttributes.namespace', value, 'must match metadata.namespace'))
+    causes.push(invalidShown('spec.resourceAttributes.namespace', value, 'must match metadata.namespace'))
   }
   if (isLocal && path) {
-    causes.push(cause.invalid('spec.nonResourceAttributes', shownPath(path), 'disallowed on this kind of request'))
+    causes.push(invalidShown('spec.nonResourceAttributes', shownPath(path), 'disallowed on this kind of request'))
   }
   return causes
 }
@@ -142,12 +143,10 @@ function shownPath(attributes: AccessSpec['nonResourceAttributes']): string {
 function checkSelector({ rawSelector, requirements }: Selector, field: string): readonly Cause[] {
   if (rawSelector && requirements?.length) {
     const detail = 'may not specified at the same time as requirements'
-    return [cause.invalid(`${field}.rawSelector`, JSON.stringify(rawSelector), detail)]
+    return [invalidShown(`${field}.rawSelector`, JSON.stringify(rawSelector), detail)]
   }
   if (rawSelector || requirements?.length) return []
-  return [
-    cause.required(`${field}.requirements`, `when ${field} is specified, requirements or rawSelector is required`),
-  ]
+  return [requiredValue(`${field}.requirements`, `when ${field} is specified, requirements or rawSelector is required`)]
 }
 
 function identityIn({ user = '', groups, uid, extra }: AccessSpec): Identity {

@@ -2,6 +2,7 @@
  * `serviceaccounts/NAME/token`: the one place where a token is handed out. It is for an audience and a time, and may be
  * bound to a pod, a secret or a node, with which it ends.
  */
+import { invalidShown } from '../../kube/cause.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
 import { builtinDefinitions, builtinSchema } from '../../kube/builtin.ts'
 import { formatTime } from '../../kube/duration.ts'
@@ -10,7 +11,7 @@ import { parseApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TransportResponse } from '../../client/transport.ts'
 import { type Call, existing, readRequest, startWriting } from '../call.ts'
-import { badRequest, type Cause, cause, conflict, invalid, methodNotAllowed, notFound } from '../refusal.ts'
+import { badRequest, type Cause, conflict, invalid, methodNotAllowed, notFound } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { StoredObject } from '../storage.ts'
 import { claimsOf, type TokenSubject } from './service-account-token.ts'
@@ -52,7 +53,7 @@ export async function requestToken(call: Call): Promise<TransportResponse> {
   }
   if (metadata.name && metadata.name !== name) {
     const detail = 'must match the service account name if specified'
-    throw invalid(kind, name, [cause.invalid('metadata.name', JSON.stringify(metadata.name), detail)])
+    throw invalid(kind, name, [invalidShown('metadata.name', JSON.stringify(metadata.name), detail)])
   }
   const account = existing(call)
   const { uid } = account.metadata
@@ -126,15 +127,15 @@ function checkSpec({ expirationSeconds, attestations }: TokenSpec): readonly Cau
   const value = String(expirationSeconds)
   if (attestations && Object.keys(attestations).length > 0) {
     const detail = 'attestations may only be specified with a webhook bound object reference'
-    return [cause.invalid('spec.attestations', JSON.stringify(attestations), detail)]
+    return [invalidShown('spec.attestations', JSON.stringify(attestations), detail)]
   }
   if (expirationSeconds === undefined) return []
   return [
     ...(expirationSeconds < shortestSeconds
-      ? [cause.invalid(field, value, 'may not specify a duration less than 10 minutes')]
+      ? [invalidShown(field, value, 'may not specify a duration less than 10 minutes')]
       : []),
     ...(expirationSeconds > longestSeconds
-      ? [cause.invalid(field, value, 'may not specify a duration larger than 2^32 seconds')]
+      ? [invalidShown(field, value, 'may not specify a duration larger than 2^32 seconds')]
       : []),
   ]
 }

@@ -7,6 +7,7 @@ import {
   requiredValue,
   tooManyValues,
   unsupportedValue,
+  invalidShown,
 } from '../../kube/cause.ts'
 import { formatFieldPath, resolveFieldPath } from '../../kube/structural/field-path.ts'
 import { compileNode, type Node } from '../../kube/structural/node.ts'
@@ -22,7 +23,6 @@ import type {
   SelectableField,
 } from '../../kube/types/apiextensions/v1.ts'
 import { dns1035Label, dnsSubdomain } from '../kinds/name-format.ts'
-import { cause } from '../refusal.ts'
 import { approvalCauses } from './approval.ts'
 import { isCertificateBundle } from './certificate-bundle.ts'
 import { conversionCauses } from './conversion-check.ts'
@@ -197,7 +197,7 @@ function deprecationCauses(
 
 function versionListCauses(versions: readonly CustomResourceDefinitionVersion[]): readonly Cause[] {
   const names = versions.map(({ name }) => name)
-  const refuse = (detail: string): Cause => cause.invalid('spec.versions', formatVersions(versions), detail)
+  const refuse = (detail: string): Cause => invalidShown('spec.versions', formatVersions(versions), detail)
   const [first = ''] = names
   const problems = versions.length > 0 ? dns1035Label(first) : []
   return [
@@ -299,7 +299,7 @@ function rootCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
     }
     if (!rootFields.includes(field)) {
       const why = `only [${rootFields.join(' ')}] fields are allowed at the root of the schema if the status subresource is enabled`
-      return [cause.invalid(path, formatSchema(schema), why)]
+      return [invalidShown(path, formatSchema(schema), why)]
     }
   }
   return []

@@ -12,13 +12,13 @@ import {
   invalidValue,
   requiredValue,
   unsupportedValue,
+  invalidShown,
 } from '../../kube/cause.ts'
 import { resolveFieldPath } from '../../kube/structural/field-path.ts'
 import { compileNode } from '../../kube/structural/node.ts'
 import { mostOccurrences, sizeOfSchema } from '../../kube/cel/size.ts'
 import { reportRule, ruleType } from '../../kube/structural/rules.ts'
 import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
-import { cause } from '../refusal.ts'
 import { formatRule } from './internal-form.ts'
 import { costCauses, noRuleCosts, occurrencesBelow, type RuleCosts, totalCostCauses } from './rule-cost.ts'
 import { additionalOf, itemsOf } from './structurality.ts'
@@ -308,9 +308,9 @@ function ruleCauses(schema: JSONSchemaProps, place: Place): readonly Cause[] {
     const at = `${path}.x-kubernetes-validations[${index}]`
     const { problem, messageProblem, usesOld, cost, messageCost } = reportRule(rule, type, size)
     const causes = [...costCauses(`${at}.rule`, 'estimated rule cost', cost * occurrences, place.costs)]
-    if (problem !== undefined) causes.push(cause.invalid(`${at}.rule`, formatRule(rule), problem))
+    if (problem !== undefined) causes.push(invalidShown(`${at}.rule`, formatRule(rule), problem))
     if (messageProblem !== undefined) {
-      causes.push(cause.invalid(`${at}.messageExpression`, formatRule(rule), messageProblem))
+      causes.push(invalidShown(`${at}.messageExpression`, formatRule(rule), messageProblem))
     }
     const what = 'estimated messageExpression cost'
     causes.push(...costCauses(`${at}.messageExpression`, what, messageCost, place.costs))

@@ -36,8 +36,8 @@ export function isDown({ metadata }: Node): boolean {
   return metadata.annotations?.[downAnnotation] === 'true'
 }
 
-const leaseNamespace = 'kube-node-lease'
-const leaseSeconds = 40
+export const leaseNamespace: string = 'kube-node-lease'
+export const leaseSeconds: number = 40
 /** No network loses a message here, so once before the end is enough. */
 const renewMs = 30_000
 
@@ -45,7 +45,7 @@ export function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node
   return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name, ...(node.labels && { labels: node.labels }) },
+    metadata: { name, labels: { ...wellKnownLabels(name), ...node.labels } },
     spec: node.taints ? { taints: node.taints } : {},
     status: { capacity: { cpu, memory, pods, 'ephemeral-storage': '100Gi', ...node.resources } },
   }
@@ -74,12 +74,12 @@ export function nodeController({ cluster, hand }: Tools): Controller {
   }
 }
 
+function wellKnownLabels(name: string): Readonly<Record<string, string>> {
+  return { 'kubernetes.io/arch': 'amd64', 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': name }
+}
+
 async function withWellKnownLabels({ hand }: Pick<Tools, 'hand'>, node: StoredIn<'nodes'>): Promise<StoredIn<'nodes'>> {
-  const wanted = {
-    'kubernetes.io/arch': 'amd64',
-    'kubernetes.io/os': 'linux',
-    'kubernetes.io/hostname': node.metadata.name,
-  }
+  const wanted = wellKnownLabels(node.metadata.name)
   const { labels = {} } = node.metadata
   if (Object.keys(wanted).every((name) => Object.hasOwn(labels, name))) return node
   return await hand.update('nodes', { ...node, metadata: { ...node.metadata, labels: { ...wanted, ...labels } } })
@@ -130,7 +130,7 @@ function registered(node: StoredIn<'nodes'>, now: number, address: () => string)
       { type: 'InternalIP', address: address() },
       { type: 'Hostname', address: node.metadata.name },
     ],
-    daemonEndpoints: status.daemonEndpoints ?? { kubeletEndpoint: { Port: 10_250 } },
+    daemonEndpoints: { kubeletEndpoint: { Port: status.daemonEndpoints?.kubeletEndpoint?.Port || 10_250 } },
     nodeInfo: status.nodeInfo?.kubeletVersion ? status.nodeInfo : machine(node.metadata.uid),
   }
 }

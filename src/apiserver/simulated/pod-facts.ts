@@ -1,8 +1,8 @@
 /** What can be said of a pod at a glance: whether it counts, is ready, is available, and which goes first. */
-import { parseTime } from '../../kube/duration.ts'
+import { formatTime, parseTime } from '../../kube/duration.ts'
 import { ownerReference } from '../../kube/owner.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Pod, PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import type { Pod, PodCondition, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { StoredPod } from './cluster.ts'
 import type { Draft } from './hand.ts'
 
@@ -48,6 +48,25 @@ export function untilAvailable(
 ): number | undefined {
   const moments = pods.map((pod) => availableAt(pod, minReadySeconds)).filter((at) => at !== undefined && at > now)
   return moments.length === 0 ? undefined : Math.min(...(moments as readonly number[])) - now
+}
+
+/** The status with this condition in it; itself when that says nothing new. */
+export function withPodCondition(
+  { status = {}, metadata }: Pod,
+  update: Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>,
+  now: number,
+): PodStatus {
+  const { conditions = [] } = status
+  const known = conditions.find(({ type }) => type === update.type)
+  const isSame = known !== undefined && known.status === update.status
+  if (isSame && known.reason === update.reason && known.message === update.message) return status
+  const condition = {
+    ...update,
+    observedGeneration: metadata.generation ?? 0,
+    lastProbeTime: null,
+    lastTransitionTime: (isSame && known.lastTransitionTime) || formatTime(now),
+  } as unknown as PodCondition
+  return { ...status, conditions: [...conditions.filter(({ type }) => type !== update.type), condition] }
 }
 
 export function createdAt({ metadata }: KubeObject): number {

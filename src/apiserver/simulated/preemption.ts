@@ -2,14 +2,12 @@
  * Preemption: a pod that fits nowhere may take the place of less important ones. The node is chosen where it hurts
  * least: no disruption budget broken if that can be, the least important victims, and few of them.
  */
-import { formatTime } from '../../kube/duration.ts'
 import { labelsOf, matchLabels } from '../../kube/selector.ts'
 import type { LabelSelectorSpec } from '../../kube/selector.ts'
-import type { PodCondition } from '../../kube/types/core/v1.ts'
 import type { StoredPod } from './cluster.ts'
 import type { Tools } from './controller.ts'
 import { fitOf, type Misfit } from './fit.ts'
-import { compareRanks, createdAt, isTerminating } from './pod-facts.ts'
+import { compareRanks, createdAt, isTerminating, withPodCondition } from './pod-facts.ts'
 import type { Place, Room } from './room.ts'
 import { priorityOf, withoutNode } from './scheduler.ts'
 
@@ -105,20 +103,18 @@ export async function makeWay(tools: Tools, pod: StoredPod, { node, victims }: W
   for (const victim of victims) {
     if (isTerminating(victim)) continue
     const { namespace, name } = victim.metadata
-    const why = 'default-scheduler: preempting to accommodate a higher priority pod'
-    const target = {
-      type: 'DisruptionTarget',
-      observedGeneration: victim.metadata.generation ?? 0,
-      status: 'True',
-      lastProbeTime: null,
-      lastTransitionTime: formatTime(cluster.now()),
-      reason: 'PreemptionByScheduler',
-      message: why,
-    } as unknown as PodCondition
     const live = cluster.get('pods', namespace, name)
     if (live?.metadata.uid !== victim.metadata.uid) continue
-    const others = (live.status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget')
-    const marked = await hand.updateStatus('pods', live, { ...live.status, conditions: [...others, target] })
+    const why = 'default-scheduler: preempting to accommodate a higher priority pod'
+    const marked = await hand.updateStatus(
+      'pods',
+      live,
+      withPodCondition(
+        live,
+        { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler', message: why },
+        cluster.now(),
+      ),
+    )
     record(marked, 'Normal', 'Preempted', `Preempted by pod ${pod.metadata.uid} on node ${node}`)
     await hand.remove('pods', marked)
   }

@@ -3,15 +3,14 @@
  * most left of those it fits; one that fits nowhere waits, with the reasons in its status, until something changes that
  * gives it hope. If it is more important than others, it takes their place.
  */
-import { formatTime } from '../../kube/duration.ts'
 import { controllerOf } from '../../kube/owner.ts'
-import type { PodCondition, PodStatus } from '../../kube/types/core/v1.ts'
+import type { PodStatus } from '../../kube/types/core/v1.ts'
 import type { StoredObject } from '../storage.ts'
 import type { StoredPod } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
 import { fitOf, isTolerated, matchesTerm, type Misfit } from './fit.ts'
 import { isOvertaken } from './hand.ts'
-import { isFinished } from './pod-facts.ts'
+import { isFinished, withPodCondition } from './pod-facts.ts'
 import { makeWay, victimsFor } from './preemption.ts'
 import { createRoom, needsOf, type Place } from './room.ts'
 
@@ -196,21 +195,9 @@ function preemptionNote({ spec }: StoredPod, misfits: ReadonlyMap<Place, Misfit>
   return ` preemption: 0/${misfits.size} nodes are available: ${counted(reasons)}.`
 }
 
-export function withoutNode({ status = {}, metadata }: StoredPod, message: string, now: number): PodStatus {
-  const { conditions = [] } = status
-  const known = conditions.find(({ type }) => type === 'PodScheduled')
-  const reason = 'Unschedulable'
-  if (known?.status === 'False' && known.reason === reason && known.message === message) return status
-  const condition = {
-    type: 'PodScheduled',
-    observedGeneration: metadata.generation ?? 0,
-    status: 'False',
-    lastProbeTime: null,
-    lastTransitionTime: (known?.status === 'False' && known.lastTransitionTime) || formatTime(now),
-    reason,
-    message,
-  } as unknown as PodCondition
-  return { ...status, conditions: [...conditions.filter(({ type }) => type !== 'PodScheduled'), condition] }
+/** The status of a pod that found no node; itself when that is known. */
+export function withoutNode(pod: StoredPod, message: string, now: number): PodStatus {
+  return withPodCondition(pod, { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }, now)
 }
 
 /** What keeps a pod that mounts claims: one is missing, or has no volume yet. */

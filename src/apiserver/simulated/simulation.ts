@@ -15,6 +15,7 @@ import { deploymentController } from './deployment.ts'
 import { componentIdentity, controllerIdentity, createHand } from './hand.ts'
 import { kubelet } from './kubelet.ts'
 import { keepNodes, nodeController, type SimulatedNode } from './node-fleet.ts'
+import { nodeLifecycle } from './node-lifecycle.ts'
 import { createRecorder } from './recorder.ts'
 import { replicaController } from './replica-set.ts'
 import { scheduler } from './scheduler.ts'
@@ -54,6 +55,7 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
   const ofScheduler = toolsOf(state, cluster, 'kube-scheduler', componentIdentity('system:kube-scheduler'))
   const controllers: readonly Controller[] = [
     nodeController(ofNodes),
+    nodeLifecycle(ofController('node-controller')),
     deploymentController(ofController('deployment-controller')),
     replicaController(ofController('replicaset-controller'), 'replicasets.apps'),
     replicaController(ofController('replication-controller'), 'replicationcontrollers'),

@@ -24,6 +24,8 @@ import {
 
 export interface CelEnvironment {
   readonly variables: Readonly<Record<string, CelType>>
+  /** Types of objects that expressions may make, by name: `Object.spec{replicas: 1}`. @default none */
+  readonly makes?: ((typeName: string) => CelType | undefined) | undefined
 }
 
 export interface SchemaTypeOptions {
