@@ -16,6 +16,7 @@ import { changedMetadataProblems } from './object-meta.ts'
 import { conflict, invalid, modified, notFound, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
+import { storedForm } from './struct-form.ts'
 import { changesGeneration, countsGenerations } from './strategy.ts'
 import { oneAtVersion } from './versions.ts'
 import { admissionOf, kindContext, schemaCauses, withDefaults, type Writing } from './writing.ts'
@@ -80,7 +81,8 @@ function prepare(state: ClusterState, writing: Writing, live: StoredObject, obje
   if (served.custom) return withGeneration(served, live, object)
   const { prepareUpdate, prepareStatus } = rulesOf(served.table)
   const rule = { '': prepareUpdate, status: prepareStatus }[subresource]
-  const prepared = rule ? rule(object, live, kindContext(state, writing)) : object
+  const wanted = storedForm(object)
+  const prepared = rule ? rule(wanted, live, kindContext(state, writing)) : wanted
   // What somebody reports is no wish either, even where annotations go along with it.
   return subresource === 'status' ? prepared : withGeneration(served, live, prepared)
 }

@@ -15,6 +15,7 @@ import { metadataProblems } from './object-meta.ts'
 import { alreadyExists, forbidden, invalid, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
+import { storedForm } from './struct-form.ts'
 import { countsGenerations } from './strategy.ts'
 import { oneAtVersion } from './versions.ts'
 import {
@@ -92,9 +93,10 @@ export function withSystemFields(state: ClusterState, writing: Writing, object: 
 /** The first state of the object: without what others report about it, and with what its kind starts out with. */
 function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
   const { served } = writing
+  const whole = served.custom ? object : storedForm(object)
   // Nodes register themselves, status and all.
-  const { status: _status, ...rest } = served.custom ? object : storedForm(object)
-  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : served.custom ? object : storedForm(object)
+  const { status: _status, ...rest } = whole
+  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : whole
   const counted: UntypedObject = countsGenerations(served)
     ? { ...clean, metadata: { ...clean.metadata, generation: 1 } }
     : clean

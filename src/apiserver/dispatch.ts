@@ -12,7 +12,7 @@ import { discover, versionDocument } from './discovery.ts'
 import { list } from './list.ts'
 import { patch, patchOf } from './patch.ts'
 import { methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
-import { answer, answerText, dressList, dressObject, representationOf } from './representation.ts'
+import { answer, answerText, type Dressing, dressList, dressObject, refuse, representationOf } from './representation.ts'
 import { findRoute, type Route, splitPath } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
@@ -40,7 +40,7 @@ export async function dispatch(
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
   const { deprecation } = route.served
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
-  return await warning(onRoute({ state, request, route, query, dressing, user, warnings }), warnings)
+  return await warning(onRoute({ state, request, route, query, dressing, user, warnings }), warnings, dressing.syntax)
 }
 
 async function onRoute(call: Call): Promise<TransportResponse> {
@@ -53,6 +53,7 @@ async function onRoute(call: Call): Promise<TransportResponse> {
 async function warning(
   answering: Promise<TransportResponse>,
   warnings: ReadonlySet<string>,
+  syntax: Dressing['syntax'],
 ): Promise<TransportResponse> {
   try {
     const response = await answering
@@ -60,8 +61,9 @@ async function warning(
       ? response
       : { ...response, headers: { ...response.headers, ...warningHeaders(warnings) } }
   } catch (error) {
-    if (!(error instanceof Refusal) || warnings.size === 0) throw error
-    return await answer(error.status.code, error.status, 'json', warningHeaders(warnings))
+    if (!(error instanceof Refusal)) throw error
+    const refused = await refuse(error, syntax)
+    return { ...refused, headers: { ...refused.headers, ...warningHeaders(warnings) } }
   }
 }
 

@@ -49,8 +49,8 @@ export async function evictPod(call: Call): Promise<TransportResponse> {
   }
   const { served, name = '' } = route
   if (metadata?.name && metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
-  const pod = existing(call)
   const answering = startWriting(call)
+  const pod = existing(call)
   await checkAdmission(state, {
     ...admissionOf(answering.writing, 'CREATE'),
     kind: evictionKind,

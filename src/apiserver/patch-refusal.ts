@@ -11,7 +11,8 @@ export function patchRefusal(change: Json, outcome: JsonObject, isStrategic: boo
   const shown = isStrategic ? printed(change) : stringifyJson(sorted(outcome))
   // A strategic patch is not decoded from text, so it fails in other words.
   const type = isStrategic ? /^json: cannot unmarshal .* of type (int32|int64|bool|string)$/.exec(why)?.[1] : undefined
-  const reason = type === undefined ? why : `unrecognized type: ${type}`
+  const fallible = why.startsWith('illegal base64') && isStrategic ? `error decoding from json: ${why}` : why
+  const reason = type === undefined ? fallible : `unrecognized type: ${type}`
   return invalid({ group: '', kind: '' }, '', [invalidValue('patch', shown, reason)])
 }
 

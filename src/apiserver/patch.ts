@@ -20,6 +20,7 @@ import { contentType, readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
+import { isCreatedByUpdate } from './strategy.ts'
 import { replacement, type Updated } from './update.ts'
 import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing } from './writing.ts'
 
@@ -61,10 +62,12 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
   const object = await change(state, writing, (live) => {
     if (writing.subresource === 'scale' && served.scale) {
       const scale = patched(served, scaleOf(live, served.scale) as unknown as JsonObject, wanted, request.type)
-      return replacement(state, writing, live, withScale(live, scale, served.scale))
+      const paths = served.scale
+      const scaled = decodePatched(() => withScale(live, scale, paths), scale, wanted, request.type)
+      return replacement(state, writing, live, scaled)
     }
     const result = patched(served, live as unknown as JsonObject, wanted, request.type)
-    const outcome = decodePatched(writing, result, wanted, request.type)
+    const outcome = decodePatched(() => decode(writing, result), result, wanted, request.type, served.custom)
     checkIdentity(writing, outcome)
     return replacement(state, writing, live, outcome)
   })
@@ -81,13 +84,19 @@ function readPatch(body: PatchRequest['body']): Json {
 }
 
 /** What a patch made of an object must still be one of its kind. */
-function decodePatched(writing: Writing, outcome: JsonObject, wanted: Json, type: string): UntypedObject {
+function decodePatched(
+  read: () => UntypedObject,
+  outcome: JsonObject,
+  wanted: Json,
+  type: string,
+  isCustom = false,
+): UntypedObject {
   try {
-    return decode(writing, outcome)
+    return read()
   } catch (error) {
     if (!(error instanceof Refusal) || error.status.code !== 400) throw error
     // Of a custom kind only its schema knows the types, and that speaks later.
-    if (writing.served.custom && !error.message.includes('strict decoding error')) throw error
+    if (isCustom && !error.message.includes('strict decoding error')) throw error
     const [, why = error.message] = /cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []
     throw patchRefusal(wanted, outcome, type === strategicPatch, why)
   }
@@ -151,7 +160,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
   }
   const ownership = ownershipOf(state, writing)
   if (!findObject(state, served, namespace, name)) {
-    if (writing.subresource !== '') throw notFound(served, name)
+    if (writing.subresource !== '' && !isCreatedByUpdate(served)) throw notFound(served, name)
     const { uid } = applied.metadata
     if (uid) {
       const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
@@ -162,7 +171,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
       served,
       identified,
     )
-    const named = withSystemFields(state, writing, withDefaults(served, merged))
+    const named = withSystemFields(state, writing, converted(served, merged, identified))
     return { object: await createOwned(state, writing, named), isNew: true }
   }
   const object = await change(state, writing, (live) => {
@@ -173,10 +182,24 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
       identified,
     )
     const { managedFields } = merged.metadata
-    const settled = settle(writing, live, withDefaults(served, merged))
+    const settled = settle(writing, live, converted(served, merged, identified))
     return { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }
   })
   return { object, isNew: false }
+}
+
+/** What came of an apply as an object of its kind. */
+function converted(served: Served, merged: UntypedObject, { metadata }: UntypedObject): UntypedObject {
+  try {
+    return withDefaults(served, merged)
+  } catch (error) {
+    const [, why] = error instanceof Refusal ? (/cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []) : []
+    if (why === undefined) throw error
+    const type = `${served.group}/${served.version}, Kind=${served.kind}`
+    const where = `failed to convert new object (${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${type}) to proper version`
+    const cause = why.startsWith('illegal base64') ? `error decoding from json: ${why}` : why
+    throw new Refusal(500, '', `${where}: unable to convert unstructured object to ${type}: ${cause}`)
+  }
 }
 
 /** Who applies must say what; nothing is filled in. */

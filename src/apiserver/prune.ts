@@ -40,7 +40,8 @@ function pruneValue(value: Json, declared: Schema | undefined, path: string, wal
   if (typeof value !== 'object' || value === null) return value
   const schema = resolveSchema(declared, walk.definitions)
   if (isJsonArray(value)) {
-    return schema.items ? value.map((item, index) => pruneValue(item, schema.items, `${path}[${index}]`, walk)) : value
+    if (!schema.items) return value
+    return value.map((item, index) => pruneValue(item ?? zeroOf(schema.items, walk), schema.items, `${path}[${index}]`, walk))
   }
   const { properties, additionalProperties } = schema
   if (!properties && !additionalProperties) return value
@@ -56,8 +57,16 @@ function pruneValue(value: Json, declared: Schema | undefined, path: string, wal
       if (isFree) kept.push([name, member])
       else walk.unknown.push(at)
     }
-    // To a typed decoder null is "not set".
-    else if (member !== null) kept.push([name, pruneValue(member, own, at, walk)])
+    // To a typed decoder null is "not set": a field is not there, an item is empty.
+    else if (member !== null || !known) kept.push([name, pruneValue(member ?? zeroOf(own, walk), own, at, walk)])
   }
   return Object.fromEntries(kept)
+}
+
+function zeroOf(declared: Schema | undefined, { definitions }: Walk): Json {
+  const { type } = resolveSchema(declared, definitions)
+  if (type === 'string') return declared?.$ref?.endsWith('Quantity') ? '0' : ''
+  if (type === 'integer' || type === 'number') return 0
+  if (type === 'boolean') return false
+  return type === 'array' ? [] : {}
 }

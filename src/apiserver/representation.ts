@@ -106,7 +106,9 @@ export async function dressList(
   }
   // The kind of a typed list's items is known, so real servers leave it out.
   const items = served.custom ? shown : shown.map(({ kind: _kind, apiVersion: _apiVersion, ...item }) => item)
-  return { kind: served.listKind, apiVersion: formatApiVersion(served), metadata, items }
+  // A list that is no struct has no way to leave out what it does not have.
+  const listed = served.custom ? { continue: '', ...metadata } : metadata
+  return { kind: served.listKind, apiVersion: formatApiVersion(served), metadata: listed, items }
 }
 
 function metaVersionOf({ metaVersion = 'meta.k8s.io/v1' }: Representation): string {
@@ -123,8 +125,6 @@ function partial({ metadata }: UntypedObject, dressing: Dressing): unknown {
   return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
 }
 
-const encoder = new TextEncoder()
-
 export async function answer(
   status: number,
   value: unknown,
@@ -133,21 +133,25 @@ export async function answer(
 ): Promise<TransportResponse> {
   const isYaml = syntax === 'yaml'
   const text = isYaml ? (await import('../kube/yaml.ts')).writeYaml(value as Json) : stringifyJson(value)
-  return {
-    status,
-    headers: { 'content-type': isYaml ? 'application/yaml' : 'application/json', ...headers },
-    body: bodyOf(encoder.encode(text)),
-  }
+  return whole(status, { 'content-type': isYaml ? 'application/yaml' : 'application/json', ...headers }, text)
 }
 
 /** A refusal as an answer. How long to wait is said in a header, too. */
-export async function refuse({ status }: Refusal): Promise<TransportResponse> {
+export async function refuse(
+  { status }: Refusal,
+  syntax: Representation['syntax'] = 'json',
+): Promise<TransportResponse> {
   const wait = status.details?.retryAfterSeconds
-  return await answer(status.code, status, 'json', wait ? { 'retry-after': String(wait) } : {})
+  return await answer(status.code, status, syntax, wait ? { 'retry-after': String(wait) } : {})
 }
 
 export function answerText(status: number, text: string): TransportResponse {
-  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: bodyOf(encoder.encode(text)) }
+  return whole(status, { 'content-type': 'text/plain; charset=utf-8' }, text)
+}
+
+function whole(status: number, headers: TransportResponse['headers'], text: string): TransportResponse {
+  const bytes = Buffer.from(text)
+  return { status, headers, body: bodyOf(bytes), whole: bytes }
 }
 
 async function* bodyOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

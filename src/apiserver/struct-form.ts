@@ -34,22 +34,17 @@ export function structForm(object: UntypedObject): UntypedObject {
 /** A text that is not what it is the text of; the message is Go's. */
 class Unfit extends Error {}
 
-/**
- * What is empty is stored as nothing. Until then it counts: who sends `rules: []` owns the rules. So this comes last.
- */
+/** What is empty is stored as nothing. Until then it counts: who sends `rules: []` owns the rules. */
 export function storedForm(object: UntypedObject): UntypedObject {
-  return hasEmptyList(object as unknown as JsonObject) ? (withoutEmptyLists(object as unknown as JsonObject) as unknown as UntypedObject) : object
+  const message = hasEmptyList(object as unknown as JsonObject) && messageOfKind(object.apiVersion, object.kind)
+  if (!message) return object
+  const { apiVersion, kind } = object
+  return { apiVersion, kind, ...structOf(object as unknown as JsonObject, message, null) } as unknown as UntypedObject
 }
 
 function hasEmptyList(value: Json | undefined): boolean {
   if (isJsonArray(value)) return value.length === 0 || value.some(hasEmptyList)
   return isJsonObject(value) && Object.values(value).some(hasEmptyList)
-}
-
-function withoutEmptyLists(value: Json): Json {
-  if (isJsonArray(value)) return value.length === 0 ? null : value.map(withoutEmptyLists)
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutEmptyLists(member ?? null)]))
 }
 
 const quantityRule = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -60,34 +55,35 @@ export function zeroOf(apiVersion: string, kind: string, member: string): Json |
   return field && memberOf(undefined, field)
 }
 
-function structOf(source: JsonObject, message: Message): JsonObject {
+/** `empty` stands for a list or map that is always written, and was sent without content: itself by default. */
+function structOf(source: JsonObject, message: Message, empty?: null): JsonObject {
   const members: { [name: string]: Json } = {}
   for (const field of message.fields) {
     if (field.name === '') {
-      Object.assign(members, structOf(source, messageNamed(field.type)))
+      Object.assign(members, structOf(source, messageNamed(field.type), empty))
       continue
     }
-    const member = memberOf(ownMember(source, field.name) ?? undefined, field)
+    const member = memberOf(ownMember(source, field.name) ?? undefined, field, empty)
     if (member !== undefined) members[field.name] = member
   }
   return members
 }
 
 /** Undefined: it is left out. */
-function memberOf(value: Json | undefined, field: Field): Json | undefined {
+function memberOf(value: Json | undefined, field: Field, empty?: null): Json | undefined {
   if (field.many === 'list') {
-    if (isJsonArray(value) && value.length > 0) return value.map((item) => itemOf(item, field))
-    return value === undefined || isJsonArray(value) ? (field.always ? (value ?? null) : undefined) : value
+    if (isJsonArray(value) && value.length > 0) return value.map((item) => itemOf(item, field, empty))
+    return value === undefined || isJsonArray(value) ? (field.always ? (empty === null ? null : (value ?? null)) : undefined) : value
   }
   if (field.many === 'map') {
-    if (isJsonObject(value) && Object.keys(value).length > 0) return mapOf(value, field)
-    return value === undefined || isJsonObject(value) ? (field.always ? (value ?? null) : undefined) : value
+    if (isJsonObject(value) && Object.keys(value).length > 0) return mapOf(value, field, empty)
+    return value === undefined || isJsonObject(value) ? (field.always ? (empty === null ? null : (value ?? null)) : undefined) : value
   }
   if (value === undefined && (field.pointer || field.special === 'time' || field.special === 'microtime')) {
     return field.always ? null : undefined
   }
   if (value === undefined && !field.always) return undefined
-  const form = itemOf(value, field)
+  const form = itemOf(value, field, empty)
   return field.pointer || field.always || !isZero(form) ? form : undefined
 }
 
@@ -96,14 +92,14 @@ function isZero(value: Json): boolean {
 }
 
 /** Go writes maps in the order of their keys. */
-function mapOf(value: JsonObject, field: Field): JsonObject {
+function mapOf(value: JsonObject, field: Field, empty?: null): JsonObject {
   const keys = Object.keys(value).toSorted()
-  return Object.fromEntries(keys.map((key) => [key, itemOf(value[key], field)]))
+  return Object.fromEntries(keys.map((key) => [key, itemOf(value[key], field, empty)]))
 }
 
 const zeroScalars = { string: '', bytes: null, bool: false, int32: 0, int64: 0, double: 0 } as const
 
-function itemOf(value: Json | undefined, { scalar, special, type }: Field): Json {
+function itemOf(value: Json | undefined, { scalar, special, type }: Field, empty?: null): Json {
   if (scalar === 'bytes' && typeof value === 'string') return bytesOf(value)
   if (scalar) return value ?? zeroScalars[scalar]
   if (special === 'quantity') {
@@ -112,16 +108,18 @@ function itemOf(value: Json | undefined, { scalar, special, type }: Field): Json
     )
   }
   if (special === 'time' || special === 'microtime') {
-    return typeof value === 'string' ? timeOf(value, special === 'microtime') : (value ?? null)
+    if (value === undefined || value === null) return null
+    if (typeof value !== 'string') throw new Unfit('a time must be text')
+    return timeOf(value, special === 'microtime')
   }
   if (special === 'intorstring') return value ?? 0
   if (special) return value ?? null
   const message = messageNamed(type)
-  if (message.unwrapped) return memberOf(value, { ...message.fields[0]!, always: false }) ?? null
+  if (message.unwrapped) return memberOf(value, { ...message.fields[0]!, always: false }, empty) ?? null
   return value === undefined || value === null
-    ? structOf({}, message)
+    ? structOf({}, message, empty)
     : isJsonObject(value)
-      ? structOf(value, message)
+      ? structOf(value, message, empty)
       : value
 }
 

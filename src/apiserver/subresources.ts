@@ -11,7 +11,7 @@ import { change } from './change.ts'
 import { evictPod } from './eviction.ts'
 import { finalizerProblems } from './object-meta.ts'
 import { patch, patchOf } from './patch.ts'
-import { badRequest, invalid, methodNotAllowed, noSuchResource } from './refusal.ts'
+import { badRequest, invalid, methodNotAllowed, noSuchResource, notFound } from './refusal.ts'
 import { answer, answerText } from './representation.ts'
 import { scaleOf, withScale } from './scale.ts'
 import type { StoredObject } from './storage.ts'
@@ -40,7 +40,7 @@ const doors = new Set(['status', 'approval', 'ephemeralcontainers', 'resize'])
 export async function onSubresource(call: Call, onObject: Action): Promise<TransportResponse> {
   const { served, subresource } = call.route
   const declared = served.subresources.find(({ name }) => name === subresource)
-  if (!declared) throw noSuchResource()
+  if (!declared) throw served.custom ? notFound(served, call.route.name ?? '') : noSuchResource()
   if (subresource === 'scale' && served.scale) return await onScale(call)
   if (doors.has(subresource)) {
     if (call.request.method === 'DELETE' || call.request.method === 'POST') throw methodNotAllowed()

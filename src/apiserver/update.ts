@@ -22,7 +22,7 @@ export async function update(state: ClusterState, writing: Writing, body: Json):
   const object = decode(writing, body)
   checkIdentity(writing, object)
   if (!findObject(state, served, namespace, name)) {
-    if (writing.subresource !== '' || !isCreatedByUpdate(served)) throw notFound(served, name)
+    if (!isCreatedByUpdate(served)) throw notFound(served, name)
     const named = { ...object, metadata: { ...object.metadata, name } } as unknown as Json
     return { object: await create(state, { ...writing, name: undefined }, named), isNew: true }
   }

@@ -10,6 +10,7 @@ import { formatTime } from '../kube/duration.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
+import { messageOfKind } from '../kube/protobuf/table.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
 import type { Identity } from './access/identity.ts'
@@ -18,11 +19,12 @@ import type { KindContext } from './kinds/kind-rules.ts'
 import { rulesOf } from './kinds/kinds.ts'
 import type { KeyScan } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
-import { tooLong, unsupported } from './kinds/problem.ts'
+import { invalid as invalidValue, tooLong, unsupported } from './kinds/problem.ts'
 import { prune } from './prune.ts'
-import { badRequest, type Cause, invalidOptions, type Refusal } from './refusal.ts'
+import { badRequest, type Cause, invalid, invalidOptions, type Refusal } from './refusal.ts'
 import type { Route } from './route.ts'
 import type { ClusterState } from './state.ts'
+import { structForm } from './struct-form.ts'
 
 export interface Writing extends Route {
   /** The field manager, as far as the client gave one or has a name. */
@@ -116,10 +118,20 @@ export function decode(writing: Writing, body: Json): UntypedObject {
   const identified = identify(served, body)
   const { object, unknown, problem } = prune(identified, served)
   if (problem !== undefined) throw undecodable(served, problem)
-  reportOddities(writing, unknown)
   // What a custom object may be is for its schema to validate, when all is settled.
   if (!served.custom) checkTypes(served, object)
-  return withDefaults(served, object as unknown as UntypedObject)
+  const defaulted = defaultedBody(served, object)
+  reportOddities(writing, unknown)
+  return defaulted
+}
+
+function defaultedBody(served: Served, object: JsonObject): UntypedObject {
+  try {
+    return withDefaults(served, object as unknown as UntypedObject)
+  } catch (error) {
+    const why = served.definition && goMismatch(object, served.definition, served.definitions)
+    throw why ? undecodable(served, why) : error
+  }
 }
 
 /** The object with what its author left out. */
@@ -127,44 +139,73 @@ export function withDefaults(served: Served, object: UntypedObject): UntypedObje
   if (served.structural) {
     return served.structural.applyDefaults(object as unknown as JsonObject) as unknown as UntypedObject
   }
-  return rulesOf(served.table).defaults?.(object, served.version) ?? object
+  const { defaults = structForm } = rulesOf(served.table)
+  return defaults(object, served.version)
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
 export function identify(served: Served, body: Json): JsonObject {
-  if (!isJsonObject(body)) throw unrecognized(served, body)
+  if (body === null && !served.custom) return identify(served, {})
+  if (!isJsonObject(body)) throw unrecognized(served, body, `Go value of type ${typeMeta}`)
   const wanted = formatApiVersion(served)
-  const { apiVersion = wanted, kind = served.kind, metadata, ...rest } = body
-  if (apiVersion !== wanted) {
-    throw badRequest(
-      `the API version in the data (${textOf(apiVersion)}) does not match the expected API version (${wanted})`,
-    )
+  const { metadata, ...rest } = body
+  const apiVersion = rest['apiVersion'] ?? ''
+  const kind = rest['kind'] ?? ''
+  if (typeof apiVersion !== 'string') {
+    throw unrecognized(served, body, 'Go struct field .apiVersion of type string', apiVersion)
   }
-  if (kind !== served.kind) throw otherKind(served, textOf(kind))
+  if (typeof kind !== 'string') throw unrecognized(served, body, 'Go struct field .kind of type string', kind)
+  if (served.custom && !kind) throw withoutKind(served, body)
+  if ((kind && kind !== served.kind) || (apiVersion && apiVersion !== wanted)) {
+    checkType(served, apiVersion || wanted, kind || served.kind)
+  }
+  if (served.custom && apiVersion !== wanted) throw otherVersion(apiVersion, wanted)
   if (metadata !== undefined && metadata !== null && !isJsonObject(metadata)) {
     const why = `json: cannot unmarshal ${jsonName(metadata)} into Go struct field ${served.kind}.metadata of type v1.ObjectMeta`
     throw undecodable(served, why)
   }
-  return { apiVersion, kind, metadata: metadata ?? {}, ...rest }
+  return { ...rest, apiVersion: wanted, kind: served.kind, metadata: metadata ?? {} }
 }
 
-function textOf(value: Json): string {
-  return typeof value === 'string' ? value : stringifyJson(value)
+const typeMeta = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
+
+function unrecognized({ kind }: Served, body: Json, into: string, wrong: Json = body): Refusal {
+  const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonName(wrong)} into ${into}`
+  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${beginning(body)})`)
 }
 
-function unrecognized({ kind }: Served, body: Json): Refusal {
-  const head = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
-  const shown = Buffer.from(stringifyJson(body)).toString('hex')
-  const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonName(body)} into Go value of type ${head} (${shown})`
+function withoutKind({ kind }: Served, body: Json): Refusal {
+  const why = `Object 'Kind' is missing in '${stringifyJson(body)}' (${beginning(body)})`
   return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why}`)
 }
 
-/** A kind that there is, at the address of another. */
-function otherKind({ kind, version, group, custom }: Served, sent: string): Refusal {
+/** Enough of a body to know it by. */
+function beginning(body: Json): string {
+  const bytes = Buffer.from(stringifyJson(body))
+  const shown = bytes.subarray(0, 30).toString(isJsonObject(body) ? 'utf8' : 'hex')
+  return bytes.length > 30 ? `${shown} ...` : shown
+}
+
+function otherVersion(sent: string, wanted: string): Refusal {
+  return badRequest(`the API version in the data (${sent}) does not match the expected API version (${wanted})`)
+}
+
+/** Something else than what is served here: a kind that there is, or none. */
+function checkType(served: Served, apiVersion: string, sent: string): void {
+  const { kind, group, custom } = served
+  const wanted = formatApiVersion(served)
+  if (custom) {
+    if (apiVersion !== wanted) throw otherVersion(apiVersion, wanted)
+    throw invalid({ group, kind: sent }, '', [invalidValue('kind', sent, `must be ${kind}`)])
+  }
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const text = `${sent} in version "${version}" cannot be handled as a ${kind}`
-  if (custom) return badRequest(text)
+  if (!messageOfKind(apiVersion, sent)) {
+    throw badRequest(`${text}: no kind "${sent}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`)
+  }
+  if (sent === kind) throw otherVersion(apiVersion, wanted)
   const home = group === '' ? 'core' : group.split('.', 1)[0]!
-  return badRequest(`${text}: converting (${version}.${sent}) to (${home}.${kind}): unknown conversion`)
+  throw badRequest(`${text}: converting (${version}.${sent}) to (${home}.${kind}): unknown conversion`)
 }
 
 /** Fields that are unknown, and keys that come twice: told, or refused, as the client wishes. */

@@ -15,6 +15,7 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./apiserver.ts'),
   },
   { name: 'doctor', summary: 'check the connection to a cluster, step by step', load: () => import('./doctor.ts') },
+  { name: 'generate', summary: 'write CRDs of your kinds, or types of others’', load: () => import('./generate.ts') },
   { name: 'watch', summary: 'follow objects through a shared cache', load: () => import('./watch.ts') },
   { name: 'version', summary: 'print the version', load: () => import('./version.ts') },
 ]

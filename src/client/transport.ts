@@ -27,6 +27,8 @@ export interface TransportResponse {
    * its connection. It throws `ConnectionLost` when cut off and the signal's error when aborted.
    */
   readonly body: AsyncIterable<Uint8Array>
+  /** The same, where it was there from the start: for those who pass it on. */
+  readonly whole?: Uint8Array | undefined
 }
 
 /** A two-way stream of binary messages: a WebSocket, or its in-process equal. */

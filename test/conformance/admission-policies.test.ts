@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import { putCluster, registration, said, until } from './admission.ts'
+import { defineKind, object } from './custom-kind.ts'
 import { at, openServer } from './server.ts'
 
 const server = openServer()
@@ -184,12 +185,35 @@ describe('a validating policy', () => {
       binding: { paramRef: { name: 'high', parameterNotFoundAction: 'Deny' } },
     })
     expect([await one.write({ a: '', b: '' }), await one.write({ a: '', b: '', c: '', d: '' })]).toMatchSnapshot()
-    const all = await policy({
-      spec,
-      namespace,
-      binding: { paramRef: { selector: { matchLabels: { limits: 'yes' } }, parameterNotFoundAction: 'Deny' } },
+  })
+
+  it('takes all parameters of a label', async () => {
+    const kind = await defineKind(server, object({ most: { type: 'integer' } }))
+    const label = server.unique('label')
+    for (const most of [1, 3]) {
+      const metadata = { name: `most-${most}-${label}`, labels: { label } }
+      await server.must('POST', kind.path(), { body: kind.object({ metadata, most }) })
+    }
+    const { write } = await policy({
+      spec: {
+        paramKind: { apiVersion: `${kind.group}/v1`, kind: 'Thing' },
+        validations: [
+          {
+            expression: `${isProbe} || size(object.data) <= params.most`,
+            messageExpression: "'at most ' + string(params.most) + ' by a ' + params.kind",
+          },
+        ],
+      },
+      binding: {
+        paramRef: { namespace: 'default', selector: { matchLabels: { label } }, parameterNotFoundAction: 'Deny' },
+      },
     })
-    expect(await all.write({ a: '', b: '' })).toMatchSnapshot()
+    const told = async (): Promise<Json> => await write({ a: '', b: '' })
+    await until(
+      async () => !/no params found|failed to find|not known|not yet/.test(JSON.stringify(await told())),
+      'known',
+    )
+    expect([await told(), await write({ a: '' })]).toMatchSnapshot()
   })
 
   it('without its parameters refuses, or does nothing', async () => {
@@ -291,5 +315,122 @@ describe('expressions are compiled when they are written', () => {
       })
       expect(at(told, 'message')).toMatchSnapshot()
     }
+  })
+})
+
+describe('a mutating policy', () => {
+  const rules = { resourceRules: [{ ...rule, operations: ['CREATE', 'UPDATE'] }] }
+  const apply = (expression: string): object => ({
+    patchType: 'ApplyConfiguration',
+    applyConfiguration: { expression },
+  })
+  const jsonPatch = (expression: string): object => ({ patchType: 'JSONPatch', jsonPatch: { expression } })
+
+  /** A namespace where mutations happen. The probe is a label that one more policy sets. */
+  const mutating = async (spec: object, resources: object = rules): Promise<Policy> => {
+    const namespace = await server.namespace()
+    const inNamespace = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
+    const put = async (name: string, policySpec: object): Promise<void> => {
+      await putCluster(server, `${registration}/mutatingadmissionpolicies`, { metadata: { name }, spec: policySpec })
+      await putCluster(server, `${registration}/mutatingadmissionpolicybindings`, {
+        metadata: { name: `${name}-binding` },
+        spec: { policyName: name, matchResources: inNamespace },
+      })
+    }
+    await put(server.unique('policy'), {
+      matchConstraints: resources,
+      reinvocationPolicy: 'Never',
+      matchConditions: [{ name: 'no-probe', expression: `!(${isProbe})` }],
+      ...spec,
+    })
+    await put(server.unique('probe'), {
+      matchConstraints: { resourceRules: [rules.resourceRules[0]] },
+      reinvocationPolicy: 'Never',
+      matchConditions: [{ name: 'probe', expression: isProbe }],
+      mutations: [apply("Object{metadata: Object.metadata{labels: {'probe': 'yes'}}}")],
+    })
+    const path = `/api/v1/namespaces/${namespace}/configmaps`
+    await until(async () => {
+      const { body } = await server.call('POST', `${path}?dryRun=All`, { body: { metadata: { name: 'probe' } } })
+      return at(body, 'metadata', 'labels', 'probe') === 'yes'
+    }, 'the policy is known')
+    return {
+      namespace,
+      path,
+      write: async (data = {}, objectName = 'a') =>
+        said(
+          server,
+          await server.call('POST', `${path}?dryRun=All`, { body: { metadata: { name: objectName }, data } }),
+        ),
+    }
+  }
+
+  it.each<readonly [string, readonly object[]]>([
+    ['merges an object', [apply("Object{data: {'by': 'policy', 'old': string(size(object.data))}}")]],
+    [
+      'goes on with what it made',
+      [
+        apply("Object{data: {'by': 'policy'}}"),
+        apply("Object{metadata: Object.metadata{labels: {'size': string(size(object.data))}}}"),
+      ],
+    ],
+    ['leaves out what is optional', [apply('Object{?data: optional.none()}')]],
+    [
+      'patches',
+      [
+        jsonPatch("[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('a/b'), value: 'x'}]"),
+        jsonPatch("[JSONPatch{op: 'add', path: '/metadata/labels', value: {'x': 'y'}}]"),
+      ],
+    ],
+    [
+      'patches if its test holds',
+      [
+        jsonPatch(
+          "[JSONPatch{op: 'test', path: '/data/x', value: '2'}, JSONPatch{op: 'add', path: '/data/y', value: '2'}]",
+        ),
+      ],
+    ],
+    ['refuses when it fails', [apply("Object{data: {'x': string(object.spec.x)}}")]],
+    ['refuses a field that is not there', [apply('Object{nothing: 1}')]],
+    ['refuses a type of another place', [apply("Object{metadata: Object.other{labels: {'a': 'b'}}}")]],
+  ])('%s', async (_what, mutations) => {
+    const { write } = await mutating({ mutations })
+    expect(await write({ x: '1' })).toMatchSnapshot()
+  })
+
+  it('ignores its failures where it wants to', async () => {
+    const { write } = await mutating({
+      failurePolicy: 'Ignore',
+      mutations: [apply("Object{data: {'x': string(object.spec.x)}}")],
+    })
+    expect(await write({ x: '1' })).toMatchSnapshot()
+  })
+
+  it('adds to lists by key, and does not touch lists that are one thing', async () => {
+    const pods = { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods'] }
+    const sidecar = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'side', image: 'i'}]}}"
+    const { namespace } = await mutating({ mutations: [apply(sidecar)] }, { resourceRules: [pods] })
+    const path = `/api/v1/namespaces/${namespace}/pods?dryRun=All`
+    const body = { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    const made = await server.must('POST', path, { body })
+    const containers = at(made, 'spec', 'containers') as readonly JsonObject[]
+    expect(containers.map(({ name, terminationMessagePath }) => [name, terminationMessagePath])).toMatchSnapshot()
+    const atomic = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', args: ['x']}]}}"
+    const other = await mutating({ mutations: [apply(atomic)] }, { resourceRules: [pods] })
+    const refused = await server.call('POST', `/api/v1/namespaces/${other.namespace}/pods?dryRun=All`, { body })
+    expect(said(server, refused)).toMatchSnapshot()
+  })
+
+  it.each<readonly [string, object]>([
+    ['what is no object', apply('1')],
+    ['what is not declared', apply('Object{data: x}')],
+    ['another kind of object', apply('Other{}')],
+    ['what is no patch', jsonPatch("[{'op': 'add'}]")],
+    ['a patch of other types', jsonPatch('[JSONPatch{op: 1}]')],
+  ])('must not make %s', async (_what, mutation) => {
+    const spec = { matchConstraints: rules, reinvocationPolicy: 'Never', mutations: [mutation] }
+    const body = { metadata: { name: 'a' }, spec }
+    const { body: told } = await server.call('POST', `${registration}/mutatingadmissionpolicies?dryRun=All`, { body })
+    expect(at(told, 'message')).toMatchSnapshot()
   })
 })

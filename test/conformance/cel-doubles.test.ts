@@ -35,10 +35,7 @@ const failures: readonly ((number: string) => string)[] = [
   (number) => `{"a": 1}[dyn(${number})] == 1`,
   (number) => `self.map[dyn(${number})] == "a"`,
   (number) => `int(${number} * 1e30) == 1`,
-  (number) => `[?dyn(${number})].size() == 1`,
-  (number) => `{"a": 1, ?"b": dyn(${number})}.size() == 1`,
   (number) => `optional.unwrap([dyn(${number})]).size() == 1`,
-  (number) => `[dyn(${number}), dyn("a")].join(",") == "a"`,
 ]
 
 const data = object({
@@ -46,22 +43,24 @@ const data = object({
   map: { type: 'object', additionalProperties: { type: 'string', maxLength: 5 }, maxProperties: 3 },
 })
 
+/** What the server says of each rule, at a place of its own. */
 async function said(rules: readonly object[]): Promise<unknown> {
-  const kind = await defineKind(server, object({ spec: { ...data, 'x-kubernetes-validations': rules } }))
-  const body = kind.object({ spec: { list: [1], map: { a: 'b' } } })
+  const places = rules.map((rule, index) => [`p${index}`, { ...data, 'x-kubernetes-validations': [rule] }] as const)
+  const kind = await defineKind(server, object({ spec: object(Object.fromEntries(places)) }))
+  const value = { list: [1], map: { a: 'b' } }
+  const body = kind.object({ spec: Object.fromEntries(places.map(([name]) => [name, value])) })
   return outcome(server, await server.call('POST', `${kind.path()}?dryRun=All`, { body }))
 }
 
 it('turns numbers into text as Go does', async () => {
   const expressions = texts.flatMap((text) => numbers.map(text))
-  const rules = expressions.map((text) => ({
-    rule: 'size(self.list) < 0',
-    messageExpression: `'${text} is ' + ${text}`,
-  }))
-  expect(await said(rules)).toMatchSnapshot()
+  expect(
+    await said(expressions.map((messageExpression) => ({ rule: 'size(self.list) < 0', messageExpression }))),
+  ).toMatchSnapshot()
 })
 
-it('shows numbers in messages as Go does', async () => {
-  const rules = failures.flatMap((failure) => numbers.map((number) => ({ rule: failure(number) })))
-  expect(await said(rules)).toMatchSnapshot()
-})
+for (const [index, failure] of failures.entries()) {
+  it(`shows numbers in messages as Go does: ${index}`, async () => {
+    expect(await said(numbers.map((number) => ({ rule: failure(number) })))).toMatchSnapshot()
+  })
+}

@@ -14,6 +14,7 @@ import {
 } from '../../kube/cel/authorizer.ts'
 import { type CelBudget, celMatchConditionsBudget, type CelProgram, compileCel } from '../../kube/cel/compile.ts'
 import { CelCompileError, CelRuntimeError } from '../../kube/cel/error.ts'
+import { jsonPatchType, patchObjectType, patchTypes } from '../../kube/cel/patch.ts'
 import {
   boolType,
   type CelType,
@@ -27,7 +28,7 @@ import {
   timestampType,
 } from '../../kube/cel/type.ts'
 import { CelMap, type CelValue } from '../../kube/cel/value.ts'
-import type { MatchCondition } from '../../kube/types/admissionregistration/v1.ts'
+import type { MatchCondition, Mutation } from '../../kube/types/admissionregistration/v1.ts'
 import { type Identity, serviceAccountGroups, serviceAccountUser, wellKnown } from '../access/identity.ts'
 import type { ClusterState } from '../state.ts'
 import { namespaceOf, type OutsideView, requestFacts } from './outside-view.ts'
@@ -93,6 +94,8 @@ const namespaceType: CelType = {
 export interface Scope {
   readonly hasParams: boolean
   readonly hasAuthorizer: boolean
+  /** Whether it may make what a mutating policy is to make. */
+  readonly makesPatches?: boolean | undefined
   /** The variables that a policy declares before this expression, by name. */
   readonly variables?: Readonly<Record<string, CelType>> | undefined
 }
@@ -118,7 +121,7 @@ export function compileExpression(source: string, scope: Scope, results: readonl
   }
   const wrong = (problem: string): Expression => ({ text: source, program: undefined, problem })
   try {
-    const program = compileCel(source, { variables })
+    const program = compileCel(source, { variables, makes: scope.makesPatches ? patchTypes : undefined })
     const { resultType } = program
     if (results.length > 0 && !results.some((one) => sameType(one, resultType))) {
       const names = results.map(typeText)
@@ -279,4 +282,13 @@ export function compileConditions(
   scope: Scope = conditionScope,
 ): readonly Expression[] {
   return conditions.map(({ expression }) => compileExpression(expression, scope, [boolType]))
+}
+
+/** What must come of a mutation: an object, or operations. */
+export function compileMutation({ patchType, applyConfiguration, jsonPatch }: Mutation, scope: Scope): Expression {
+  const isPatch = patchType === 'JSONPatch'
+  const text = (isPatch ? jsonPatch?.expression : applyConfiguration?.expression) ?? ''
+  return compileExpression(text.trim(), { ...scope, makesPatches: true }, [
+    isPatch ? listOf(jsonPatchType) : patchObjectType,
+  ])
 }

@@ -8,7 +8,7 @@ import { defaultTolerations } from './default-tolerations.ts'
 import { limitRanger } from './limit-ranger.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
-import { validatingPolicies } from './policies.ts'
+import { mutatingPolicies, validatingPolicies } from './policies.ts'
 import { priority } from './priority.ts'
 import { resourceQuota } from './resource-quota.ts'
 import { runtimeClass } from './runtime-class.ts'
@@ -38,6 +38,7 @@ export function admissionPlugins({ serviceAccounts }: PluginOptions): readonly A
     certificateSigning,
     certificateSubjectRestriction,
     defaultIngressClass,
+    mutatingPolicies,
     mutatingWebhooks,
     validatingPolicies,
     validatingWebhooks,

@@ -2,7 +2,16 @@
 import type { AdmissionPlugin } from './admission.ts'
 import { isExempt } from './matching.ts'
 
+const mutatingBindings = 'mutatingadmissionpolicybindings.admissionregistration.k8s.io'
 const validatingBindings = 'validatingadmissionpolicybindings.admissionregistration.k8s.io'
+
+export const mutatingPolicies: AdmissionPlugin = {
+  name: 'MutatingAdmissionPolicy',
+  mutate(state, request) {
+    if (state.storage.table(mutatingBindings).size === 0 || isExempt(request)) return request.object
+    return import('./mutating-policy.ts').then(({ mutateByPolicies }) => mutateByPolicies(state, request))
+  },
+}
 
 export const validatingPolicies: AdmissionPlugin = {
   name: 'ValidatingAdmissionPolicy',

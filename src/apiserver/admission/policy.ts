@@ -3,7 +3,7 @@
  * parameters. A policy without a binding does nothing.
  */
 import { celObjectBudget } from '../../kube/cel/compile.ts'
-import { dynType, type CelType } from '../../kube/cel/type.ts'
+import { type CelType, dynType, listOf, mapOf } from '../../kube/cel/type.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
@@ -191,10 +191,20 @@ export function compileCommon({ paramKind, matchConditions = [], variables = [] 
   for (const { name, expression } of variables) {
     const one = compileExpression(expression, { ...base, variables: { ...types } }, [])
     compiled.set(name, one)
-    types[name] = one.program?.resultType ?? dynType
+    types[name] = one.program ? variableType(one.program.resultType) : dynType
   }
   const scope = { ...base, ...(variables.length > 0 && { variables: types }) }
   return { conditions: compileConditions(matchConditions, scope), variables: compiled, scope }
+}
+
+const kept = new Set(['bool', 'bytes', 'double', 'duration', 'int', 'null', 'string', 'timestamp', 'uint'])
+
+/** What the type of a variable is to those who use it: only of plain values, lists and maps more is known than of dyn. */
+function variableType(type: CelType): CelType {
+  const parameters = type.parameters.map(variableType)
+  if (type.kind === 'list') return listOf(parameters[0]!)
+  if (type.kind === 'map') return mapOf(parameters[0]!, parameters[1]!)
+  return kept.has(type.kind) ? type : dynType
 }
 
 /** The values that one evaluation of a policy looks at, with a budget of its own. */

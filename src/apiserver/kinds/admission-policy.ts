@@ -15,8 +15,9 @@ import type {
   Validation,
   Variable,
 } from '../../kube/types/admissionregistration/v1.ts'
+import { reservedWords } from '../../kube/cel/escape.ts'
 import { boolType, nullType, stringType } from '../../kube/cel/type.ts'
-import type { Scope } from '../admission/expression.ts'
+import { compileExpression, compileMutation, type Scope } from '../admission/expression.ts'
 import { type CommonExpressions, compileCommon } from '../admission/policy.ts'
 import { structForm } from '../struct-form.ts'
 import {
@@ -24,6 +25,7 @@ import {
   checkExpression,
   checkMatchResources,
   defaultMatchResources,
+  expressionProblems,
   failurePolicies,
   reinvocationPolicies,
 } from './admission-rule.ts'
@@ -106,9 +108,11 @@ function* checkVariable(
   at: string,
 ): Iterable<Problems[number]> {
   if (name.trim() === '') yield required(`${at}.name`, 'name is not specified')
-  else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)) yield invalid(`${at}.name`, name, 'must be a valid CEL identifier')
+  else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) || reservedWords.has(name)) {
+    yield invalid(`${at}.name`, name, 'must be a valid CEL identifier')
+  }
   if (expression.trim() === '') yield required(`${at}.expression`, 'expression is not specified')
-  else if (problem !== '') yield invalid(`${at}.expression`, expression, problem)
+  else yield* expressionProblems(`${at}.expression`, expression, problem)
 }
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
@@ -149,7 +153,10 @@ function* checkAnnotations(
     if (value === '') yield required(`${at}[${index}].valueExpression`, 'valueExpression is not specified')
     else if (Buffer.byteLength(value) > longestValue) {
       yield required(`${at}[${index}].valueExpression`, `must not exceed ${longestValue} bytes in length`)
-    } else yield* checkExpression(value, scope, [stringType, nullType], `${at}[${index}].valueExpression`)
+    } else {
+      const { problem } = compileExpression(value, scope, [stringType, nullType])
+      yield* expressionProblems(`${at}[${index}].valueExpression`, valueExpression, problem)
+    }
     if (annotations.findIndex((other) => other.key === key) < index) yield duplicate(`${at}[${index}].key`, key)
   }
 }
@@ -179,7 +186,7 @@ export const validatingAdmissionPolicyRules: KindRules = {
 /** By type, what holds the expression. */
 const patches = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
 
-function* checkMutation(mutation: Sent<Mutation>, at: string): Iterable<Problems[number]> {
+function* checkMutation(mutation: Sent<Mutation>, scope: Scope, at: string): Iterable<Problems[number]> {
   const { patchType: type = '' } = mutation
   if (type !== 'ApplyConfiguration' && type !== 'JSONPatch') {
     yield* oneOf(`${at}.patchType`, type, Object.keys(patches))
@@ -190,6 +197,10 @@ function* checkMutation(mutation: Sent<Mutation>, at: string): Iterable<Problems
   const own = mutation[member]
   if (!own) yield required(`${at}.${member}`, `must be specified when patchType is ${type}`)
   else if ((own.expression ?? '').trim() === '') yield required(`${at}.${member}.expression`)
+  else {
+    const { text, problem } = compileMutation({ ...mutation, patchType: type } as Mutation, scope)
+    yield* expressionProblems(`${at}.${member}.expression`, text, problem)
+  }
   if (mutation[other]) yield invalid(`${at}.${other}`, `{${other}}`, `must not be specified when patchType is ${type}`)
 }
 
@@ -198,7 +209,9 @@ function* checkMutating(object: UntypedObject): Iterable<Problems[number]> {
   const { mutations = [], reinvocationPolicy } = spec
   yield* checkCommon(spec, true)
   if (mutations.length === 0) yield required('spec.mutations', 'mutations must contain at least one item')
-  for (const [index, mutation] of mutations.entries()) yield* checkMutation(mutation, `spec.mutations[${index}]`)
+  // Unlike validations, mutations may speak of variables where there are none.
+  const scope = { variables: {}, ...compiledOf(spec).scope }
+  for (const [index, mutation] of mutations.entries()) yield* checkMutation(mutation, scope, `spec.mutations[${index}]`)
   yield* oneOf('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)
 }
 

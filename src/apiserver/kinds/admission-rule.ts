@@ -1,4 +1,5 @@
 /** Which requests a webhook or policy is asked about: rules, selectors, conditions. */
+import { internalError } from '../../kube/cause.ts'
 import { boolType, type CelType } from '../../kube/cel/type.ts'
 import type { MatchCondition, MatchResources, RuleWithOperations } from '../../kube/types/admissionregistration/v1.ts'
 import { compileExpression, conditionScope, type Scope } from '../admission/expression.ts'
@@ -121,6 +122,12 @@ export function* checkExpression(
   results: readonly CelType[],
   field: string,
 ): Iterable<Problems[number]> {
-  const { problem } = compileExpression(expression, scope, results)
-  if (problem !== '') yield invalid(field, expression, problem)
+  yield* expressionProblems(field, expression, compileExpression(expression, scope, results).problem)
+}
+
+/** What is wrong with an expression; constants in it that cannot be count as the server's own failure. */
+export function expressionProblems(field: string, expression: string, problem: string): Problems {
+  if (problem === '') return []
+  const isInternal = problem.startsWith('program instantiation failed')
+  return [isInternal ? internalError(field, problem) : invalid(field, expression, problem)]
 }

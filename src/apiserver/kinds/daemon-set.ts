@@ -29,7 +29,8 @@ export const daemonSet: KindRules = {
     defaultRolling(madePart(spec, 'updateStrategy'), { maxUnavailable: 1, maxSurge: 0 })
     fillAbsent(spec, { revisionHistoryLimit: 10 })
     defaultTemplate(madePart(spec, 'template'))
-    return finished(draft)
+    // A field once, an annotation today: it is always there.
+    return withTemplateGeneration(finished(draft), templateGeneration(object))
   },
   prepareCreate: (object) => withTemplateGeneration(withFirstStatus(object), Math.max(templateGeneration(object), 1)),
   prepareUpdate(object, live) {
@@ -37,6 +38,7 @@ export const daemonSet: KindRules = {
     const isSame = equalJson(specOf(object).template as unknown as Json, specOf(live).template as unknown as Json)
     return withTemplateGeneration(object, isSame ? before : before + 1)
   },
+  prepareStatus: (object, live) => withTemplateGeneration(object, templateGeneration(live)),
   validateCreate: (object) => [...checkDaemonSet(specOf(object))],
   validateUpdate: (object, live) => [
     ...checkImmutable(specOf(object).selector, specOf(live).selector, 'spec.selector'),

@@ -8,9 +8,7 @@
 import { formatMicroTime, formatTime } from '../../kube/duration.ts'
 import type { ManagedFieldsEntry } from '../../kube/object.ts'
 import type { Node, NodeCondition, NodeSpec } from '../../kube/types/core/v1.ts'
-import { commit } from '../change.ts'
 import type { ClusterState } from '../state.ts'
-import type { StoredObject } from '../storage.ts'
 import { splitKey, type StoredIn } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
 import { type Draft, isOvertaken } from './hand.ts'
@@ -36,6 +34,7 @@ export function isDown({ metadata }: Node): boolean {
   return metadata.annotations?.[downAnnotation] === 'true'
 }
 
+const leaseTable = 'leases.coordination.k8s.io'
 export const leaseNamespace: string = 'kube-node-lease'
 export const leaseSeconds: number = 40
 /** No network loses a message here, so once before the end is enough. */
@@ -162,8 +161,8 @@ function freeAddress(cluster: Tools['cluster']): string {
 
 async function ensureLease({ cluster, hand }: Pick<Tools, 'cluster' | 'hand'>, node: StoredIn<'nodes'>): Promise<void> {
   const { name, uid } = node.metadata
-  if (cluster.get('leases.coordination.k8s.io', leaseNamespace, name)) return
-  await hand.create('leases.coordination.k8s.io', {
+  if (cluster.get(leaseTable, leaseNamespace, name)) return
+  await hand.create(leaseTable, {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { name, namespace: leaseNamespace, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
@@ -191,18 +190,15 @@ export function keepNodes(state: ClusterState, tools: Tools, nodes: readonly Sim
 
 /** Only the time changes, so who owns which field stays as it is: this is cheap enough for a thousand nodes. */
 function renew(state: ClusterState, name: string, now: number): void {
-  const lease = state.storage.table('leases.coordination.k8s.io').get(leaseNamespace, name)
+  const lease = state.storage.table(leaseTable).get(leaseNamespace, name)
   if (!lease || lease.metadata.deletionTimestamp) return
-  const { managedFields = [] } = lease.metadata
-  const renewed: StoredObject = {
+  const time = formatTime(now)
+  const managedFields = lease.metadata.managedFields?.map(
+    (entry): ManagedFieldsEntry => (entry.manager === 'kubelet' ? { ...entry, time } : entry),
+  )
+  state.storage.put(leaseTable, {
     ...lease,
-    metadata: {
-      ...lease.metadata,
-      managedFields: managedFields.map((entry): ManagedFieldsEntry =>
-        entry.manager === 'kubelet' ? { ...entry, time: formatTime(now) } : entry,
-      ),
-    },
+    metadata: { ...lease.metadata, ...(managedFields && { managedFields }) },
     spec: { ...(lease['spec'] as object), renewTime: formatMicroTime(now) },
-  }
-  commit(state, { served: state.catalog.ofTable('leases.coordination.k8s.io')!, dryRun: false }, lease, renewed)
+  })
 }

@@ -10,6 +10,9 @@ import { type Hand, isOvertaken } from './hand.ts'
 export type Recorder = (about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void
 
 const keptMs = 3_600_000
+/** Who has that much to say about one object is not listened to any more, until time has passed. */
+const burst = 25
+const refillMs = 300_000
 
 interface Noted {
   readonly namespace: string
@@ -20,7 +23,22 @@ interface Noted {
 
 export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
   const noted = new Map<string, Noted>()
+  const patience = new Map<string, { readonly left: number; readonly at: number }>()
   let count = 0
+
+  const isHeard = (uid: string): boolean => {
+    const now = cluster.now()
+    const known = patience.get(uid) ?? { left: burst, at: now }
+    const left = Math.min(burst, known.left + (now - known.at) / refillMs)
+    patience.delete(uid)
+    patience.set(uid, { left: left < 1 ? left : left - 1, at: now })
+    // Whose patience is restored is as good as forgotten; the oldest come first.
+    for (const [other, { at }] of patience) {
+      if (at > now - burst * refillMs) break
+      patience.delete(other)
+    }
+    return left >= 1
+  }
 
   const forget = async (): Promise<void> => {
     for (const one of noted.values()) {
@@ -35,6 +53,7 @@ export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
     about: KubeObject,
     ...[type, reason, message]: [type: string, reason: string, message: string]
   ): Promise<void> => {
+    if (!isHeard(about.metadata.uid ?? '')) return
     await forget()
     const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
     const key = [about.kind, namespace, name, uid, type, reason, message].join('\0')

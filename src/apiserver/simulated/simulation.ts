@@ -11,7 +11,14 @@ import type { ClusterState } from '../state.ts'
 import type { Change, StoredObject } from '../storage.ts'
 import { type IndexedCluster, indexCluster, type StoredIn, type TableName } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
+import { cronJobController } from './cron-job.ts'
+import { daemonSetController } from './daemon-set.ts'
 import { deploymentController } from './deployment.ts'
+import { disruptionBudgetController } from './disruption-budget.ts'
+import { endpointsController } from './endpoints.ts'
+import { jobController } from './job.ts'
+import { statefulSetController } from './stateful-set.ts'
+import { keepStorageClass, volumeBinder } from './volume-binder.ts'
 import { componentIdentity, controllerIdentity, createHand } from './hand.ts'
 import { kubelet } from './kubelet.ts'
 import { keepNodes, nodeController, type SimulatedNode } from './node-fleet.ts'
@@ -53,12 +60,20 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     toolsOf(state, cluster, 'kube-controller-manager', controllerIdentity(name))
   const ofNodes = toolsOf(state, cluster, 'kubelet', componentIdentity('system:node:simulated', 'system:nodes'))
   const ofScheduler = toolsOf(state, cluster, 'kube-scheduler', componentIdentity('system:kube-scheduler'))
+  const ofVolumes = ofController('persistent-volume-binder')
   const controllers: readonly Controller[] = [
     nodeController(ofNodes),
     nodeLifecycle(ofController('node-controller')),
     deploymentController(ofController('deployment-controller')),
     replicaController(ofController('replicaset-controller'), 'replicasets.apps'),
     replicaController(ofController('replication-controller'), 'replicationcontrollers'),
+    statefulSetController(ofController('statefulset-controller')),
+    daemonSetController(ofController('daemon-set-controller')),
+    jobController(ofController('job-controller')),
+    cronJobController(ofController('cronjob-controller')),
+    endpointsController(ofController('endpointslice-controller')),
+    disruptionBudgetController(ofController('disruption-controller')),
+    volumeBinder(ofVolumes),
     scheduler(ofScheduler),
     kubelet(ofNodes, pace),
   ]
@@ -70,6 +85,7 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     for (const { follow } of running) follow(name, change)
   })
   for (const { startAll } of running) startAll()
+  keepStorageClass(ofVolumes)
   const stopNodes = keepNodes(state, ofNodes, nodes)
   return {
     stop() {

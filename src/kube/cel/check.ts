@@ -3,8 +3,10 @@
  * checking goes on where it can: an author sees them all at once.
  */
 import type { Call, Expression, Fold, ListExpression, MapExpression, Select, StructExpression } from './expression.ts'
+import type { CelEnvironment } from './environment.ts'
 import type { CelFunction, CelOverload } from './function.ts'
 import { celFunctions, celTypeNames } from './library.ts'
+import { patchFunctions } from './patch.ts'
 import type { Issue } from './source.ts'
 import {
   type CelType,
@@ -46,8 +48,13 @@ export interface Checked {
   readonly references: ReadonlyMap<Expression, Reference>
 }
 
-export function checkExpression(root: Expression, variables: ReadonlyMap<string, CelType>, issues: Issue[]): Checked {
-  const checker = new Checker(variables, issues)
+export function checkExpression(
+  root: Expression,
+  variables: ReadonlyMap<string, CelType>,
+  issues: Issue[],
+  makes?: CelEnvironment['makes'],
+): Checked {
+  const checker = new Checker(variables, issues, makes)
   checker.check(root)
   return checker.finish()
 }
@@ -57,10 +64,12 @@ class Checker {
   readonly #types = new Map<Expression, CelType>()
   readonly #references = new Map<Expression, Reference>()
   readonly #substitution = new Substitution()
+  readonly #makes: CelEnvironment['makes']
   #scope: Scope
   #variableCount = 0
 
-  constructor(variables: ReadonlyMap<string, CelType>, issues: Issue[]) {
+  constructor(variables: ReadonlyMap<string, CelType>, issues: Issue[], makes: CelEnvironment['makes']) {
+    this.#makes = makes
     this.#scope = { parent: undefined, names: variables }
     this.#issues = issues
   }
@@ -180,12 +189,17 @@ class Checker {
       return this.#substitution.resolve(type)
     }
     for (const arg of node.args) this.check(arg)
-    if (!node.target) return this.#resolve(node, functionNamed(node.name), undefined)
+    if (!node.target) return this.#resolve(node, this.#functionNamed(node.name), undefined)
     const prefix = qualifiedName(node.target)
-    const spaced = prefix === undefined ? undefined : functionNamed(`${prefix}.${node.name}`)
+    const spaced = prefix === undefined ? undefined : this.#functionNamed(`${prefix}.${node.name}`)
     if (spaced) return this.#resolve(node, spaced, undefined)
     this.check(node.target)
-    return this.#resolve(node, functionNamed(node.name), node.target)
+    return this.#resolve(node, this.#functionNamed(node.name), node.target)
+  }
+
+  #functionNamed(name: string): CelFunction | undefined {
+    const plain = name.startsWith('.') ? name.slice(1) : name
+    return celFunctions.get(plain) ?? (this.#makes && patchFunctions.find((fn) => fn.name === plain))
   }
 
   #resolve(node: Call, fn: CelFunction | undefined, target: Expression | undefined): CelType {
@@ -272,8 +286,21 @@ class Checker {
     return mapOf(keyType ?? this.#freshVariable(), valueType ?? this.#freshVariable())
   }
 
-  /** Objects cannot be made: no type that an author can name has fields to set. */
+  /** Only what the environment says can be made: no other type that an author can name has fields to set. */
   #struct(node: StructExpression): CelType {
+    const made = this.#makes?.(node.typeName.replace(/^\./, ''))
+    if (made) {
+      for (const { at, name, value, isOptional } of node.fields) {
+        const found = this.check(value)
+        const field = isOptional ? this.#unwrap(value, found) : found
+        const wanted = made.fields ? made.fields.get(name)?.type : dynType
+        if (!wanted || !this.#substitution.assign(wanted, field)) {
+          const [expected, provided] = [wanted ? formatType(wanted) : '', formatType(field)]
+          this.#issue(at, `expected type of field '${name}' is '${expected}' but provided type is '${provided}'`)
+        }
+      }
+      return made
+    }
     const type = celTypeNames.get(node.typeName.replace(/^\./, ''))
     if (!type) return this.#undeclared(node.at, node.typeName)
     for (const { value } of node.fields) this.check(value)
@@ -322,10 +349,6 @@ class Checker {
     const found = this.check(node)
     if (!this.#substitution.assign(type, found)) this.#mismatch(node.at, type, found)
   }
-}
-
-function functionNamed(name: string): CelFunction | undefined {
-  return celFunctions.get(name.startsWith('.') ? name.slice(1) : name)
 }
 
 /** Words of the language may be written as they are behind a dot: `self.namespace`. */

@@ -7,8 +7,8 @@
  */
 import type { Checked, Reference } from './check.ts'
 import { CelCompileError, CelRuntimeError, noSuchOverload } from './error.ts'
-import type { Call, Expression, Fold, ListExpression, MapExpression, Select } from './expression.ts'
-import { type Closure, absorbed, listCost, mapCost, pay } from './frame.ts'
+import type { Call, Expression, Fold, ListExpression, MapExpression, Select, StructExpression } from './expression.ts'
+import { type Closure, absorbed, listCost, mapCost, pay, structCost } from './frame.ts'
 import { type CelOverload, callOverload } from './function.ts'
 import { JsonMap } from './json-value.ts'
 import { find, findField, isPresent, missing, optionalOf, select } from './lookup.ts'
@@ -16,7 +16,16 @@ import { mapInsertion, overElements, overPairs, passes, quantifier } from './loo
 import { dispatch, fastBinary, isOperator, unfit } from './operator.ts'
 import { compilePattern } from './regex.ts'
 import { showValue } from './show.ts'
-import { CelArray, CelEntries, CelOptional, CelTypeValue, type CelValue, isOfType, optionalNone } from './value.ts'
+import {
+  CelArray,
+  CelEntries,
+  CelOpaque,
+  CelOptional,
+  CelTypeValue,
+  type CelValue,
+  isOfType,
+  optionalNone,
+} from './value.ts'
 
 export interface Compiled {
   readonly run: Closure
@@ -65,6 +74,8 @@ class Compiler {
         return this.#map(node)
       case 'fold':
         return this.#fold(node)
+      case 'struct':
+        return this.#struct(node)
       default:
         throw noSuchOverload()
     }
@@ -322,6 +333,26 @@ class Compiler {
       if (!(value instanceof CelOptional)) throw noSuchOverload()
       if (value.value === undefined) return other!(frame)
       return name === 'or' ? value : value.value
+    }
+  }
+
+  /** An object that was made is a type and its fields, by name. */
+  #struct(node: StructExpression): Closure {
+    const type = this.#checked.types.get(node)!
+    const fields = node.fields.map(({ name, value, isOptional }) => ({ name, run: this.compile(value), isOptional }))
+    return (frame) => {
+      const content = new Map<string, CelValue>()
+      for (const { name, run, isOptional } of fields) {
+        const value = run(frame)
+        if (!isOptional) content.set(name, value)
+        else if (!(value instanceof CelOptional)) {
+          throw new CelRuntimeError(
+            `cannot initialize optional entry '${name}' from non-optional value ${showValue(value)}`,
+          )
+        } else if (value.value !== undefined) content.set(name, value.value)
+      }
+      pay(frame, structCost)
+      return new CelOpaque(type, content)
     }
   }
 

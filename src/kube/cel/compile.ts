@@ -104,12 +104,12 @@ export function estimateCel(text: string, environment: CelEnvironment, data: Sch
 
 function readExpression(
   text: string,
-  { variables }: CelEnvironment,
+  { variables, makes }: CelEnvironment,
 ): { readonly root: Expression; readonly checked: Checked } {
   const issues: Issue[] = []
   const root = parseExpression(text, issues)
   refuse(text, issues)
-  const checked = checkExpression(root!, new Map(Object.entries(variables)), issues)
+  const checked = checkExpression(root!, new Map(Object.entries(variables)), issues, makes)
   refuse(text, issues)
   validateExpression(root!, checked, issues)
   refuse(text, issues)

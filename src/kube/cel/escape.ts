@@ -3,7 +3,7 @@
  * language; they are written with escapes: `foo__dot__bar`, `x__dash__y`, `__namespace__`.
  */
 
-const reservedWords = new Set(
+export const reservedWords: ReadonlySet<string> = new Set(
   (
     'true false null in as break const continue else for function if import let loop package namespace return var void ' +
     'while'

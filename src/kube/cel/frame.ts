@@ -11,9 +11,10 @@ export interface Frame {
 
 export type Closure = (frame: Frame) => CelValue
 
-/** What making a list or a map costs. */
+/** What making a list, a map or an object costs. */
 export const listCost = 10
 export const mapCost = 30
+export const structCost = 40
 
 export function pay(frame: Frame, cost: number): void {
   frame.cost += cost

@@ -27,14 +27,14 @@ export function goQuote(text: string): string {
   return `${quoted}"`
 }
 
-/** The shortest digits; with an exponent below 1e-4, and from 10^`largest` on: 6 for `%g`, 21 for `%v`. */
-export function goDouble(value: number, largest: 6 | 21 = 6): string {
+/** `%v`: the shortest digits; with an exponent below 1e-4, and from a million on. */
+export function goDouble(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
   if (value === 0) return Object.is(value, -0) ? '-0' : '0'
   const [mantissa = '', exponent = '0'] = value.toExponential().split('e')
   const power = Number(exponent)
-  if (power < -4 || power >= largest) {
+  if (power < -4 || power >= 6) {
     return `${mantissa}e${power < 0 ? '-' : '+'}${Math.abs(power).toString().padStart(2, '0')}`
   }
   const sign = mantissa.startsWith('-') ? '-' : ''
@@ -43,4 +43,25 @@ export function goDouble(value: number, largest: 6 | 21 = 6): string {
   const whole = digits.slice(0, power + 1).padEnd(power + 1, '0')
   const fraction = digits.slice(power + 1)
   return sign + whole + (fraction === '' ? '' : `.${fraction}`)
+}
+
+/** As many digits as JavaScript writes; that many are exact. */
+const mostDigits = 100
+
+/** `%f`. `toFixed` ends at 100 digits and 1e21. */
+export function goFixed(value: number, precision: number): string {
+  if (Object.is(value, -0)) return `-${goFixed(0, precision)}`
+  if (Math.abs(value) >= 1e21) {
+    return BigInt(value).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
+  }
+  if (precision < mostDigits) {
+    // Halves go to the even digit in Go, and away from zero in JavaScript.
+    const exact = value.toFixed(mostDigits)
+    const end = exact.indexOf('.') + 1 + precision
+    const even = exact.slice(0, precision === 0 ? end - 1 : end)
+    if (/^50*$/.test(exact.slice(end)) && /[02468]$/.test(even)) return even
+  }
+  return precision <= mostDigits
+    ? value.toFixed(precision)
+    : value.toFixed(mostDigits) + '0'.repeat(precision - mostDigits)
 }

@@ -59,8 +59,8 @@ function indexOf(key: CelValue): CelInt {
   if (isInt(key)) return key
   if (key instanceof CelUint) return key.value
   if (key instanceof CelDouble) {
-    if (Number.isInteger(key.value)) return key.value
-    throw new CelRuntimeError(`unsupported index value ${goDouble(key.value, 21)} in list`)
+    if (Number.isInteger(key.value) && Math.abs(key.value) < 2 ** 63) return key.value
+    throw new CelRuntimeError(`unsupported index value ${goDouble(key.value)} in list`)
   }
   throw new CelRuntimeError(`unsupported index type '${typeOfValue(key).name}' in list`)
 }

@@ -5,7 +5,7 @@ import { CelDouble, CelTypeValue, CelUint, type CelValue, typeOfValue } from './
 /** A value inside of a message. */
 export function showValue(value: CelValue): string {
   if (typeof value !== 'object' || value === null) return String(value)
-  if (value instanceof CelDouble) return goDouble(value.value, 21)
+  if (value instanceof CelDouble) return goDouble(value.value)
   if (value instanceof CelUint) return value.value.toString()
   if (value instanceof CelTypeValue) return value.type.name
   return typeOfValue(value).name

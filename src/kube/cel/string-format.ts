@@ -3,7 +3,7 @@
  * library writes them. The same reading of clauses serves the checker, which knows the types of the arguments.
  */
 import { CelRuntimeError } from './error.ts'
-import { goDouble, goQuote } from './go-text.ts'
+import { goDouble, goFixed, goQuote } from './go-text.ts'
 import { formatCelDuration, formatTimestamp } from './time.ts'
 import {
   CelDouble,
@@ -189,27 +189,7 @@ function special(value: number): string | undefined {
 }
 
 function fixed(value: number, precision: number): string {
-  return special(value) ?? grouped(toFixed(value, precision))
-}
-
-/** `toFixed` ends at 100 digits and 1e21. */
-/** As many digits as JavaScript writes; that many are exact. */
-const mostDigits = 100
-
-function toFixed(value: number, precision: number): string {
-  if (Math.abs(value) >= 1e21) {
-    return BigInt(value).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
-  }
-  if (precision < mostDigits) {
-    // Halves go to the even digit in Go, and away from zero in JavaScript.
-    const exact = value.toFixed(mostDigits)
-    const end = exact.indexOf('.') + 1 + precision
-    const even = exact.slice(0, precision === 0 ? end - 1 : end)
-    if (/^50*$/.test(exact.slice(end)) && /[02468]$/.test(even)) return even
-  }
-  return precision <= mostDigits
-    ? value.toFixed(precision)
-    : value.toFixed(mostDigits) + '0'.repeat(precision - mostDigits)
+  return special(value) ?? grouped(goFixed(Object.is(value, -0) ? 0 : value, precision))
 }
 
 /** Thousands with commas: the server formats for an American reader. */
@@ -274,7 +254,7 @@ function formatMember(value: CelValue): string {
   if (value instanceof CelDouble) {
     if (Number.isNaN(value.value)) return '"NaN"'
     if (!Number.isFinite(value.value)) return value.value > 0 ? '"+Inf"' : '"-Inf"'
-    return toFixed(value.value, 6)
+    return goFixed(value.value, 6)
   }
   if (value instanceof CelTimestamp) return `timestamp(${goQuote(formatTimestamp(value))})`
   if (value instanceof CelDuration) return `duration(${goQuote(formatCelDuration(value))})`

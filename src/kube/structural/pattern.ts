@@ -1,14 +1,14 @@
 /**
  * Patterns of schemas. An API server reads them as RE2: no backtracking, other classes, flags inside the pattern. A
  * JavaScript expression is several times faster, so it is used where it certainly means the same and cannot run away
- * (few repetitions, none inside another, on short text); everything else goes to an engine that is RE2.
+ * (few repetitions, none of what holds a choice, on short text); everything else goes to an engine that is RE2.
  */
 import { compilePattern } from '../cel/regex.ts'
 
 export type Matcher = (text: string) => boolean
 
 /** Text up to here is matched in JavaScript, where the pattern allows. */
-const shortText = 512
+const shortText = 256
 
 /** Whether a text contains what the pattern says. */
 export function patternOf(pattern: string): Matcher {
@@ -36,16 +36,18 @@ const piece =
 export function equivalentExpression(pattern: string): RegExp | undefined {
   let source = ''
   let repetitions = 0
-  // How many repetitions each open group holds: repeating such a group is what makes an expression run away.
+  // From the start of the text alone two repetitions cost the square of its length; from everywhere, its cube.
+  const most = pattern.startsWith('^') && !pattern.includes('|') ? 2 : 1
+  // The choices (repetitions, options, branches) in each open group: repeating those is what makes it run away.
   const groups = [0]
   let closed = 0
   for (piece.lastIndex = 0; piece.lastIndex < pattern.length;) {
     const token = piece.exec(pattern)?.[0]
     if (token === undefined) return undefined
     if (/^[*+{]/.test(token)) {
-      if (closed > 0 || ++repetitions > 2) return undefined
-      groups[groups.length - 1]!++
+      if (closed > 0 || ++repetitions > most) return undefined
     }
+    if (/^[*+{?|]/.test(token)) groups[groups.length - 1]!++
     closed = 0
     if (token.startsWith('(')) groups.push(0)
     if (token === ')' && groups.length > 1) {

@@ -30,12 +30,37 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
     pattern: /(: expected (?:map|list|string|numeric \(int or float\)|boolean), got )[^\n]*/g,
     shown: '$1VALUE',
   },
+  {
+    // What is quoted is the object as Go's maps and structs order it.
+    name: 'a patch that leaves no object of its kind quotes it',
+    pattern: /(patch: Invalid value: )".*": (?=json: |quantities |illegal base64|parsing time |unrecognized type|error decoding|strict decoding|unable to convert)/gs,
+    shown: '$1QUOTED: ',
+  },
+  {
+    // The embedded server says why, and leaves the body out: it may hold what is nobody's business.
+    name: 'a body that cannot be parsed is not quoted',
+    pattern: /^(?:the object provided is unrecognized \(must be of type \w+\): couldn't get version\/kind; json parse error: (?:unexpected end of JSON input|invalid character).*|error decoding patch: error converting YAML to JSON.*|the body of the request is no valid JSON)$/s,
+    shown: 'UNREADABLE',
+  },
 ]
+
+/** Go walks maps in no order, and several faults are told as they are found. */
+function sortedFaults(message: string): string {
+  const [head, ...lines] = message.split('\n  ')
+  return lines.length > 1 && head!.endsWith('errors:') ? [head, ...lines.toSorted()].join('\n  ') : message
+}
 
 function limited(body: Json): Json {
   if (!isJsonObject(body) || body['kind'] !== 'Status' || typeof body['message'] !== 'string') return body
-  const message = limits.reduce((text, { pattern, shown: word }) => text.replaceAll(pattern, word), body['message'])
-  return { ...body, message }
+  const rules = (text: string): string => limits.reduce((shown, { pattern, shown: word }) => shown.replace(pattern, word), text)
+  const details = body['details']
+  const causes = isJsonObject(details) && isJsonArray(details['causes']) ? (details['causes'] as readonly JsonObject[]) : []
+  const told = causes.map((cause) => ({ ...cause, message: rules(`${String(cause['field'])}: ${String(cause['message'])}`) }))
+  return {
+    ...body,
+    message: sortedFaults(rules(body['message'])),
+    ...(causes.length > 0 && { details: { ...(details as JsonObject), causes: told } }),
+  }
 }
 
 const volatile: readonly (readonly [RegExp, string])[] = [
@@ -86,5 +111,5 @@ export function differences(a: Json | undefined, b: Json | undefined, limit = 6,
 
 function shown(value: Json | undefined): string {
   const text = value === undefined ? '(absent)' : JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? Number(one) : one))
-  return text.length > 1500 ? `${text.slice(0, 1500)}…` : text
+  return text.length > 500 ? `${text.slice(0, 330)} … ${text.slice(-160)}` : text
 }

@@ -33,7 +33,7 @@ export function edited(value: Json | undefined, { place, value: wanted }: Edit):
 
 /** A merge patch knows no lists: of one that is touched it sends the whole. */
 export function mergePatchOf(edit: Edit, base: JsonObject): Json {
-  return patchAt(edit.place, edit.value, base, (list) => edited(list, { place: [], value: gone }) && undefined)
+  return patchAt(edit.place, edit.value, base, () => undefined)
 }
 
 /** A strategic patch sends of a list the touched item alone, with what may be its key. */

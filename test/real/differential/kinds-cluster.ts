@@ -18,6 +18,7 @@ export const clusterKinds: readonly Kind[] = [
     namespaced: true,
     template: {
       spec: {
+        ingressClassName: 'none',
         rules: [
           {
             host: 'a.example.com',
@@ -98,7 +99,8 @@ export const clusterKinds: readonly Kind[] = [
       ['rules/0/nonResourceURLs', ['/healthz']],
       ['rules/1', { nonResourceURLs: ['/metrics', '/x/*'], verbs: ['get'] }, { nonResourceURLs: ['x*y'], verbs: ['get'] }],
       ['rules', [], gone],
-      ['aggregationRule', { clusterRoleSelectors: [{ matchLabels: { 'none.example.com/x': 'y' } }] }, { clusterRoleSelectors: [] }, {}],
+      // No selector that selects: who gathers rules here is a controller there.
+      ['aggregationRule', { clusterRoleSelectors: [] }, {}],
     ],
   },
   {

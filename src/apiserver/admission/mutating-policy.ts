@@ -1,0 +1,209 @@
+/**
+ * MutatingAdmissionPolicy: expressions that say what is to be changed, as an object that is merged into the one that is
+ * written, or as a JSON patch.
+ */
+import { checkConforms } from '../../kube/apply/conformance.ts'
+import { mergeValues } from '../../kube/apply/merge.ts'
+import { type Shape, shapeOf } from '../../kube/apply/shape.ts'
+import { CelRuntimeError } from '../../kube/cel/error.ts'
+import { jsonOfMade, patchObjectType } from '../../kube/cel/patch.ts'
+import type { CelValue } from '../../kube/cel/value.ts'
+import { isMusterError } from '../../kube/errors.ts'
+import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { applyJsonPatch, parseJsonPatch } from '../../kube/json-patch.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { MutatingAdmissionPolicySpec } from '../../kube/types/admissionregistration/v1.ts'
+import type { Served } from '../catalog.ts'
+import { prune } from '../prune.ts'
+import { forbidden, Refusal } from '../refusal.ts'
+import type { ClusterState } from '../state.ts'
+import type { StoredObject } from '../storage.ts'
+import { withDefaults } from '../writing.ts'
+import type { AdmissionRequest, MutatingRequest } from './admission.ts'
+import { compileMutation, evaluate, type Expression, meetsConditions, OutOfBudget } from './expression.ts'
+import { outsideView } from './outside-view.ts'
+import {
+  type CommonExpressions,
+  compileCommon,
+  evaluationOf,
+  type Found,
+  type Invocation,
+  invocationsFor,
+  PolicyFault,
+  type PolicyTables,
+} from './policy.ts'
+
+export const mutatingPolicyTables: PolicyTables = {
+  policies: 'mutatingadmissionpolicies.admissionregistration.k8s.io',
+  bindings: 'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
+}
+
+interface Compiled extends CommonExpressions {
+  readonly mutations: readonly { readonly isPatch: boolean; readonly expression: Expression }[]
+}
+
+const known = new WeakMap<StoredObject, Compiled>()
+
+function compiled(policy: StoredObject): Compiled {
+  const found = known.get(policy)
+  if (found) return found
+  const spec = policy['spec'] as MutatingAdmissionPolicySpec
+  const common = compileCommon(spec)
+  const mutations = (spec.mutations ?? []).map((mutation) => ({
+    isPatch: mutation.patchType === 'JSONPatch',
+    expression: compileMutation(mutation, common.scope),
+  }))
+  const made = { ...common, mutations }
+  known.set(policy, made)
+  return made
+}
+
+/** What the first round leaves for the second. */
+interface Memory {
+  readonly asked: Set<string>
+  readonly due: Set<string>
+  last: UntypedObject | undefined
+}
+
+const memoryKey = 'MutatingAdmissionPolicy'
+
+export async function mutateByPolicies(state: ClusterState, request: MutatingRequest): Promise<UntypedObject> {
+  const { rounds } = request
+  const memory = (rounds.memory.get(memoryKey) ?? { asked: new Set(), due: new Set(), last: undefined }) as Memory
+  rounds.memory.set(memoryKey, memory)
+  const recall = (): void => {
+    for (const id of memory.asked) memory.due.add(id)
+    memory.asked.clear()
+  }
+  let { object } = request
+  if (rounds.isSecond && !isSame(memory.last, object)) recall()
+  const problems: { readonly found: Found; readonly message: string }[] = []
+  for (const found of await invocationsFor(state, request, mutatingPolicyTables)) {
+    if ('fault' in found) {
+      problems.push({ found, message: found.fault })
+      continue
+    }
+    for (const param of found.params) {
+      const id = [found.policy, found.binding, param].map((one) => one?.metadata.uid ?? '').join('/')
+      if (rounds.isSecond && !memory.due.has(id)) continue
+      const { changed, faults } = await invoke(state, request, object, found, param)
+      for (const message of faults) problems.push({ found, message })
+      if (!isSame(changed, object)) {
+        recall()
+        rounds.again()
+      }
+      object = changed
+      const { reinvocationPolicy } = found.policy['spec'] as MutatingAdmissionPolicySpec
+      if (reinvocationPolicy === 'IfNeeded') memory.asked.add(id)
+    }
+  }
+  const fatal = problems.filter(
+    ({ found }) => (found.policy['spec'] as MutatingAdmissionPolicySpec).failurePolicy !== 'Ignore',
+  )
+  if (fatal.length > 0) throw refusal(request, fatal)
+  memory.last = object
+  return object
+}
+
+function isSame(a: UntypedObject | undefined, b: UntypedObject): boolean {
+  return a === b || equalJson((a ?? null) as unknown as Json, b as unknown as Json)
+}
+
+function refusal(
+  { served, name }: AdmissionRequest,
+  problems: readonly { readonly found: Found; readonly message: string }[],
+): Refusal {
+  const messages = problems.map(({ found: { policy, binding }, message }) =>
+    binding
+      ? `policy '${policy.metadata.name}' with binding '${binding.metadata.name}' denied request: ${message}`
+      : `policy ${JSON.stringify(policy.metadata.name)} denied request: ${message}`,
+  )
+  const { details } = forbidden(served, name, '').status
+  const reason = 'fault' in problems[0]!.found ? 'Forbidden' : 'Invalid'
+  return new Refusal(403, reason, messages[0]!, { ...details, causes: messages.map((message) => ({ message })) })
+}
+
+interface Outcome {
+  readonly changed: UntypedObject
+  readonly faults: readonly string[]
+}
+
+/** The object after all mutations of one policy; one that fails is left out. */
+async function invoke(
+  state: ClusterState,
+  request: MutatingRequest,
+  object: UntypedObject,
+  { policy, view: first }: Invocation,
+  param: StoredObject | null,
+): Promise<Outcome> {
+  const program = compiled(policy)
+  const { served } = first
+  let view = await outsideView({ ...request, object }, served)
+  const met = meetsConditions(program.conditions, evaluationOf(state, view, param, program).values)
+  if (met === false) return { changed: object, faults: [] }
+  if (met !== true) return { changed: object, faults: [met.error] }
+  let changed = object
+  const faults: string[] = []
+  for (const { isPatch, expression } of program.mutations) {
+    try {
+      const outcome = evaluate(expression, evaluationOf(state, view, param, program))
+      if ('error' in outcome) throw new PolicyFault(outcome.error)
+      const next = isPatch ? patched(view.object!, outcome.value) : merged(served, view.object!, outcome.value)
+      const { object: kept } = prune(next, served)
+      changed = await view.back(withDefaults(served, kept as unknown as UntypedObject))
+      view = await outsideView({ ...request, object: changed }, served)
+    } catch (error) {
+      const isFault = error instanceof PolicyFault || error instanceof OutOfBudget || error instanceof CelRuntimeError
+      if (!isFault) throw error
+      faults.push(error.message)
+    }
+  }
+  return { changed, faults }
+}
+
+function patched(object: UntypedObject, made: CelValue): JsonObject {
+  const document = object as unknown as JsonObject
+  const operations = jsonOfMade(made) as readonly JsonObject[]
+  try {
+    return applyJsonPatch(document, parseJsonPatch(operations)) as JsonObject
+  } catch (error) {
+    // A test that fails is a condition, not a mistake.
+    if (isMusterError(error, 'PatchTestFailed')) return document
+    if (!isMusterError(error)) throw error
+    throw new PolicyFault(`JSON Patch: ${error.message}`)
+  }
+}
+
+function merged(served: Served, object: UntypedObject, made: CelValue): JsonObject {
+  const { apiVersion, kind } = object
+  const wanted = { apiVersion, kind, ...(jsonOfMade(made, patchObjectType.name) as JsonObject) }
+  const shape = shapeOf(served.schema, served.definitions)
+  const failed = (why: string): PolicyFault => new PolicyFault(`error applying patch: ${why}`)
+  try {
+    checkConforms(wanted, shape)
+  } catch (error) {
+    if (!isMusterError(error, 'SchemaMismatch')) throw error
+    throw failed(`failed to convert patch object to typed object: ${error.message}`)
+  }
+  const atomics = [...atomicsIn(wanted, shape, '')]
+  if (atomics.length > 0) {
+    throw failed(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`)
+  }
+  return mergeValues(object as unknown as JsonObject, wanted, shape) as JsonObject
+}
+
+/** Who sets a part of what is one indivisible thing would remove the rest of it unawares. */
+function* atomicsIn(value: Json, { map, list }: Shape, path: string): Iterable<string> {
+  if (isJsonObject(value) && map) {
+    if (map.atomic) yield path
+    for (const [name, part] of Object.entries(value)) {
+      if (map.declares(name)) yield* atomicsIn(part as Json, map.field(name) ?? {}, `${path}.${name}`)
+    }
+  }
+  if (Array.isArray(value) && list) {
+    if (list.atomic) yield path
+    for (const [index, item] of (value as readonly Json[]).entries()) {
+      yield* atomicsIn(item, list.item(), `${path}[${index}]`)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * An exchange: one request and its answer on a connection, whichever HTTP they are spoken in. The two versions differ in
+ * how a head is written and how what nobody wants to read is cut off; all else is here.
+ */
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import type { Clock } from '../clock/clock.ts'
+import type { Method, TransportRequest, TransportResponse } from '../client/transport.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { Peer } from './access/authenticate.ts'
+import type { ApiServer } from './api-server.ts'
+import { methodNotAllowed, Refusal, tooLarge } from './refusal.ts'
+import { answer } from './representation.ts'
+import { maxBodyBytes } from './request-body.ts'
+
+export interface Exchange {
+  readonly method: string
+  readonly path: string
+  readonly headers: TransportRequest['headers']
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders: readonly string[]
+  /** The body of the request; undefined when it has none. */
+  readonly incoming: Readable | undefined
+  readonly outgoing: Writable
+  /** Sends the head of an answer whose body will take its time. */
+  begin(status: number, headers: TransportResponse['headers']): void
+  /** Sends a whole answer. */
+  answer(status: number, headers: TransportResponse['headers'], body: Uint8Array): void
+  /** What comes of the request from here on is of no interest. Called before the answer. */
+  readNoMore(): void
+}
+
+const methods: ReadonlySet<string> = new Set<Method>(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+/** How long a client may take to send a request: the slowest honest one is far quicker. */
+export const requestMs = 60_000
+
+/** Rejects when the connection broke: then there is nobody left to tell. */
+export async function serve(api: ApiServer, clock: Clock, exchange: Exchange, peer: Peer): Promise<void> {
+  const { outgoing } = exchange
+  const gone = new AbortController()
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort(new MusterError('ConnectionLost', 'the client went away.'))
+  })
+  try {
+    const request = await readRequest(exchange, clock, gone.signal)
+    await send(await api.handle(request, peer), exchange, gone.signal)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    exchange.readNoMore()
+    await send(await answer(error.status.code, error.status), exchange, gone.signal)
+  }
+}
+
+async function readRequest(exchange: Exchange, clock: Clock, signal: AbortSignal): Promise<TransportRequest> {
+  const { method, path, headers, rawHeaders, incoming } = exchange
+  if (!methods.has(method)) throw methodNotAllowed()
+  const body = incoming && (await readBody(incoming, clock))
+  return {
+    method: method as Method,
+    path,
+    headers: withRepeated(headers, rawHeaders),
+    ...(body && body.byteLength > 0 && { body }),
+    signal,
+  }
+}
+
+/** By its events: an iterator costs as much as all else that is done for a small request. */
+async function readBody(incoming: Readable, clock: Clock): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const timer = clock.after(requestMs, () => incoming.destroy())
+  const chunks: Buffer[] = []
+  let size = 0
+  const take = (chunk: Buffer): void => {
+    size += chunk.length
+    chunks.push(chunk)
+    if (size <= maxBodyBytes) return
+    incoming.off('data', take)
+    reject(tooLarge(maxBodyBytes))
+  }
+  incoming.on('data', take)
+  incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+  incoming.once('error', reject)
+  incoming.once('close', () => reject(new MusterError('ConnectionLost', 'the request broke off.')))
+  try {
+    return await promise
+  } finally {
+    timer.cancel()
+  }
+}
+
+/** Groups and extras come one a line; joined into one they could not be told apart. */
+function withRepeated(
+  headers: TransportRequest['headers'],
+  rawHeaders: readonly string[],
+): TransportRequest['headers'] {
+  let found: Record<string, string[]> | undefined
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (!/^impersonate-/i.test(name)) continue
+    found ??= {}
+    ;(found[name.toLowerCase()] ??= []).push(rawHeaders[at + 1]!)
+  }
+  return found ? { ...headers, ...found } : headers
+}
+
+async function send(from: TransportResponse, to: Exchange, signal: AbortSignal): Promise<void> {
+  if (from.whole) {
+    to.answer(from.status, from.headers, from.whole)
+    return
+  }
+  const { outgoing } = to
+  to.begin(from.status, from.headers)
+  for await (const chunk of from.body) {
+    if (!outgoing.write(chunk)) await once(outgoing, 'drain', { signal })
+  }
+  outgoing.end()
+}

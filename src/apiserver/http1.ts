@@ -1,0 +1,77 @@
+/** HTTP/1.1 on connections that a listener has accepted: for clients that know, or want, nothing newer. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import type { Clock, Timer } from '../clock/clock.ts'
+import type { ApiServer } from './api-server.ts'
+import { type Exchange, requestMs, serve } from './exchange.ts'
+import { peerOf, type Protocol } from './connection.ts'
+
+/** What a connection is doing: how many requests are under way, and how long the next head may take. */
+interface Connection {
+  running: number
+  waiting: Timer | undefined
+}
+
+export function speakHttp1(api: ApiServer, clock: Clock): Protocol {
+  // It listens to nothing by itself: connections are handed to it.
+  const server = createServer()
+  const connections = new Map<TLSSocket, Connection>()
+  let isDraining = false
+
+  const rest = (socket: TLSSocket, connection: Connection): void => {
+    if (isDraining) socket.destroySoon()
+    else connection.waiting = clock.after(requestMs, () => socket.destroy())
+  }
+
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const socket = request.socket as TLSSocket
+    const connection = connections.get(socket)!
+    connection.waiting?.cancel()
+    connection.running++
+    response.once('close', () => {
+      if (--connection.running === 0) rest(socket, connection)
+    })
+    serve(api, clock, exchangeOf(request, response), peerOf(socket)).catch(() => request.destroy())
+  })
+
+  return {
+    accept(socket) {
+      const connection: Connection = { running: 0, waiting: undefined }
+      connections.set(socket, connection)
+      socket.once('close', () => {
+        connection.waiting?.cancel()
+        connections.delete(socket)
+      })
+      rest(socket, connection)
+      server.emit('connection', socket)
+    },
+    drain() {
+      isDraining = true
+      for (const [socket, { running }] of connections) if (running === 0) socket.destroySoon()
+    },
+  }
+}
+
+function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
+  return {
+    method: request.method ?? '',
+    path: request.url ?? '',
+    headers: request.headers as Exchange['headers'],
+    rawHeaders: request.rawHeaders,
+    incoming: request,
+    outgoing: response,
+    begin(status, headers) {
+      response.writeHead(status, headers)
+      // A watch may have nothing to say for a long time; its client would not even hear that it is open.
+      response.flushHeaders()
+    },
+    answer(status, headers, body) {
+      response.writeHead(status, { ...headers, 'content-length': body.byteLength })
+      response.end(body)
+    },
+    readNoMore() {
+      // Where the next request begins is not known, so the connection is of no more use.
+      response.setHeader('connection', 'close')
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * HTTP/2 on connections that a listener has accepted. Streams are served as they are: the layer that makes them look like
+ * HTTP/1.1 would cost more than most requests.
+ */
+import {
+  type IncomingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { Clock } from '../clock/clock.ts'
+import type { ApiServer } from './api-server.ts'
+import { peerOf, type Protocol } from './connection.ts'
+import { type Exchange, serve } from './exchange.ts'
+
+export function speakHttp2(api: ApiServer, clock: Clock): Protocol {
+  const sessions = new Set<ServerHttp2Session>()
+  return {
+    accept(socket) {
+      const session = performServerHandshake(socket)
+      sessions.add(session)
+      session.once('close', () => sessions.delete(session))
+      // A peer that breaks off, or breaks the protocol, concerns its own connection only.
+      session.on('error', () => undefined)
+      session.on('stream', (stream, headers, _flags, rawHeaders) => {
+        stream.on('error', () => undefined)
+        if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
+        const exchange = exchangeOf(stream, headers, rawHeaders)
+        serve(api, clock, exchange, peerOf(socket)).catch(() => stream.destroy())
+      })
+    },
+    drain() {
+      for (const session of sessions) session.close()
+    },
+  }
+}
+
+function exchangeOf(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Exchange {
+  return {
+    method: headers[':method'] ?? '',
+    path: headers[':path'] ?? '',
+    headers: headers as Exchange['headers'],
+    rawHeaders,
+    incoming: stream.endAfterHeaders ? undefined : stream,
+    outgoing: stream,
+    begin: (status, head) => stream.respond({ ':status': status, ...head }),
+    answer(status, head, body) {
+      stream.respond({ ':status': status, ...head, 'content-length': body.byteLength })
+      // There is no body to an answer to HEAD: its stream has ended by itself.
+      if (!stream.writableEnded) stream.end(body)
+    },
+    readNoMore() {
+      stream.resume()
+      stream.once('finish', () => stream.close())
+    },
+  }
+}

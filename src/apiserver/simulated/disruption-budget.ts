@@ -1,0 +1,109 @@
+/** Disruption budgets: how many pods are well, and how many of them may be taken away at the moment. */
+import { parseTime } from '../../kube/duration.ts'
+import { type Condition, setCondition } from '../../kube/condition.ts'
+import { controllerOf } from '../../kube/owner.ts'
+import { matchLabels } from '../../kube/selector.ts'
+import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type Controller, selectorOf, type Tools } from './controller.ts'
+import { isFinished, isReady, isTerminating } from './pod-facts.ts'
+import { shareOf } from './share.ts'
+
+type Budget = StoredIn<'poddisruptionbudgets.policy'>
+
+const table = 'poddisruptionbudgets.policy'
+/** An eviction that was allowed, and then did not happen, is forgotten. */
+const spentMs = 120_000
+
+export function disruptionBudgetController(tools: Tools): Controller {
+  const { cluster, hand } = tools
+  return {
+    own: { [table]: (budget: Budget) => [keyOf(budget)] },
+    others: {
+      pods: ({ metadata }) =>
+        cluster
+          .list(table, metadata.namespace)
+          .filter((budget) => matchLabels(selectorOf(budget), metadata.labels))
+          .map(keyOf),
+    },
+    async reconcile(key) {
+      const { namespace, name } = splitKey(key)
+      const budget = cluster.get(table, namespace, name)
+      if (!budget) return undefined
+      const pods = cluster
+        .list('pods', namespace)
+        .filter((pod) => !isFinished(pod) && matchLabels(selectorOf(budget), pod.metadata.labels))
+      const disrupted = stillDisrupted(cluster, budget)
+      await hand.updateStatus(table, budget, statusOf(cluster, budget, pods, disrupted))
+      const moments = [...disrupted.values()].map((time) => (parseTime(time) ?? 0) + spentMs - cluster.now())
+      return moments.length === 0 ? undefined : Math.max(Math.min(...moments), 0)
+    },
+  }
+}
+
+function stillDisrupted(cluster: Cluster, { status, metadata }: Budget): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(status?.disruptedPods ?? {}).filter(([name, time]) => {
+      const pod = cluster.get('pods', metadata.namespace, name)
+      return pod && !isTerminating(pod) && cluster.now() < (parseTime(time as string) ?? 0) + spentMs
+    }) as [string, string][],
+  )
+}
+
+function statusOf(
+  cluster: Cluster,
+  budget: Budget,
+  pods: readonly StoredPod[],
+  disrupted: ReadonlyMap<string, string>,
+): object {
+  const { minAvailable, maxUnavailable } = budget.spec ?? {}
+  const isCount = minAvailable !== undefined && typeof minAvailable === 'number'
+  const expectedPods = isCount ? pods.length : replicasOf(cluster, pods)
+  const desiredHealthy =
+    maxUnavailable === undefined
+      ? shareOf(minAvailable, expectedPods, 'up')
+      : Math.max(0, expectedPods - shareOf(maxUnavailable, expectedPods, 'up'))
+  const currentHealthy = pods.filter(
+    (pod) => isReady(pod) && !isTerminating(pod) && !disrupted.has(pod.metadata.name),
+  ).length
+  const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy)
+  const observedGeneration = budget.metadata.generation ?? 0
+  const allowed = {
+    type: 'DisruptionAllowed',
+    status: disruptionsAllowed > 0 ? 'True' : 'False',
+    reason: disruptionsAllowed > 0 ? 'SufficientPods' : 'InsufficientPods',
+    observedGeneration,
+  } as const
+  const known = (budget.status?.conditions ?? []) as readonly Condition[]
+  return {
+    ...(disrupted.size > 0 && { disruptedPods: Object.fromEntries(disrupted) }),
+    disruptionsAllowed,
+    currentHealthy,
+    desiredHealthy,
+    expectedPods,
+    observedGeneration,
+    conditions: setCondition(known, allowed, cluster.now()),
+  }
+}
+
+/** A share is one of all that there should be, which those know who make them. */
+function replicasOf(cluster: Cluster, pods: readonly StoredPod[]): number {
+  const owners = new Map<string, number>()
+  for (const pod of pods) {
+    const owner = controllerOf(pod)
+    if (!owner || owners.has(owner.uid)) continue
+    owners.set(owner.uid, sizeOf(cluster, pod.metadata.namespace, owner.kind, owner.name))
+  }
+  return [...owners.values()].reduce((sum, count) => sum + count, 0)
+}
+
+function sizeOf(cluster: Cluster, namespace: string | undefined, kind: string, name: string): number {
+  if (kind === 'ReplicaSet') {
+    const set = cluster.get('replicasets.apps', namespace, name)
+    const owner = set && controllerOf(set)
+    const deployment = owner && cluster.get('deployments.apps', namespace, owner.name)
+    return (deployment ?? set)?.spec.replicas ?? 0
+  }
+  if (kind === 'StatefulSet') return cluster.get('statefulsets.apps', namespace, name)?.spec?.replicas ?? 0
+  if (kind === 'ReplicationController') return cluster.get('replicationcontrollers', namespace, name)?.spec?.replicas ?? 0
+  return 0
+}

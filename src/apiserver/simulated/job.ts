@@ -1,0 +1,333 @@
+/**
+ * Jobs: pods that run until so many have succeeded. What has ended is counted once: a pod carries a finalizer until its
+ * end is written down in the Job, so nothing is lost if somebody deletes it, or if this stops in between.
+ */
+import { formatTime, parseTime } from '../../kube/duration.ts'
+import type { JobCondition, JobStatus } from '../../kube/types/batch/v1.ts'
+import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import { type Cluster, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { earliest } from './container-machine.ts'
+import { type Controller, ownerOf, type Tools } from './controller.ts'
+import { formatIndexes, parseIndexes } from './index-set.ts'
+import { isActive, isFinished, isReady, isTerminating, podOf, restartsOf } from './pod-facts.ts'
+import { type FailureVerdict, judgeFailure } from './pod-failure-policy.ts'
+
+type Job = StoredIn<'jobs.batch'>
+
+const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
+const indexAnnotation = 'batch.kubernetes.io/job-completion-index'
+const firstPauseMs = 10_000
+const longestPauseMs = 600_000
+
+export function jobController(tools: Tools): Controller {
+  const { cluster } = tools
+  return {
+    own: { 'jobs.batch': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
+    others: { pods: ownerOf('Job') },
+    async reconcile(key) {
+      const { namespace, name } = splitKey(key)
+      const found = cluster.get('jobs.batch', namespace, name)
+      if (!found) return undefined
+      if (found.spec?.managedBy && found.spec.managedBy !== 'kubernetes.io/job-controller') return undefined
+      if (finishOf(found)) return await afterwards(tools, found)
+      const job = await count(tools, found)
+      return job && !job.metadata.deletionTimestamp ? await work(tools, job) : undefined
+    },
+  }
+}
+
+export function finishOf({ status }: Job): JobCondition | undefined {
+  return status?.conditions?.find(({ type, status: value }) => (type === 'Complete' || type === 'Failed') && value === 'True')
+}
+
+function isIndexed({ spec }: Job): boolean {
+  return spec?.completionMode === 'Indexed'
+}
+
+function indexOf({ metadata }: StoredPod): number {
+  return Number(metadata.annotations?.[indexAnnotation] ?? -1)
+}
+
+function isTracked({ metadata }: StoredPod): boolean {
+  return metadata.finalizers?.includes(trackingFinalizer) ?? false
+}
+
+/** Writes down which pods have ended, lets go of them, and counts them: in this order, so that each counts once. */
+async function count(tools: Tools, job: Job): Promise<Job | undefined> {
+  const { cluster, hand } = tools
+  const ended = cluster.controlled('pods', job).filter((pod) => isTracked(pod) && isFinished(pod))
+  const before = job.status?.uncountedTerminatedPods ?? {}
+  const isKnown = new Set([...(before.succeeded ?? []), ...(before.failed ?? [])])
+  const fresh = ended.filter(({ metadata }) => !isKnown.has(metadata.uid))
+  const counted = fresh.filter((pod) => verdictOf(job, pod) !== 'Ignore')
+  const uidsOf = (phase: string): readonly string[] =>
+    counted.filter(({ status }) => status?.phase === phase).map(({ metadata }) => metadata.uid)
+  const succeeded = [...(before.succeeded ?? []), ...(isIndexed(job) ? [] : uidsOf('Succeeded'))]
+  const failed = [...(before.failed ?? []), ...uidsOf('Failed')]
+  const done = new Set([
+    ...parseIndexes(job.status?.completedIndexes),
+    ...ended.filter(({ status }) => status?.phase === 'Succeeded').map(indexOf),
+  ])
+  const indexes = isIndexed(job) ? formatIndexes([...done].filter((index) => index >= 0)) : ''
+  const noted = await hand.updateStatus('jobs.batch', job, {
+    ...job.status,
+    ...(indexes !== '' && { completedIndexes: indexes, succeeded: parseIndexes(indexes).size }),
+    uncountedTerminatedPods: {
+      ...(succeeded.length > 0 && { succeeded }),
+      ...(failed.length > 0 && { failed }),
+    },
+  })
+  for (const pod of ended) await release(tools, pod)
+  const status = noted.status ?? {}
+  if (succeeded.length + failed.length === 0) return noted
+  const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
+  if (live?.metadata.uid !== job.metadata.uid) return undefined
+  return await hand.updateStatus('jobs.batch', live, {
+    ...status,
+    ...(succeeded.length > 0 && { succeeded: (status.succeeded ?? 0) + succeeded.length }),
+    ...(failed.length > 0 && { failed: (status.failed ?? 0) + failed.length }),
+    uncountedTerminatedPods: {},
+  })
+}
+
+async function release({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
+  const live = cluster.get('pods', pod.metadata.namespace, pod.metadata.name)
+  if (live?.metadata.uid !== pod.metadata.uid || !isTracked(live)) return
+  const { finalizers = [], ...metadata } = live.metadata
+  const left = finalizers.filter((one) => one !== trackingFinalizer)
+  await hand.update('pods', { ...live, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } })
+}
+
+function verdictOf({ spec }: Job, pod: StoredPod): FailureVerdict {
+  return pod.status?.phase === 'Failed' ? judgeFailure(spec?.podFailurePolicy, pod) : 'Count'
+}
+
+interface End {
+  readonly type: 'Complete' | 'Failed'
+  readonly reason: string
+  readonly message: string
+}
+
+async function work(tools: Tools, job: Job): Promise<number | undefined> {
+  const { cluster } = tools
+  const now = cluster.now()
+  const pods = cluster.controlled('pods', job)
+  const active = pods.filter(isActive)
+  const end = endOf(job, pods, now)
+  if (end) return await finish(tools, job, active, end)
+  if (job.spec?.suspend) {
+    for (const pod of active) await tools.hand.remove('pods', pod)
+    return await report(tools, job, suspended(job, true, now))
+  }
+  const started = job.status?.startTime && !isSuspended(job) ? job.status : suspended(job, false, now)
+  const pauseMs = await fill(tools, job, active)
+  const deadline = job.spec?.activeDeadlineSeconds
+  const dueAt = deadline === undefined ? undefined : (parseTime(started.startTime ?? '') ?? now) + deadline * 1000
+  await report(tools, job, started)
+  const wakeAt = earliest(dueAt, pauseMs === undefined ? undefined : now + pauseMs)
+  return wakeAt === undefined ? undefined : Math.max(wakeAt - now, 0)
+}
+
+/** Why the Job is over, if it is. */
+function endOf(job: Job, pods: readonly StoredPod[], now: number): End | undefined {
+  const { spec, status = {} } = job
+  const known = status.conditions?.find(({ type, status: value }) => type === 'FailureTarget' && value === 'True')
+  if (known) return { type: 'Failed', reason: known.reason ?? '', message: known.message ?? '' }
+  const fatal = pods.find((pod) => isFinished(pod) && verdictOf(job, pod) === 'FailJob')
+  if (fatal) {
+    const { namespace, name } = fatal.metadata
+    const message = `Pod ${namespace}/${name} failed, and the pod failure policy of the Job says that the Job fails with it`
+    return { type: 'Failed', reason: 'PodFailurePolicy', message }
+  }
+  const { backoffLimit = 6, activeDeadlineSeconds: deadline, completions } = spec!
+  const isOnFailure = spec?.template.spec?.restartPolicy === 'OnFailure'
+  const restarts = isOnFailure ? pods.filter(isActive).reduce((sum, pod) => sum + restartsOf(pod), 0) : 0
+  const isSpent = (status.failed ?? 0) > backoffLimit || (restarts > 0 && restarts >= Math.max(backoffLimit, 1))
+  if (isSpent) {
+    return { type: 'Failed', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit' }
+  }
+  const since = parseTime(status.startTime ?? '')
+  if (deadline !== undefined && since !== undefined && !spec?.suspend && now >= since + deadline * 1000) {
+    return { type: 'Failed', reason: 'DeadlineExceeded', message: 'Job was active longer than specified deadline' }
+  }
+  const succeeded = status.succeeded ?? 0
+  const isComplete =
+    completions === undefined ? succeeded > 0 && !pods.some((pod) => !isFinished(pod)) : succeeded >= completions
+  const message = 'Reached expected number of succeeded pods'
+  return isComplete ? { type: 'Complete', reason: 'CompletionsReached', message } : undefined
+}
+
+/** First it is said that it will end; when its last pod has stopped, it has. */
+async function finish(tools: Tools, job: Job, active: readonly StoredPod[], end: End): Promise<undefined> {
+  const { cluster, hand, record } = tools
+  for (const pod of active) await hand.remove('pods', pod)
+  const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
+  if (!live) return undefined
+  const now = formatTime(cluster.now())
+  const conditionOf = (type: string): JobCondition => ({
+    type,
+    status: 'True',
+    lastProbeTime: now,
+    lastTransitionTime: now,
+    reason: end.reason,
+    message: end.message,
+  })
+  const pods = cluster.controlled('pods', live)
+  const isStill = pods.every(isFinished)
+  const first = end.type === 'Complete' ? 'SuccessCriteriaMet' : 'FailureTarget'
+  const known = live.status?.conditions ?? []
+  const conditions = [
+    ...known,
+    ...(known.some(({ type }) => type === first) ? [] : [conditionOf(first)]),
+    ...(isStill ? [conditionOf(end.type)] : []),
+  ]
+  const status = countsOf(pods, live.status ?? {})
+  const uncountedTerminatedPods = isStill ? {} : status.uncountedTerminatedPods
+  await hand.updateStatus('jobs.batch', live, {
+    ...status,
+    ...(uncountedTerminatedPods && { uncountedTerminatedPods }),
+    ...(isStill && end.type === 'Complete' && { completionTime: now }),
+    conditions,
+  })
+  if (isStill && end.type === 'Complete') record(live, 'Normal', 'Completed', 'Job completed')
+  else if (isStill) record(live, 'Warning', end.reason, end.message)
+  return undefined
+}
+
+function isSuspended({ status }: Job): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Suspended' && value === 'True') ?? false
+}
+
+function suspended(job: Job, isSuspending: boolean, now: number): JobStatus {
+  const time = formatTime(now)
+  const { startTime: _start, ...status } = job.status ?? {}
+  const others = (status.conditions ?? []).filter(({ type }) => type !== 'Suspended')
+  const known = status.conditions?.find(({ type }) => type === 'Suspended')
+  if (isSuspending && known?.status === 'True') return status
+  const condition: JobCondition = {
+    type: 'Suspended',
+    status: isSuspending ? 'True' : 'False',
+    lastProbeTime: time,
+    lastTransitionTime: time,
+    reason: isSuspending ? 'JobSuspended' : 'JobResumed',
+    message: isSuspending ? 'Job suspended' : 'Job resumed',
+  }
+  return {
+    ...status,
+    ...(!isSuspending && { startTime: time }),
+    // Who never was suspended needs not be told that it goes on.
+    ...((isSuspending || known) && { conditions: [...others, condition] }),
+  }
+}
+
+/** Makes the pods that are missing, deletes those too many. Says how long to wait before more may come. */
+async function fill(tools: Tools, job: Job, active: readonly StoredPod[]): Promise<number | undefined> {
+  const { cluster, hand, record } = tools
+  const { parallelism = 1, completions } = job.spec!
+  const succeeded = job.status?.succeeded ?? 0
+  const isEnding = completions === undefined && succeeded > 0
+  const wanted = isEnding ? active.length : Math.min(parallelism, (completions ?? Infinity) - succeeded)
+  for (const pod of active.slice(Math.max(wanted, 0))) await hand.remove('pods', pod)
+  const missing = wanted - active.length
+  if (missing <= 0) return undefined
+  // A pod that stops still is one, where its successor shall wait for its end.
+  const stopping = cluster.controlled('pods', job).filter((pod) => isTerminating(pod) && !isFinished(pod)).length
+  const waitsFor = job.spec?.podReplacementPolicy === 'Failed' || job.spec?.podFailurePolicy ? stopping : 0
+  const pause = pauseOf(cluster, job)
+  if (pause > 0) return pause
+  const indexes = isIndexed(job) ? freeIndexes(job, active) : undefined
+  const count = Math.min(missing - waitsFor, indexes?.length ?? Infinity, 500)
+  for (let made = 0; made < count; made++) {
+    const pod = await hand.create('pods', podFor(job, indexes?.[made]))
+    record(job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`)
+  }
+  return undefined
+}
+
+/** The more pods failed in a row, the longer the next one has to wait. */
+function pauseOf(cluster: Cluster, job: Job): number {
+  const failures = job.status?.failed ?? 0
+  const ends = cluster
+    .controlled('pods', job)
+    .filter(({ status }) => status?.phase === 'Failed')
+    .map(endedAt)
+  const last = ends.length === 0 ? undefined : Math.max(...ends)
+  if (failures === 0 || last === undefined) return 0
+  const pause = Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs)
+  return Math.max(last + pause - cluster.now(), 0)
+}
+
+function endedAt({ status, metadata }: StoredPod): number {
+  const ends = (status?.containerStatuses ?? []).map(({ state }) => parseTime(state?.terminated?.finishedAt ?? '') ?? 0)
+  return Math.max(parseTime(metadata.creationTimestamp ?? '') ?? 0, ...ends)
+}
+
+function freeIndexes(job: Job, active: readonly StoredPod[]): readonly number[] {
+  const done = parseIndexes(job.status?.completedIndexes)
+  const taken = new Set(active.map(indexOf))
+  const all = Array.from({ length: job.spec?.completions ?? 0 }, (_, index) => index)
+  return all.filter((index) => !done.has(index) && !taken.has(index))
+}
+
+function podFor(job: Job, index: number | undefined): ReturnType<typeof podOf> {
+  const template = index === undefined ? job.spec!.template : indexed(job, index)
+  const finalizers = [...(template.metadata?.finalizers ?? []), trackingFinalizer]
+  const prefix = index === undefined ? {} : { generateName: `${job.metadata.name}-${index}-` }
+  return podOf(job, template, { finalizers, ...prefix })
+}
+
+function indexed(job: Job, index: number): PodTemplateSpec {
+  const { metadata, spec } = job.spec!.template
+  const fieldPath = `metadata.annotations['${indexAnnotation}']`
+  const env = { name: 'JOB_COMPLETION_INDEX', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } }
+  const withIndex = <C extends { readonly env?: readonly { readonly name: string }[] }>(container: C): C =>
+    container.env?.some(({ name }) => name === env.name) ? container : { ...container, env: [...(container.env ?? []), env] }
+  return {
+    metadata: {
+      ...metadata,
+      labels: { ...metadata?.labels, [indexAnnotation]: String(index) },
+      annotations: { ...metadata?.annotations, [indexAnnotation]: String(index) },
+    },
+    spec: {
+      ...spec!,
+      hostname: `${job.metadata.name}-${index}`,
+      containers: spec!.containers.map(withIndex),
+      ...(spec!.initContainers && { initContainers: spec!.initContainers.map(withIndex) }),
+    },
+  }
+}
+
+function countsOf(pods: readonly StoredPod[], status: JobStatus): JobStatus {
+  const { active: _active, ready: _ready, terminating: _terminating, ...rest } = status
+  const active = pods.filter(isActive)
+  return {
+    ...rest,
+    ...(active.length > 0 && { active: active.length }),
+    ready: active.filter(isReady).length,
+    terminating: pods.filter((pod) => isTerminating(pod) && !isFinished(pod)).length,
+  }
+}
+
+async function report({ cluster, hand }: Tools, job: Job, status: JobStatus): Promise<undefined> {
+  const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
+  if (!live) return undefined
+  const pods = cluster.controlled('pods', live)
+  await hand.updateStatus('jobs.batch', live, {
+    ...countsOf(pods, status),
+    uncountedTerminatedPods: status.uncountedTerminatedPods ?? {},
+  })
+  return undefined
+}
+
+/** What is left to do for a Job that is over: let go of its pods, and go itself when it is time. */
+async function afterwards(tools: Tools, job: Job): Promise<number | undefined> {
+  const { cluster, hand } = tools
+  for (const pod of cluster.controlled('pods', job)) await release(tools, pod)
+  const { ttlSecondsAfterFinished: ttl } = job.spec ?? {}
+  if (ttl === undefined || job.metadata.deletionTimestamp) return undefined
+  const endedMs = parseTime(finishOf(job)?.lastTransitionTime ?? '') ?? 0
+  const left = endedMs + ttl * 1000 - cluster.now()
+  if (left > 0) return left
+  await hand.remove('jobs.batch', job, { propagation: 'Foreground' })
+  return undefined
+}

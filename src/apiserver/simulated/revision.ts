@@ -1,0 +1,74 @@
+/**
+ * Revisions: what a StatefulSet or DaemonSet looked like, each version of its template an object of its own. They are
+ * what makes going back possible, and what pods name to say which version they are.
+ */
+import { equalJson, type Json } from '../../kube/json.ts'
+import { ownerReference } from '../../kube/owner.ts'
+import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import type { StoredIn } from './cluster.ts'
+import type { Tools } from './controller.ts'
+import { templateHash } from './template-hash.ts'
+
+export const revisionLabel = 'controller-revision-hash'
+
+type Owner = StoredIn<'statefulsets.apps'> | StoredIn<'daemonsets.apps'>
+export type Revision = StoredIn<'controllerrevisions.apps'>
+
+/** All revisions, oldest first; the last is that of the present template, made if it is new. */
+export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Promise<readonly Revision[]> {
+  const known = cluster
+    .controlled('controllerrevisions.apps', owner)
+    .toSorted((a, b) => (a.revision ?? 0) - (b.revision ?? 0))
+  const data = { spec: { template: { ...owner.spec!.template, $patch: 'replace' } } }
+  const same = known.find((one) => equalJson(one.data as Json, data as unknown as Json))
+  const newest = known.at(-1)
+  if (same && same === newest) return known
+  const revision = (newest?.revision ?? 0) + 1
+  if (same) {
+    // Used before: it becomes the newest again.
+    const renewed = await hand.update('controllerrevisions.apps', { ...same, revision })
+    return [...known.filter((one) => one !== same), renewed]
+  }
+  const hash = templateHash(owner.spec!.template, owner.status?.collisionCount ?? 0)
+  const { name, namespace = '' } = owner.metadata
+  const made = await hand.create('controllerrevisions.apps', {
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: {
+      name: `${name}-${hash}`,
+      namespace,
+      labels: { ...owner.spec!.template.metadata?.labels, [revisionLabel]: hash },
+      ownerReferences: [ownerReference(owner, { controller: true })],
+    },
+    data: data as never,
+    revision,
+  })
+  return [...known, made]
+}
+
+export function templateOf({ data }: Revision): PodTemplateSpec {
+  const { spec } = data as unknown as { readonly spec: { readonly template: PodTemplateSpec & { $patch?: string } } }
+  const { $patch: _patch, ...template } = spec.template
+  return template
+}
+
+/** Those beyond the limit go, but none that is still `used`. */
+export async function forgetRevisions(
+  { hand }: Tools,
+  owner: Owner,
+  revisions: readonly Revision[],
+  used: ReadonlySet<string>,
+): Promise<void> {
+  const idle = revisions.filter((one) => !used.has(nameOf(one)))
+  const limit = owner.spec?.revisionHistoryLimit ?? 10
+  for (const one of idle.slice(0, Math.max(0, idle.length - limit))) await hand.remove('controllerrevisions.apps', one)
+}
+
+/** What pods call it. StatefulSets use the whole name, DaemonSets the hash alone. */
+export function nameOf({ metadata }: Revision): string {
+  return metadata.name
+}
+
+export function hashOf({ metadata }: Revision): string {
+  return metadata.labels?.[revisionLabel] ?? ''
+}

@@ -1,0 +1,73 @@
+/** What mutating policies make: objects to merge, and operations of a JSON patch. */
+import type { Json } from '../json.ts'
+import { CelRuntimeError } from './error.ts'
+import { type CelFunction, byLength, functionNamed } from './function.ts'
+import { formatCelDuration, formatTimestamp } from './time.ts'
+import { type CelType, dynType, objectTypeNamed, objectTypeOf, stringType } from './type.ts'
+import {
+  CelDouble,
+  CelDuration,
+  CelList,
+  CelMap,
+  CelOpaque,
+  CelTimestamp,
+  CelUint,
+  type CelValue,
+  typeOfValue,
+} from './value.ts'
+
+/** The type of an object as a whole; its parts are `Object.spec` and so on. */
+export const patchObjectType: CelType = objectTypeNamed('Object')
+
+export const jsonPatchType: CelType = objectTypeOf('JSONPatch', {
+  op: stringType,
+  path: stringType,
+  from: stringType,
+  value: dynType,
+})
+
+/** For {@link CelEnvironment.makes}. */
+export function patchTypes(name: string): CelType | undefined {
+  if (name === jsonPatchType.name) return jsonPatchType
+  return name === patchObjectType.name || name.startsWith('Object.') ? objectTypeNamed(name) : undefined
+}
+
+export const patchFunctions: readonly CelFunction[] = [
+  functionNamed('jsonpatch.escapeKey', [
+    {
+      id: 'string_jsonpatch_escapeKey_string',
+      params: [stringType],
+      result: stringType,
+      call: ([key]) => (key as string).replaceAll('~', '~0').replaceAll('/', '~1'),
+      cost: byLength(0, 0.1),
+    },
+  ]),
+]
+
+/** A value as JSON. Parts of an object must be of the type that their place says. */
+export function jsonOfMade(value: CelValue, place?: string): Json {
+  if (value instanceof CelOpaque && value.content instanceof Map) {
+    const { name } = value.type
+    if (place !== undefined && name !== place) {
+      const why = `unexpected type name "${name}", expected "${place}", which matches field name path from root Object type`
+      throw new CelRuntimeError(`type mismatch: ${why}`)
+    }
+    const fields = value.content as ReadonlyMap<string, CelValue>
+    // What a patch puts somewhere is named from there.
+    const below = (field: string): string | undefined => (name === jsonPatchType.name ? undefined : `${name}.${field}`)
+    return Object.fromEntries(Array.from(fields, ([field, part]) => [field, jsonOfMade(part, below(field))]))
+  }
+  if (value instanceof CelList) return Array.from(value, (element) => jsonOfMade(element, place))
+  if (value instanceof CelMap) {
+    return Object.fromEntries(
+      Array.from(value.keys(), (key) => [String(key), jsonOfMade(value.find(key)!, place)] as const),
+    )
+  }
+  if (value instanceof CelDouble) return value.value
+  if (value instanceof CelUint) return Number(value.value)
+  if (value instanceof CelTimestamp) return formatTimestamp(value)
+  if (value instanceof CelDuration) return formatCelDuration(value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (typeof value !== 'object' || value === null) return value
+  throw new CelRuntimeError(`no JSON for a value of type ${typeOfValue(value).name}`)
+}

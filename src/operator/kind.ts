@@ -1,0 +1,151 @@
+/**
+ * A kind: what its objects look like, and all that follows from that. The TypeScript types, the CRD with its schema,
+ * defaults, rules and columns, validation and documentation come from this one definition.
+ */
+import { embeddedChecks } from '../apiserver/crd/embedded-checks.ts'
+import type { Cause } from '../kube/cause.ts'
+import type { JsonObject } from '../kube/json.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { KubeObject, ObjectMeta } from '../kube/object.ts'
+import { type StructuralSchema, structuralSchema } from '../kube/structural/structural.ts'
+import type {
+  CustomResourceColumnDefinition,
+  CustomResourceDefinition,
+  CustomResourceDefinitionVersion,
+  CustomResourceSubresourceScale,
+  JSONSchemaProps,
+  ValidationRule,
+} from '../kube/types/apiextensions/v1.ts'
+import { type Fields, objectSchema, type ReadObject, type WriteObject } from './field.ts'
+
+export interface VersionDefinition<Spec extends Fields = Fields, Status extends Fields = Fields> {
+  /** `v1`, `v1beta1`. */
+  readonly version: string
+  readonly spec: Spec
+  /** What the operator reports. Written through its own endpoint alone. @default none */
+  readonly status?: Status
+  /** CEL rules about the object as a whole. */
+  readonly rules?: readonly ValidationRule[]
+  /** What `kubectl get` shows beside name and age. */
+  readonly columns?: readonly CustomResourceColumnDefinition[]
+  readonly scale?: CustomResourceSubresourceScale
+  readonly description?: string
+  /** A warning to all who still use this version. */
+  readonly deprecationWarning?: string
+}
+
+export interface KindOptions<Spec extends Fields, Status extends Fields> extends VersionDefinition<Spec, Status> {
+  readonly group: string
+  readonly kind: string
+  /** @default the kind in lower case with an s */
+  readonly plural?: string
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  /** @default 'Namespaced' */
+  readonly scope?: 'Namespaced' | 'Cluster'
+  /** Versions that are served beside the one above, which is the one that is stored. */
+  readonly otherVersions?: readonly VersionDefinition[]
+}
+
+/** A kind is a resource, too: `client` and `cache` take it as it is. */
+export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fields> extends Resource {
+  readonly definition: KindOptions<Spec, Status>
+  /** The CustomResourceDefinition to install. */
+  crd(): CustomResourceDefinition
+  /** What a server would fill in. */
+  withDefaults(draft: DraftOf<Kind<Spec, Status>>): ObjectOf<Kind<Spec, Status>>
+  /** What a server would refuse about an object, in its words; nothing when it would be stored. */
+  validate(object: DraftOf<Kind<Spec, Status>>, old?: ObjectOf<Kind<Spec, Status>>): readonly Cause[]
+}
+
+/** An object of the kind as it is read from a cluster. */
+export type ObjectOf<K> =
+  K extends Kind<infer Spec, infer Status>
+    ? KubeObject & { readonly spec: ReadObject<Spec>; readonly status?: ReadObject<Status> }
+    : never
+
+/** An object of the kind as it may be written. */
+export type DraftOf<K> =
+  K extends Kind<infer Spec, infer Status>
+    ? {
+        readonly apiVersion: string
+        readonly kind: string
+        readonly metadata: ObjectMeta
+        readonly spec: WriteObject<Spec>
+        readonly status?: WriteObject<Status>
+      }
+    : never
+
+export function defineKind<const Spec extends Fields, const Status extends Fields = Fields>(
+  definition: KindOptions<Spec, Status>,
+): Kind<Spec, Status> {
+  const { group, version, kind, plural = `${kind.toLowerCase()}s`, scope = 'Namespaced', scale } = definition
+  let compiled: StructuralSchema | undefined
+  const schema = (): StructuralSchema =>
+    (compiled ??= structuralSchema(schemaOf(definition), { scale, embedded: embeddedChecks }))
+  return {
+    group,
+    version,
+    kind,
+    plural,
+    namespaced: scope === 'Namespaced',
+    definition,
+    crd: () => crdOf(definition, plural, scope),
+    withDefaults: (draft) =>
+      schema().applyDefaults(draft as unknown as JsonObject) as unknown as ObjectOf<Kind<Spec, Status>>,
+    validate: (object, old) =>
+      schema().validate(object as unknown as JsonObject, { old: old as unknown as JsonObject | undefined }),
+  }
+}
+
+function crdOf(definition: KindOptions<Fields, Fields>, plural: string, scope: string): CustomResourceDefinition {
+  const { group, kind, shortNames, categories, otherVersions = [] } = definition
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope,
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
+        ...(shortNames && { shortNames }),
+        ...(categories && { categories }),
+      },
+      versions: [versionOf(definition, true), ...otherVersions.map((other) => versionOf(other, false))],
+    },
+  }
+}
+
+function versionOf(definition: VersionDefinition, storage: boolean): CustomResourceDefinitionVersion {
+  const { version, status, scale, columns, deprecationWarning } = definition
+  const subresources = { ...(status && { status: {} }), ...(scale && { scale }) }
+  return {
+    name: version,
+    served: true,
+    storage,
+    ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
+    schema: { openAPIV3Schema: schemaOf(definition) },
+    ...(Object.keys(subresources).length > 0 && { subresources }),
+    ...(columns && { additionalPrinterColumns: columns }),
+  }
+}
+
+function schemaOf({ spec, status, rules, description }: VersionDefinition): JSONSchemaProps {
+  const specSchema = objectSchema(spec)
+  // A spec in which nothing is required may be left out; then its defaults still hold.
+  const isOptional = specSchema.required === undefined
+  return {
+    type: 'object',
+    ...(description !== undefined && { description }),
+    properties: {
+      spec: isOptional ? { ...specSchema, default: {} } : specSchema,
+      ...(status && { status: objectSchema(status) }),
+    },
+    ...(!isOptional && { required: ['spec'] }),
+    ...(rules && { 'x-kubernetes-validations': rules }),
+  }
+}

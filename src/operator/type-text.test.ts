@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest'
+import { boolean, defineKind, integer, intOrString, list, map, object, oneOf, optional, string } from './index.ts'
+import { typesOfCrd } from './type-text.ts'
+
+const Thing = defineKind({
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Thing',
+  description: 'Ends a comment: */ and goes on.\n\nSecond paragraph.',
+  spec: {
+    size: integer({ default: 1, description: 'How many.' }),
+    mode: optional(oneOf(['a', 'b'])),
+    'odd-name': optional(boolean()),
+    ports: list(object({ name: string(), port: intOrString() })),
+    labels: optional(map(list(string()))),
+  },
+  status: { phase: optional(string()) },
+})
+
+describe('types of a CRD', () => {
+  it('say what its schema says', () => {
+    expect(typesOfCrd(Thing.crd())).toMatchInlineSnapshot(`
+      "/** Made by \`muster generate types\` from a CustomResourceDefinition. Do not edit: make it again. */
+      // things.example.com
+      import type { KubeObject, Resource } from 'muster/kube'
+
+      /**
+       * Ends a comment: *\\/ and goes on.
+       *
+       * Second paragraph.
+       */
+      export interface Thing extends KubeObject {
+        readonly apiVersion: 'example.com/v1'
+        readonly kind: 'Thing'
+        readonly spec: {
+          /** How many. */
+          readonly size: number
+          readonly mode?: 'a' | 'b'
+          readonly 'odd-name'?: boolean
+          readonly ports: readonly {
+            readonly name: string
+            readonly port: number | string
+          }[]
+          readonly labels?: Readonly<Record<string, readonly string[]>>
+        }
+        readonly status?: {
+          readonly phase?: string
+        }
+      }
+
+      export const thingResource: Resource = {
+        group: 'example.com',
+        version: 'v1',
+        kind: 'Thing',
+        plural: 'things',
+        namespaced: true,
+      }
+      "
+    `)
+  })
+
+  it('take no code from a file of somebody else', () => {
+    const crd = Thing.crd()
+    const evil = { ...crd, spec: { ...crd.spec, names: { ...crd.spec.names, kind: "X' }; evil(); //" } } }
+    expect(() => typesOfCrd(evil)).toThrow('makes no types')
+    const odd = { ...crd, spec: { ...crd.spec, group: "it's \\ odd" } }
+    expect(typesOfCrd(odd)).toContain(JSON.stringify("it's \\ odd/v1"))
+  })
+
+  it('are named by version where there are several', () => {
+    const crd = Thing.crd()
+    const [first] = crd.spec.versions
+    const versions = [first!, { ...first!, name: 'v2beta1', storage: false }]
+    const text = typesOfCrd({ ...crd, spec: { ...crd.spec, versions } })
+    expect(text).toContain('export interface ThingV1 extends KubeObject')
+    expect(text).toContain('export interface ThingV2beta1 extends KubeObject')
+    expect(text).toContain('export const thingV2beta1Resource: Resource')
+  })
+})
