@@ -148,7 +148,11 @@ export function template(
   const annotations = Object.fromEntries(
     Object.entries(script).map(([word, value]) => [`simulated.muster.dev/${word}`, value]),
   )
-  const container = { name: 'main', image: 'example.com/web:1', ...(requests !== undefined && { resources: { requests } }) }
+  const container = {
+    name: 'main',
+    image: 'example.com/web:1',
+    ...(requests !== undefined && { resources: { requests } }),
+  }
   return {
     metadata: { labels, ...(Object.keys(annotations).length > 0 && { annotations }) },
     spec: { containers: [container], ...spec },
@@ -157,10 +161,11 @@ export function template(
 
 export const webSelector: object = { matchLabels: { app: 'web' } }
 
-export function condition(
-  { status }: { readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[] } },
-  type: string,
-): string | undefined {
+/** `True MinimumReplicasAvailable`. */
+export function condition(object: object, type: string): string | undefined {
+  const { status } = object as {
+    readonly status?: { readonly conditions?: readonly { type: string; status: string; reason?: string }[] }
+  }
   const found = status?.conditions?.find((one) => one.type === type)
   return found && [found.status, found.reason].filter(Boolean).join(' ')
 }

@@ -22,7 +22,7 @@ import { createCatalog } from './catalog.ts'
 import { dispatch } from './dispatch.ts'
 import type { ExportOptions, Imported, ImportOptions } from './gather.ts'
 import { keepHouse } from './housekeeping.ts'
-import { folderDisk, lockFolder } from './journal/disk.ts'
+import { type Disk, folderDisk, lockFolder } from './journal/disk.ts'
 import { type Journal, type Noted, openJournal } from './journal/journal.ts'
 import type { Entry } from './journal/recovery.ts'
 import { dnsLabel } from './kinds/name-format.ts'
@@ -97,11 +97,15 @@ export interface DurableApiServer extends ApiServer {
 
 /** Keeps everything in a folder: what a client was told is there after a crash, too. */
 export async function openApiServer(
-  options: ApiServerOptions & { readonly folder: string },
+  options: ApiServerOptions & {
+    readonly folder: string
+    /** What the folder is on. @default the machine's disk */
+    readonly disk?: Disk | undefined
+  },
 ): Promise<DurableApiServer> {
   const unlock = await lockFolder(options.folder)
   try {
-    const opened = await openJournal(await folderDisk(options.folder))
+    const opened = await openJournal(options.disk ?? (await folderDisk(options.folder)))
     let journal: Journal | undefined
     const keeper: ServerKeeper = { append: (noted) => journal?.append(noted), durable: () => journal?.durable() }
     const { server, owner, restore, stop } = createServer(options, keeper)

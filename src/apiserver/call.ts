@@ -9,6 +9,7 @@ import { contentType, readBody } from './request-body.ts'
 import type { Route } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
+import { warningHeaders } from './warning-header.ts'
 import { type WriteRequest, type Writing, writingOf } from './writing.ts'
 
 export interface Call {
@@ -73,11 +74,6 @@ const nothingTwice: KeyScan = { duplicates: [], order: [] }
 function scanOf({ method, headers, body }: TransportRequest): KeyScan {
   if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
   return scanKeys(typeof body === 'string' ? body : Buffer.from(body).toString())
-}
-
-export function warningHeaders(warnings: Iterable<string>): Readonly<Record<string, string>> {
-  const texts = [...warnings].map((text) => `299 - ${JSON.stringify(text)}`)
-  return texts.length === 0 ? {} : { warning: texts.join(', ') }
 }
 
 /** As a boolean parameter of a query is read: whatever does not say no says yes. */

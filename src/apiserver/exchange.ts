@@ -44,11 +44,11 @@ export async function serve(api: ApiServer, clock: Clock, exchange: Exchange, pe
   })
   try {
     const request = await readRequest(exchange, clock, gone.signal)
-    await send(await api.handle(request, peer), exchange, gone.signal)
+    await send(await api.handle(request, peer), exchange, clock, gone.signal)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     exchange.readNoMore()
-    await send(await answer(error.status.code, error.status), exchange, gone.signal)
+    await send(await answer(error.status.code, error.status), exchange, clock, gone.signal)
   }
 }
 
@@ -104,15 +104,37 @@ function withRepeated(
   return found ? { ...headers, ...found } : headers
 }
 
-async function send(from: TransportResponse, to: Exchange, signal: AbortSignal): Promise<void> {
+/** An answer that fits into what every connection holds anyway. */
+const smallBytes = 64 * 1024
+
+async function send(from: TransportResponse, to: Exchange, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { outgoing } = to
+  const headers = onWire(from.headers)
   if (from.whole) {
-    to.answer(from.status, from.headers, from.whole)
+    to.answer(from.status, headers, from.whole)
+    if (from.whole.byteLength > smallBytes) await taken(outgoing, 'close', clock, signal)
     return
   }
-  const { outgoing } = to
-  to.begin(from.status, from.headers)
+  to.begin(from.status, headers)
   for await (const chunk of from.body) {
-    if (!outgoing.write(chunk)) await once(outgoing, 'drain', { signal })
+    if (!outgoing.write(chunk)) await taken(outgoing, 'drain', clock, signal)
   }
   outgoing.end()
+}
+
+/** A client that takes nothing for as long as that will not take any more. */
+async function taken(outgoing: Writable, event: 'drain' | 'close', clock: Clock, signal: AbortSignal): Promise<void> {
+  if (outgoing.destroyed) return
+  const timer = clock.after(requestMs, () => outgoing.destroy())
+  try {
+    await once(outgoing, event, { signal })
+  } finally {
+    timer.cancel()
+  }
+}
+
+/** Headers are bytes; what is beyond ASCII goes out in UTF-8, as from any Go program. */
+function onWire(headers: TransportResponse['headers']): TransportResponse['headers'] {
+  const { warning } = headers
+  return warning === undefined ? headers : { ...headers, warning: Buffer.from(warning).toString('latin1') }
 }

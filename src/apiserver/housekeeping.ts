@@ -18,6 +18,9 @@ import type { ClusterState } from './state.ts'
 import type { Change, StoredObject, Table } from './storage.ts'
 import { commit } from './change.ts'
 
+/** What could not be kept is not tried again before this. */
+const undoneMs = 5000
+
 /** Starts keeping house. The state must be empty, or at least without owners and owned. */
 export function keepHouse(state: ClusterState, { collectGarbage }: { readonly collectGarbage: boolean }): void {
   const { storage, catalog } = state
@@ -205,7 +208,9 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
   storage.onChange((table, change) => {
     index(change, table)
     if (table.name === crdTable) serveCrd(state, change)
-    noteAll(change, table)
+    if (!change.isUndoing) noteAll(change, table)
+    // What the disk did not take now it may take later.
+    else state.clock.after(undoneMs, () => noteAll(change, table))
   })
 }
 

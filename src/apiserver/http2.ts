@@ -8,22 +8,44 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
-import type { Clock } from '../clock/clock.ts'
+import type { Clock, Timer } from '../clock/clock.ts'
 import type { ApiServer } from './api-server.ts'
 import { peerOf, type Protocol } from './connection.ts'
 import { type Exchange, serve } from './exchange.ts'
+
+/** As real servers: requests that a client may have under way on one connection, and how long it may have none. */
+const maxConcurrentStreams = 1000
+const idleMs = 90_000
 
 export function speakHttp2(api: ApiServer, clock: Clock): Protocol {
   const sessions = new Set<ServerHttp2Session>()
   return {
     accept(socket) {
-      const session = performServerHandshake(socket)
+      const session = performServerHandshake(socket, { settings: { maxConcurrentStreams } })
       sessions.add(session)
-      session.once('close', () => sessions.delete(session))
+      let running = 0
+      let idle: Timer | undefined
+      const rest = (): void => {
+        idle = clock.after(idleMs, () => {
+          session.close()
+          // Who holds back half a head does not keep the connection by it.
+          socket.destroySoon()
+        })
+      }
+      rest()
+      session.once('close', () => {
+        idle?.cancel()
+        sessions.delete(session)
+      })
       // A peer that breaks off, or breaks the protocol, concerns its own connection only.
       session.on('error', () => undefined)
       session.on('stream', (stream, headers, _flags, rawHeaders) => {
         stream.on('error', () => undefined)
+        idle?.cancel()
+        running++
+        stream.once('close', () => {
+          if (--running === 0 && !session.destroyed) rest()
+        })
         if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
         const exchange = exchangeOf(stream, headers, rawHeaders)
         serve(api, clock, exchange, peerOf(socket)).catch(() => stream.destroy())

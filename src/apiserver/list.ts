@@ -3,7 +3,7 @@
  * page and the last key given out, so all pages together are one consistent list, as long as the history lasts.
  */
 import type { ListMeta, UntypedObject } from '../kube/object.ts'
-import { isJsonObject, parseJson } from '../kube/json.ts'
+import { isJsonObject, type Json, parseJson } from '../kube/json.ts'
 import { forbidden, unsupported } from './kinds/problem.ts'
 import { badRequest, type Cause, expired, invalidOptions, tooLargeVersion } from './refusal.ts'
 import type { Route } from './route.ts'
@@ -29,6 +29,8 @@ export function list(state: ClusterState, { served, namespace }: Route, query: U
   const token = readToken(query.get('continue'))
   const table = state.storage.table(served.table)
   const revision = token?.revision ?? revisionOf(state, query)
+  // A token that somebody else wrote, or a server that has since lost its memory.
+  if (revision > state.storage.revision) throw tooLargeVersion(revision, state.storage.revision)
   const all = stateAt(table, revision, namespace, token !== undefined)
   const rest = token ? all.filter((object) => keyOf(object) > token.after) : all
   const matching = selection.isEverything ? rest : rest.filter((object) => selection.matches(object))
@@ -124,19 +126,24 @@ function keyOf({ metadata }: StoredObject | UntypedObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`
 }
 
+const tokenVersion = 'meta.k8s.io/v1'
+
 function writeToken({ revision, after }: ContinueToken): string {
-  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: after })).toString('base64url')
+  return Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start: after })).toString('base64url')
 }
 
 function readToken(text: string | null): ContinueToken | undefined {
   if (!text) return undefined
+  let token: Json = null
   try {
-    const token = parseJson(Buffer.from(text, 'base64url').toString())
-    if (isJsonObject(token) && typeof token['rv'] === 'number' && typeof token['start'] === 'string') {
-      return { revision: token['rv'], after: token['start'] }
-    }
+    token = parseJson(Buffer.from(text, 'base64url').toString())
   } catch {
     // Said below, as for a token of the wrong shape.
   }
-  throw badRequest('continue key is not valid')
+  const { v, rv, start } = isJsonObject(token) ? token : {}
+  const isOurs = v === tokenVersion && Number.isSafeInteger(rv) && Number(rv) > 0
+  if (!isOurs || typeof start !== 'string' || start === '') {
+    throw badRequest('invalid continue token: continue key is not valid')
+  }
+  return { revision: Number(rv), after: start }
 }

@@ -35,6 +35,9 @@ export interface Listener {
 /** What running requests get before a close cuts them off. */
 const graceMs = 1000
 
+/** The slowest honest client shakes hands far quicker. */
+const handshakeMs = 10_000
+
 /** Nobody runs an embedded cluster for longer. */
 const certificateMs = 365 * 24 * 3_600_000
 
@@ -52,7 +55,8 @@ export async function startListener(api: ApiServer, options: ListenerOptions): P
   const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
   // Who shows no certificate, or somebody else's, may still have a token: the handshake is not the place to refuse.
   const tls = { cert, key, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
-  const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
+  // By the machine's clock: nobody but the handshake itself knows how far it is.
+  const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'], handshakeTimeout: handshakeMs })
   const connections = trackConnections(server, api, clock)
   await bind(server, host, port)
 

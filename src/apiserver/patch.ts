@@ -16,7 +16,7 @@ import { patchRefusal } from './patch-refusal.ts'
 import { forbidden, required } from './kinds/problem.ts'
 import { badRequest, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
 import { type Call, isTrue } from './call.ts'
-import { contentType, readJsonBody, readYamlBody } from './request-body.ts'
+import { checkDepth, contentType, readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
@@ -121,6 +121,8 @@ function patched(served: Served, current: JsonObject, wish: Json, type: string):
   try {
     const result = patchedValue(served, current, wish, type)
     if (!isJsonObject(result)) throw badRequest('the patch leaves no object')
+    // A JSON patch can put what is deep into what is deep.
+    if (type === jsonPatch) checkDepth(result)
     return result
   } catch (error) {
     if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
@@ -132,10 +134,16 @@ function patched(served: Served, current: JsonObject, wish: Json, type: string):
   }
 }
 
+const mostOperations = 10_000
+
 function readOperations(wish: Json): readonly JsonPatchOperation[] {
   if (!Array.isArray(wish)) {
     const why = `json: cannot unmarshal ${jsonName(wish)} into Go value of type []handlers.jsonPatchOp`
     throw badRequest(`error decoding patch: ${why}`)
+  }
+  if (wish.length > mostOperations) {
+    const why = `The allowed maximum operations in a JSON patch is ${mostOperations}, got ${wish.length}`
+    throw new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`)
   }
   return parseJsonPatch(wish)
 }
@@ -208,11 +216,17 @@ function identifyApplied(served: Served, body: Json): UntypedObject {
     const why = `json: cannot unmarshal ${jsonName(body)} into Go value of type map[string]interface {}`
     throw badRequest(`error decoding patch: error unmarshaling JSON: while decoding JSON: ${why}`)
   }
-  const { apiVersion = '', kind = '' } = body as { readonly apiVersion?: string; readonly kind?: string }
+  const [apiVersion, kind] = [textIn(body, 'apiVersion'), textIn(body, 'kind')]
   if (apiVersion !== formatApiVersion(served) || kind !== served.kind) {
     throw badRequest(`invalid object type: ${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`)
   }
   return identify(served, body) as unknown as UntypedObject
+}
+
+/** What is no text counts as none. */
+function textIn(body: JsonObject, member: string): string {
+  const value = body[member]
+  return typeof value === 'string' ? value : ''
 }
 
 /** Runs an apply and says its refusals as a server does. */

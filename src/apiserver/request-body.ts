@@ -83,10 +83,14 @@ function readText(body: string | Uint8Array | undefined): string {
   }
 }
 
-function checkDepth(value: Json): void {
+/** Refuses what is nested too deep, and numbers that no reader of JSON could hold. */
+export function checkDepth(value: Json): void {
   let level: readonly unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
+    if (level.some((one) => typeof one === 'number' && !Number.isFinite(one))) {
+      throw badRequest('a number in the body of the request is out of range')
+    }
     level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
   }
 }

@@ -20,6 +20,8 @@ export interface Change {
   /** What was removed carries the revision of its removal. */
   readonly object: StoredObject
   readonly previous: StoredObject | undefined
+  /** It takes back one that could not be kept. Who acts on changes must not do at once again what just failed. */
+  readonly isUndoing?: boolean | undefined
 }
 
 /** Told of each change of a table, at once and in order. */
@@ -113,13 +115,14 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
 
   const change = (name: string, object: UntypedObject, isRemoval: boolean): StoredObject => {
     const table = tableOf(name)
-    revision++
-    const metadata = { ...object.metadata, resourceVersion: String(revision) }
+    const next = revision + 1
+    const metadata = { ...object.metadata, resourceVersion: String(next) }
     const stored = { ...object, metadata } as StoredObject
     const previous = table.get(stored.metadata.namespace, stored.metadata.name)
     const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
-    const done: Change = { type, revision, object: stored, previous }
+    const done: Change = { type, revision: next, object: stored, previous }
     keeper?.keep(name, done)
+    revision = next
     table.record(done)
     tell(table, done)
     return stored
@@ -157,20 +160,23 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       tell(table, done)
     },
     undo(changes) {
-      for (const { table: name, change: done } of changes.toReversed()) {
-        const table = tableOf(name)
+      const undone = changes.toReversed().map(({ table, change: done }) => ({ table: tableOf(table), done }))
+      for (const { table, done } of undone) {
         table.end()
         table.forget(done)
-        tell(table, reverseOf(done))
+        // Nobody has heard of a revision that was not kept: the next change may have it.
+        revision = done.revision - 1
       }
+      for (const { table, done } of undone) tell(table, reverseOf(done))
     },
     onChange: (listener) => void listeners.push(listener),
   }
 }
 
 function reverseOf({ type, object, previous, revision }: Change): Change {
-  if (!previous) return { type: 'DELETED', revision, object, previous: object }
-  return { type: type === 'DELETED' ? 'ADDED' : 'MODIFIED', revision, object: previous, previous: object }
+  const isUndoing = true
+  if (!previous) return { type: 'DELETED', revision, object, previous: object, isUndoing }
+  return { type: type === 'DELETED' ? 'ADDED' : 'MODIFIED', revision, object: previous, previous: object, isUndoing }
 }
 
 interface MemoryTable extends Table {

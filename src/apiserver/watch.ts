@@ -47,15 +47,15 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
   const timeoutMs = (numberIn(query, 'timeoutSeconds') || 0) * 1000 || leastWatchMs * (1 + state.random.next())
   // The first table has headers, the others do without.
   let hasHeaders = true
-  const encode = async (events: readonly WatchEvent[]): Promise<Uint8Array> => {
+  const encode = async (event: WatchEvent): Promise<string> => {
     // Nobody hears of what a crash could still undo.
     await state.storage.durable()
     const isFirst = hasHeaders
     hasHeaders = false
     // Ages in tables are those of the event, not of the request.
-    return await encodeEvents(events, { ...dressing, now: state.clock.now() }, isFirst)
+    return await encodeEvent(event, { ...dressing, now: state.clock.now() }, isFirst)
   }
-  const stream = createStream({ signal, maxBuffered: state.watchBuffer, encode })
+  const stream = createStream({ signal, encode })
 
   const send = (type: Change['type'], object: UntypedObject): void => stream.push({ type, raw: object })
   const inView = (object: StoredObject | undefined): object is StoredObject =>
@@ -93,6 +93,7 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
     }
     for (const change of changes) sendChange(change)
   }
+  stream.bound(state.watchBuffer)
 
   const stopListening = table.listen({
     change: (change) => {
@@ -141,16 +142,11 @@ function seenAs(
   }
 }
 
-async function encodeEvents(events: readonly WatchEvent[], dressing: Dressing, isFirst: boolean): Promise<Uint8Array> {
-  const lines: string[] = []
-  for (const [index, event] of events.entries()) {
-    // There is nothing to convert in a bookmark.
-    const own =
-      event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
-    const object = 'raw' in event ? await dressObject(event.raw, own, isFirst && index === 0) : event.object
-    lines.push(stringifyJson({ type: event.type, object }), '\n')
-  }
-  return Buffer.from(lines.join(''))
+async function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boolean): Promise<string> {
+  // There is nothing to convert in a bookmark.
+  const own = event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
+  const object = 'raw' in event ? await dressObject(event.raw, own, isFirst) : event.object
+  return `${stringifyJson({ type: event.type, object })}\n`
 }
 
 interface EventStream {
@@ -158,17 +154,22 @@ interface EventStream {
   /** No more events; what is buffered is still delivered. */
   end(): void
   onEnd(callback: () => void): void
+  /** From now on so many more may wait to be read. What the watch starts with is not the reader's fault. */
+  bound(events: number): void
   readonly lines: AsyncIterable<Uint8Array>
 }
 
 interface StreamOptions {
   readonly signal: AbortSignal | undefined
-  readonly maxBuffered: number
-  readonly encode: (events: readonly WatchEvent[]) => Promise<Uint8Array>
+  readonly encode: (event: WatchEvent) => Promise<string>
 }
 
-function createStream({ signal, maxBuffered, encode }: StreamOptions): EventStream {
+/** Of a burst, what goes out in one write: enough to save writes, and little enough to hold for a slow reader. */
+const burstCharacters = 256 * 1024
+
+function createStream({ signal, encode }: StreamOptions): EventStream {
   let buffered: WatchEvent[] = []
+  let maxBuffered = Number.POSITIVE_INFINITY
   let isEnded = false
   let cleanUp: () => void = () => undefined
   /** The reader waits for something to happen. */
@@ -192,16 +193,20 @@ function createStream({ signal, maxBuffered, encode }: StreamOptions): EventStre
   if (signal?.aborted) isEnded = true
   else signal?.addEventListener('abort', abort, { once: true })
 
+  /** What is ready goes out together: a burst costs one write, not one an event. */
+  const burst = async (): Promise<Uint8Array> => {
+    const lines: string[] = []
+    for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
+      lines.push(await encode(buffered.shift()!))
+    }
+    return Buffer.from(lines.join(''))
+  }
+
   const iterator: AsyncIterator<Uint8Array> = {
     async next() {
       for (;;) {
         if (signal?.aborted) throw signal.reason
-        // All that is ready goes out at once: a burst costs one write, not one an event.
-        if (buffered.length > 0) {
-          const events = buffered
-          buffered = []
-          return { done: false, value: await encode(events) }
-        }
+        if (buffered.length > 0) return { done: false, value: await burst() }
         if (isEnded) return { done: true, value: undefined }
         await new Promise<void>((resolve) => (wake = resolve))
       }
@@ -222,6 +227,9 @@ function createStream({ signal, maxBuffered, encode }: StreamOptions): EventStre
       rouse()
     },
     end,
+    bound(events) {
+      maxBuffered = buffered.length + events
+    },
     onEnd(callback) {
       if (isEnded) callback()
       else cleanUp = callback

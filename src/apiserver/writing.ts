@@ -7,6 +7,7 @@ import { checkConforms } from '../kube/apply/conformance.ts'
 import { type FieldSet, fieldSet } from '../kube/apply/field-set.ts'
 import { shapeOf } from '../kube/apply/shape.ts'
 import { formatTime } from '../kube/duration.ts'
+import { quoteGo } from '../kube/go-text.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
@@ -208,15 +209,22 @@ function checkType(served: Served, apiVersion: string, sent: string): void {
   throw badRequest(`${text}: converting (${version}.${sent}) to (${home}.${kind}): unknown conversion`)
 }
 
+/** More than a person reads; a real server's decoder stops there, too. */
+const mostOddities = 100
+
 /** Fields that are unknown, and keys that come twice: told, or refused, as the client wishes. */
 function reportOddities({ served, validation, scan, warn }: Writing, unknown: readonly string[]): void {
   if (validation === 'Ignore') return
   const { duplicates, order } = scan()
-  const problems = [
-    ...unknown.map((path) => ({ path, text: `unknown field "${path}"` })),
-    ...duplicates.map((path) => ({ path, text: `duplicate field "${path}"` })),
+  const all = [
+    ...unknown.map((path) => ({ path, what: 'unknown' })),
+    ...new Set(duplicates).values().map((path) => ({ path, what: 'duplicate' })),
   ]
-  if (duplicates.length > 0) problems.sort((a, b) => order.indexOf(a.path) - order.indexOf(b.path))
+  if (duplicates.length > 0) {
+    const places = new Map(order.toReversed().map((path, index) => [path, order.length - index]))
+    all.sort((a, b) => (places.get(a.path) ?? 0) - (places.get(b.path) ?? 0))
+  }
+  const problems = all.slice(0, mostOddities).map(({ path, what }) => ({ text: `${what} field ${quoteGo(path)}` }))
   if (problems.length === 0) return
   if (validation === 'Warn') {
     for (const { text } of problems) warn(text)

@@ -12,6 +12,8 @@ export const command: Command = defineCommand({
     data: { type: 'string', value: 'DIR', help: 'folder to keep everything in (default: in memory only)' },
     import: { type: 'string', value: 'DIR', help: 'must-gather directory to start with' },
     export: { type: 'string', value: 'DIR', help: 'must-gather directory to write at the end' },
+    simulate: { type: 'boolean', help: 'make workloads live: scheduler, kubelets, controllers (default: off)' },
+    nodes: { type: 'string', value: 'N', help: 'so many simulated nodes, which includes --simulate (default: 3)' },
     'kubeconfig-out': { type: 'string', value: 'FILE', help: 'kubeconfig to write (default: .muster/kubeconfig)' },
   },
   async run({ flags, positionals, out, err, signal }) {
@@ -23,6 +25,7 @@ export const command: Command = defineCommand({
       importFrom: flags.import === undefined ? undefined : path.resolve(flags.import),
       exportTo: flags.export === undefined ? undefined : path.resolve(flags.export),
       warn: err,
+      nodes: flags.simulate === true ? (flags.nodes ?? '3') : flags.nodes,
       signal,
       ready: ({ url, use, note }) => out(`API server ready on ${url}${note}; to use it: ${use}`),
     })

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { administrator } from '../apiserver/access/identity.ts'
-import { type ApiServer, createApiServer, openApiServer } from '../apiserver/api-server.ts'
+import { type ApiServer, createApiServer, openApiServer, type Workloads } from '../apiserver/api-server.ts'
 import { type Listener, startListener } from '../apiserver/listener.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -20,6 +20,8 @@ export interface EmbeddedClusterOptions {
   /** A must-gather directory to write when it ends. */
   readonly exportTo?: string | undefined
   readonly warn?: ((line: string) => void) | undefined
+  /** Simulated nodes, as the flag gives them; none means that workloads do not live. @default none */
+  readonly nodes?: string | undefined
   readonly signal: AbortSignal
   /** The cluster answers. `use` is what a shell needs to reach it; `note` what there is to say about its data. */
   ready(cluster: { readonly url: string; readonly use: string; readonly note: string }): void
@@ -57,18 +59,20 @@ interface Opened {
 }
 
 async function open(
-  { folder, importFrom }: EmbeddedClusterOptions,
+  { folder, importFrom, nodes }: EmbeddedClusterOptions,
   tokens: ReadonlyMap<string, typeof administrator>,
 ): Promise<Opened> {
   const collectGarbage = importFrom === undefined
+  const workloads = await workloadsOn(readNodes(nodes))
   if (folder === undefined) {
-    const server = createApiServer({ clock: systemClock, access: { tokens }, collectGarbage })
+    const server = createApiServer({ clock: systemClock, access: { tokens }, collectGarbage, workloads })
     return { server, note: '', close: () => Promise.resolve() }
   }
   const server = await openApiServer({
     clock: systemClock,
     folder,
     collectGarbage,
+    workloads,
     access: { tokens, signingKey: await signingKeyIn(folder) },
   })
   const note = server.tornBytes > 0 ? ` (an unfinished write of ${server.tornBytes} bytes was cut off)` : ''
@@ -89,6 +93,19 @@ async function signingKeyIn(folder: string): Promise<string> {
     await chmod(file, 0o600)
     return pem
   }
+}
+
+async function workloadsOn(count: number): Promise<Workloads | undefined> {
+  if (count === 0) return undefined
+  const { simulatedNodes, simulatedWorkloads } = await import('../apiserver/simulated/simulation.ts')
+  return simulatedWorkloads({ nodes: simulatedNodes(count) })
+}
+
+function readNodes(text: string | undefined): number {
+  if (text === undefined) return 0
+  const count = Number(text)
+  if (/^\d{1,4}$/.test(text) && count <= 1000) return count
+  throw new MusterError('InvalidFlag', `--nodes ${text}: not a number of nodes. Give a number from 0 to 1000.`)
 }
 
 function readPort(text: string | undefined): number {

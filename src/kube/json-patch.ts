@@ -52,13 +52,16 @@ function parseOperation(operation: Json, index: number): JsonPatchOperation {
 export function applyJsonPatch(document: Json, operations: readonly JsonPatchOperation[]): Json {
   let copiedBytes = 0
   let result = document
+  const own: Own = new Set()
   for (const [index, operation] of operations.entries()) {
     try {
       if (operation.op === 'copy') {
-        copiedBytes += Buffer.byteLength(stringifyJson(read(result, operation.from) ?? null))
+        const value = read(result, operation.from) ?? null
+        copiedBytes += Buffer.byteLength(stringifyJson(value))
         if (copiedBytes > maxCopiedBytes) throw refusal(`the copies of this patch exceed ${maxCopiedBytes} bytes`)
+        disown(value, own)
       }
-      result = applyOperation(result, operation)
+      result = applyOperation(result, operation, own)
     } catch (error) {
       if (!(error instanceof MusterError)) throw error
       const place = `operation ${index} of the JSON patch (${operation.op} "${operation.path}")`
@@ -68,25 +71,38 @@ export function applyJsonPatch(document: Json, operations: readonly JsonPatchOpe
   return result
 }
 
-function applyOperation(document: Json, operation: JsonPatchOperation): Json {
+/**
+ * Containers that this patch has made, and may change in place: a patch of ten thousand operations on an object of ten
+ * thousand members must not copy it ten thousand times.
+ */
+type Own = Set<unknown>
+
+/** What stands in two places from now on is changed in neither. */
+function disown(value: Json, own: Own): void {
+  if (typeof value !== 'object' || value === null) return
+  own.delete(value)
+  for (const member of Object.values(value) as readonly Json[]) disown(member, own)
+}
+
+function applyOperation(document: Json, operation: JsonPatchOperation, own: Own): Json {
   switch (operation.op) {
     case 'add':
-      return edit(document, operation.path, (parent, key) => insert(parent, key, operation.value))
+      return edit(document, operation.path, own, (parent, key) => insert(parent, key, operation.value))
     case 'remove':
-      return edit(document, operation.path, remove)
+      return edit(document, operation.path, own, remove)
     case 'replace':
       if (operation.path === '') return asDocument(operation.value)
-      return edit(document, operation.path, (parent, key) => put(parent, key, operation.value))
+      return edit(document, operation.path, own, (parent, key) => put(parent, key, operation.value))
     case 'copy': {
       const value = read(document, operation.from) ?? null
-      return edit(document, operation.path, (parent, key) => insert(parent, key, value))
+      return edit(document, operation.path, own, (parent, key) => insert(parent, key, value))
     }
     case 'test':
       return tested(document, operation.path, operation.value)
     default: {
       const value = read(document, operation.from) ?? null
-      const without = edit(document, operation.from, remove)
-      return edit(without, operation.path, (parent, key) => insert(parent, key, value))
+      const without = edit(document, operation.from, own, remove)
+      return edit(without, operation.path, own, (parent, key) => insert(parent, key, value))
     }
   }
 }
@@ -112,14 +128,34 @@ function read(document: Json, path: string): Json | undefined {
   return tokens.reduce((value: Json | undefined, key) => childOf(containerFor(key, value), key), document)
 }
 
-/** The document with the container of one place edited; only the containers on the way to it are copied. */
-function edit(document: Json, path: string, change: (container: Container, key: string) => Container): Json {
-  const descend = (value: Json | undefined, [key, ...rest]: readonly string[]): Container => {
-    if (key === undefined) throw refusal('the whole document can only be replaced or tested')
-    const container = containerFor(key, value)
-    return rest.length === 0 ? change(container, key) : put(container, key, descend(childOf(container, key), rest))
+type MutableContainer = Record<string, Json | undefined> | Json[]
+
+/** The document with the container of one place edited; only the containers on the way to it are copied, and once. */
+function edit(
+  document: Json,
+  path: string,
+  own: Own,
+  change: (container: MutableContainer, key: string) => void,
+): Json {
+  const tokens = parsePointer(path)
+  const last = tokens.at(-1)
+  if (last === undefined) throw refusal('the whole document can only be replaced or tested')
+  const root = owned(containerFor(tokens[0]!, document), own)
+  let container = root
+  for (const [index, key] of tokens.slice(0, -1).entries()) {
+    const child = owned(containerFor(tokens[index + 1]!, childOf(container, key)), own)
+    put(container, key, child as Json)
+    container = child
   }
-  return descend(document, parsePointer(path))
+  change(container, last)
+  return root as Json
+}
+
+function owned(container: Container, own: Own): MutableContainer {
+  if (own.has(container)) return container as MutableContainer
+  const copy = isJsonArray(container) ? [...container] : { ...container }
+  own.add(copy)
+  return copy
 }
 
 function asDocument(value: Json): Json {
@@ -137,21 +173,26 @@ function childOf(container: Container, key: string): Json | undefined {
   return ownMember(container, key)
 }
 
-function put(container: Container, key: string, value: Json): Container {
-  if (isJsonArray(container)) return container.with(indexOf(key, container.length), value)
-  return { ...container, [key]: value }
+function put(container: MutableContainer, key: string, value: Json): void {
+  if (Array.isArray(container)) container[indexOf(key, container.length)] = value
+  else setMember(container, key, value)
 }
 
-function insert(container: Container, key: string, value: Json): Container {
-  if (!isJsonArray(container)) return { ...container, [key]: value }
-  return container.toSpliced(key === '-' ? container.length : indexOf(key, container.length + 1), 0, value)
+function insert(container: MutableContainer, key: string, value: Json): void {
+  if (!Array.isArray(container)) return setMember(container, key, value)
+  container.splice(key === '-' ? container.length : indexOf(key, container.length + 1), 0, value)
 }
 
-function remove(container: Container, key: string): Container {
-  if (isJsonArray(container)) return container.toSpliced(indexOf(key, container.length), 1)
+function remove(container: MutableContainer, key: string): void {
+  if (Array.isArray(container)) return void container.splice(indexOf(key, container.length), 1)
   if (!Object.hasOwn(container, key)) throw refusal('there is nothing to remove')
-  const { [key]: _removed, ...rest } = container
-  return rest
+  delete container[key]
+}
+
+/** A member like any other, even if it is called `__proto__`. */
+function setMember(container: Record<string, Json | undefined>, key: string, value: Json): void {
+  if (key !== '__proto__') container[key] = value
+  else Object.defineProperty(container, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
 function indexOf(key: string, length: number): number {

@@ -15,7 +15,9 @@ const longInteger = /(?:^|[[:,\s])-?\d{16,}/
 function keepLongIntegers(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
   const source = context?.source
-  return source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value
+  // Beyond what a double can hold it is no number of JSON's in any reader, and takes long to read.
+  const isInteger = source !== undefined && Number.isFinite(value) && /^-?\d+$/.test(source)
+  return isInteger ? BigInt(source) : value
 }
 
 function writeLongIntegers(_key: string, value: unknown): unknown {

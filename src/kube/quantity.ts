@@ -55,10 +55,14 @@ export function storedQuantity(source: string | number | bigint): string {
 const quantityPattern =
   /^[\p{Z}\u{85}]*(?<text>(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<suffix>[a-zA-Z][-+\w]*)?)[\p{Z}\u{85}]*$/u
 
+/** Arithmetic on more takes time that grows faster than they do. */
+const mostWritten = 10_000
+
 function read(source: string): { readonly text: string; readonly quantity: Quantity; readonly isKept: boolean } {
   const { text = '', sign = '', whole = '', fraction = '', suffix = '' } = quantityPattern.exec(source)?.groups ?? {}
   const scale = text === '' ? undefined : readSuffix(suffix)
   const digits = (whole.replace(/^0+/, '') || '0') + fraction
+  if (digits.length > mostWritten) throw new MusterError('InvalidQuantity', 'a quantity has too many digits.')
   // A text without digits is zero where the server takes its short way ("k", "."), and refused where not ("Pi").
   if (!scale || (whole + fraction === '' && !isShort(digits, fraction, scale))) {
     throw new MusterError('InvalidQuantity', `"${source}" is not a quantity.`)

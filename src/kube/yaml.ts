@@ -108,6 +108,7 @@ function moveIn(lines: readonly string[], first: number): readonly string[] | un
 }
 
 function construct(text: string, { strict }: YamlOptions): readonly unknown[] {
+  mergedSoFar = 0
   const documents = loadAll(text, { schema: readSchema, json: !strict, maxDepth: deepest })
   return documents.map((document) => {
     const value = plain(document)
@@ -277,6 +278,12 @@ function put(target: Mapping, key: string, value: unknown): void {
   else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
+/** Unlike an alias, a merge copies: a mapping of a thousand keys, merged a thousand times over, is a million of them. */
+const mostMerged = 100_000
+
+/** In the text that is being read: reading is never interrupted. */
+let mergedSoFar = 0
+
 /** As go-yaml does it: what is merged replaces what the mapping said before, and yields to what it says after. */
 function merge(target: Mapping, source: unknown): string {
   const sources: readonly unknown[] = Array.isArray(source) ? source.toReversed() : [source]
@@ -284,7 +291,10 @@ function merge(target: Mapping, source: unknown): string {
   mergedKeys.set(target, merged)
   for (const one of sources) {
     if (!isJsonObject(one)) return '"<<" needs a mapping, or a list of mappings'
-    for (const [key, value] of Object.entries(one)) {
+    const entries = Object.entries(one)
+    mergedSoFar += entries.length
+    if (mergedSoFar > mostMerged) throw new YAMLException('its merges stand for too many values')
+    for (const [key, value] of entries) {
       put(target, key, value)
       merged.add(key)
     }

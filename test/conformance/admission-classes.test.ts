@@ -9,8 +9,7 @@ import { at, openServer } from './server.ts'
 const server = openServer()
 const pods = '/api/v1/namespaces/default/pods'
 
-const pod = (spec: object): JsonObject =>
-  ({ spec: { containers: [{ name: 'c', image: 'i' }], ...spec } }) as unknown as JsonObject
+const pod = (spec: object): JsonObject => ({ spec: { containers: [{ name: 'c', image: 'i' }], ...spec } })
 
 describe('a runtime class', () => {
   const scheduled = async (spec: object): Promise<Json> => {
@@ -28,15 +27,15 @@ describe('a runtime class', () => {
       overhead: { podFixed: { cpu: '100m', memory: '10Mi' } },
       scheduling: { nodeSelector: { kind: 'fast' }, tolerations: [{ key: 'fast', operator: 'Exists' }] },
     })
-    expect(await scheduled({ runtimeClassName: name })).toMatchSnapshot()
-    expect(await scheduled({ runtimeClassName: name, nodeSelector: { zone: 'a' } })).toMatchSnapshot()
-    expect(await scheduled({ runtimeClassName: name, nodeSelector: { kind: 'slow' } })).toMatchSnapshot()
-    expect(await scheduled({ runtimeClassName: name, overhead: { cpu: '1' } })).toMatchSnapshot()
+    expect(await scheduled({ runtimeClassName: name })).toMatchSnapshot('first')
+    expect(await scheduled({ runtimeClassName: name, nodeSelector: { zone: 'a' } })).toMatchSnapshot('second')
+    expect(await scheduled({ runtimeClassName: name, nodeSelector: { kind: 'slow' } })).toMatchSnapshot('third')
+    expect(await scheduled({ runtimeClassName: name, overhead: { cpu: '1' } })).toMatchSnapshot('fourth')
   })
 
   it('must be there', async () => {
-    expect(await scheduled({ runtimeClassName: 'nothing' })).toMatchSnapshot()
-    expect(await scheduled({ overhead: { cpu: '1' } })).toMatchSnapshot()
+    expect(await scheduled({ runtimeClassName: 'nothing' })).toMatchSnapshot('first')
+    expect(await scheduled({ overhead: { cpu: '1' } })).toMatchSnapshot('second')
   })
 })
 

@@ -10,8 +10,10 @@ const merge = 'application/merge-patch+json'
 
 const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`
 const container = (resources: object = {}, name = 'c'): JsonObject => ({ name, image: 'i', resources }) as JsonObject
-const pod = (spec: object = {}, metadata: object = {}): JsonObject =>
-  ({ metadata: { name: 'a', ...metadata }, spec: { containers: [container()], ...spec } }) as unknown as JsonObject
+const pod = (spec: object = {}, metadata: object = {}): JsonObject => ({
+  metadata: { name: 'a', ...metadata },
+  spec: { containers: [container()], ...spec },
+})
 
 describe('the priority of a pod', () => {
   const classes = '/apis/scheduling.k8s.io/v1/priorityclasses'
@@ -47,10 +49,14 @@ describe('the priority of a pod', () => {
       })
       return answer.status === 201
     }, 'the class is known')
-    expect(await priorityOf({ priorityClassName: name })).toMatchSnapshot()
-    expect(await priorityOf({ priorityClassName: name, priority: 5, preemptionPolicy: 'Never' })).toMatchSnapshot()
-    expect(await priorityOf({ priorityClassName: name, priority: 4 })).toMatchSnapshot()
-    expect(await priorityOf({ priorityClassName: name, preemptionPolicy: 'PreemptLowerPriority' })).toMatchSnapshot()
+    expect(await priorityOf({ priorityClassName: name })).toMatchSnapshot('first')
+    expect(await priorityOf({ priorityClassName: name, priority: 5, preemptionPolicy: 'Never' })).toMatchSnapshot(
+      'second',
+    )
+    expect(await priorityOf({ priorityClassName: name, priority: 4 })).toMatchSnapshot('third')
+    expect(await priorityOf({ priorityClassName: name, preemptionPolicy: 'PreemptLowerPriority' })).toMatchSnapshot(
+      'fourth',
+    )
   })
 
   it('stays when an update leaves it out', async () => {
@@ -101,13 +107,13 @@ describe('a limit range', () => {
       default: { cpu: '500m', memory: '1Gi' },
       defaultRequest: { cpu: '250m' },
     })
-    expect(await resourcesOf(namespace, {})).toMatchSnapshot()
+    expect(await resourcesOf(namespace, {})).toMatchSnapshot('first')
     expect(
       await resourcesOf(namespace, {
         containers: [container({ limits: { cpu: '2' } }), container({ requests: { memory: '1Mi' } }, 'd')],
         initContainers: [container({}, 'i')],
       }),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('second')
   })
 
   it.each<readonly [string, object]>([
@@ -129,9 +135,11 @@ describe('a limit range', () => {
   it('bounds a pod by the sum of its containers', async () => {
     const namespace = await limited({ type: 'Pod', min: { memory: '1Mi' }, max: { memory: '1Gi' } })
     const half = { requests: { memory: '600Mi' }, limits: { memory: '600Mi' } }
-    expect(await resourcesOf(namespace, { containers: [container(half)] })).toMatchSnapshot()
-    expect(await resourcesOf(namespace, { containers: [container(half), container(half, 'd')] })).toMatchSnapshot()
-    expect(await resourcesOf(namespace, {})).toMatchSnapshot()
+    expect(await resourcesOf(namespace, { containers: [container(half)] })).toMatchSnapshot('first')
+    expect(await resourcesOf(namespace, { containers: [container(half), container(half, 'd')] })).toMatchSnapshot(
+      'second',
+    )
+    expect(await resourcesOf(namespace, {})).toMatchSnapshot('third')
   })
 
   it('bounds a claim', async () => {
@@ -169,14 +177,16 @@ describe('a quota', () => {
     const namespace = await bounded(hard, used)
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     await server.must('POST', path, { body: { metadata: { name: 'a' } } })
-    expect(await usedIn(namespace)).toMatchSnapshot()
-    expect(outcomeOf(server, await server.call('POST', path, { body: { metadata: { name: 'b' } } }))).toMatchSnapshot()
-    expect(await tryCreate(server, `/api/v1/namespaces/${namespace}/secrets`, {})).toMatchSnapshot()
+    expect(await usedIn(namespace)).toMatchSnapshot('first')
+    expect(outcomeOf(server, await server.call('POST', path, { body: { metadata: { name: 'b' } } }))).toMatchSnapshot(
+      'second',
+    )
+    expect(await tryCreate(server, `/api/v1/namespaces/${namespace}/secrets`, {})).toMatchSnapshot('third')
     const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [container()] } }
     const deployment = { spec: { selector: { matchLabels: { a: 'b' } }, template } }
     expect(
       await tryCreate(server, `/apis/apps/v1/namespaces/${namespace}/deployments`, deployment as unknown as JsonObject),
-    ).toMatchSnapshot()
+    ).toMatchSnapshot('fourth')
     // What is there already may change.
     await server.must('PATCH', `${path}/a`, { type: merge, body: { data: { x: '1' } } })
   })
@@ -186,19 +196,19 @@ describe('a quota', () => {
     const namespace = await bounded(hard, { pods: '0', 'requests.cpu': '0', 'limits.memory': '0' })
     const resources = { requests: { cpu: '600m' }, limits: { memory: '512Mi' } }
     const path = podsOf(namespace)
-    expect(await tryCreate(server, path, pod())).toMatchSnapshot()
+    expect(await tryCreate(server, path, pod())).toMatchSnapshot('first')
     const partly = { initContainers: [container({ requests: { cpu: '1' } }, 'i')] }
-    expect(await tryCreate(server, path, pod(partly))).toMatchSnapshot()
+    expect(await tryCreate(server, path, pod(partly))).toMatchSnapshot('second')
     await server.must('POST', path, { body: pod({ containers: [container(resources)] }) })
-    expect(await usedIn(namespace)).toMatchSnapshot()
+    expect(await usedIn(namespace)).toMatchSnapshot('third')
     const more = (cpu: string, memory: string): JsonObject =>
       pod({ containers: [container({ requests: { cpu }, limits: { memory } })] }, { name: 'b' })
-    expect(await tryCreate(server, path, more('600m', '1Mi'))).toMatchSnapshot()
-    expect(await tryCreate(server, path, more('600m', '600Mi'))).toMatchSnapshot()
+    expect(await tryCreate(server, path, more('600m', '1Mi'))).toMatchSnapshot('fourth')
+    expect(await tryCreate(server, path, more('600m', '600Mi'))).toMatchSnapshot('fifth')
     await server.must('POST', path, { body: more('400m', '512Mi') })
     const third = more('1m', '1')
-    expect(await tryCreate(server, path, { ...third, metadata: { name: 'c' } })).toMatchSnapshot()
-    expect(await usedIn(namespace)).toMatchSnapshot()
+    expect(await tryCreate(server, path, { ...third, metadata: { name: 'c' } })).toMatchSnapshot('sixth')
+    expect(await usedIn(namespace)).toMatchSnapshot('seventh')
   })
 
   it('counts ports and balancers of services', async () => {
@@ -208,16 +218,16 @@ describe('a quota', () => {
     const service = (type: string, ...ports: readonly number[]): JsonObject => ({
       spec: { type, ports: ports.map((port) => ({ port, name: `p${port}` })) },
     })
-    expect(await tryCreate(server, path, service('NodePort', 1, 2))).toMatchSnapshot()
+    expect(await tryCreate(server, path, service('NodePort', 1, 2))).toMatchSnapshot('first')
     await server.must('POST', path, { body: { metadata: { name: 'b' }, ...service('LoadBalancer', 1) } })
-    expect(await usedIn(namespace)).toMatchSnapshot()
-    expect(await tryCreate(server, path, service('LoadBalancer', 1))).toMatchSnapshot()
+    expect(await usedIn(namespace)).toMatchSnapshot('second')
+    expect(await tryCreate(server, path, service('LoadBalancer', 1))).toMatchSnapshot('third')
     await server.must('POST', path, { body: { metadata: { name: 'c' }, ...service('ClusterIP', 1) } })
     const changed = await server.call('PATCH', `${path}/c?dryRun=All`, {
       type: merge,
       body: { spec: { type: 'NodePort' } },
     })
-    expect(outcomeOf(server, changed)).toMatchSnapshot()
+    expect(outcomeOf(server, changed)).toMatchSnapshot('fourth')
   })
 
   it('counts storage by class', async () => {
@@ -230,10 +240,10 @@ describe('a quota', () => {
     const claim = (storage: string, storageClassName: string): JsonObject => ({
       spec: { accessModes: ['ReadWriteOnce'], storageClassName, resources: { requests: { storage } } },
     })
-    expect(await tryCreate(server, path, claim('2Gi', 'gold'))).toMatchSnapshot()
+    expect(await tryCreate(server, path, claim('2Gi', 'gold'))).toMatchSnapshot('first')
     await server.must('POST', path, { body: { metadata: { name: 'b' }, ...claim('2Gi', 'iron') } })
-    expect(await tryCreate(server, path, claim('2Gi', 'gold'))).toMatchSnapshot()
-    expect(await usedIn(namespace)).toMatchSnapshot()
+    expect(await tryCreate(server, path, claim('2Gi', 'gold'))).toMatchSnapshot('second')
+    expect(await usedIn(namespace)).toMatchSnapshot('third')
   })
 
   it.each<readonly [string, object, object]>([

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
 import { putCluster, registration, said, until } from './admission.ts'
-import { defineKind, object } from './custom-kind.ts'
 import { at, openServer } from './server.ts'
 
 const server = openServer()
@@ -98,9 +97,9 @@ describe('a validating policy', () => {
   it('only warns, or says nothing, where its binding wants it', async () => {
     const spec = { validations: [{ expression: `${isProbe} || false`, message: 'so so' }] }
     const { write } = await policy({ spec, binding: { validationActions: ['Warn', 'Audit'] } })
-    expect(await write()).toMatchSnapshot()
+    expect(await write()).toMatchSnapshot('first')
     const quiet = await policy({ spec, binding: { validationActions: ['Audit'] } })
-    expect(await quiet.write()).toMatchSnapshot()
+    expect(await quiet.write()).toMatchSnapshot('second')
   })
 
   it('has variables, evaluated when they are needed', async () => {
@@ -187,35 +186,6 @@ describe('a validating policy', () => {
     expect([await one.write({ a: '', b: '' }), await one.write({ a: '', b: '', c: '', d: '' })]).toMatchSnapshot()
   })
 
-  it('takes all parameters of a label', async () => {
-    const kind = await defineKind(server, object({ most: { type: 'integer' } }))
-    const label = server.unique('label')
-    for (const most of [1, 3]) {
-      const metadata = { name: `most-${most}-${label}`, labels: { label } }
-      await server.must('POST', kind.path(), { body: kind.object({ metadata, most }) })
-    }
-    const { write } = await policy({
-      spec: {
-        paramKind: { apiVersion: `${kind.group}/v1`, kind: 'Thing' },
-        validations: [
-          {
-            expression: `${isProbe} || size(object.data) <= params.most`,
-            messageExpression: "'at most ' + string(params.most) + ' by a ' + params.kind",
-          },
-        ],
-      },
-      binding: {
-        paramRef: { namespace: 'default', selector: { matchLabels: { label } }, parameterNotFoundAction: 'Deny' },
-      },
-    })
-    const told = async (): Promise<Json> => await write({ a: '', b: '' })
-    await until(
-      async () => !/no params found|failed to find|not known|not yet/.test(JSON.stringify(await told())),
-      'known',
-    )
-    expect([await told(), await write({ a: '' })]).toMatchSnapshot()
-  })
-
   it('without its parameters refuses, or does nothing', async () => {
     const spec = {
       paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
@@ -225,9 +195,9 @@ describe('a validating policy', () => {
       paramRef: { name: 'nothing', parameterNotFoundAction },
     })
     const allowed = await policy({ spec, binding: binding('Allow') })
-    expect(await allowed.write()).toMatchSnapshot()
+    expect(await allowed.write()).toMatchSnapshot('first')
     const denied = await policy({ spec, binding: binding('Deny') })
-    expect(await denied.write()).toMatchSnapshot()
+    expect(await denied.write()).toMatchSnapshot('second')
   })
 
   it('refuses when the kind of its parameters is not there', async () => {
@@ -245,14 +215,14 @@ describe('a validating policy', () => {
         validations: [{ expression: `${isProbe} || false` }],
       },
     })
-    expect([await excluded.write({}, 'a'), await excluded.write({}, 'b')]).toMatchSnapshot()
+    expect([await excluded.write({}, 'a'), await excluded.write({}, 'b')]).toMatchSnapshot('first')
     const named = await policy({
       spec: {
         matchConstraints: { resourceRules: [{ ...rule, resourceNames: ['b'] }] },
         validations: [{ expression: 'false' }],
       },
     })
-    expect([await named.write({}, 'a'), await named.write({}, 'b')]).toMatchSnapshot()
+    expect([await named.write({}, 'a'), await named.write({}, 'b')]).toMatchSnapshot('second')
   })
 })
 
@@ -395,7 +365,7 @@ describe('a mutating policy', () => {
     ['refuses a type of another place', [apply("Object{metadata: Object.other{labels: {'a': 'b'}}}")]],
   ])('%s', async (_what, mutations) => {
     const { write } = await mutating({ mutations })
-    expect(await write({ x: '1' })).toMatchSnapshot()
+    expect(await write({ x: '1' })).toMatchSnapshot('outcome')
   })
 
   it('ignores its failures where it wants to', async () => {
@@ -414,11 +384,13 @@ describe('a mutating policy', () => {
     const body = { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
     const made = await server.must('POST', path, { body })
     const containers = at(made, 'spec', 'containers') as readonly JsonObject[]
-    expect(containers.map(({ name, terminationMessagePath }) => [name, terminationMessagePath])).toMatchSnapshot()
+    expect(containers.map(({ name, terminationMessagePath }) => [name, terminationMessagePath])).toMatchSnapshot(
+      'first',
+    )
     const atomic = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', args: ['x']}]}}"
     const other = await mutating({ mutations: [apply(atomic)] }, { resourceRules: [pods] })
     const refused = await server.call('POST', `/api/v1/namespaces/${other.namespace}/pods?dryRun=All`, { body })
-    expect(said(server, refused)).toMatchSnapshot()
+    expect(said(server, refused)).toMatchSnapshot('second')
   })
 
   it.each<readonly [string, object]>([
@@ -431,6 +403,6 @@ describe('a mutating policy', () => {
     const spec = { matchConstraints: rules, reinvocationPolicy: 'Never', mutations: [mutation] }
     const body = { metadata: { name: 'a' }, spec }
     const { body: told } = await server.call('POST', `${registration}/mutatingadmissionpolicies?dryRun=All`, { body })
-    expect(at(told, 'message')).toMatchSnapshot()
+    expect(at(told, 'message')).toMatchSnapshot('message')
   })
 })

@@ -55,7 +55,9 @@ describe('a validating webhook', () => {
   ])('refuses %s', async (_how, answerer) => {
     const { path, behave } = await hooked(server, 'validating')
     behave(answerer)
-    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot(
+      'refusal',
+    )
     expect((await server.call('GET', `${path}/a`)).status).toBe(404)
   })
 
@@ -77,7 +79,9 @@ describe('a validating webhook', () => {
   ])('that answers with %s has not been asked', async (_what, answerer) => {
     const { path, behave } = await hooked(server, 'validating')
     behave(answerer)
-    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot()
+    expect(said(server, await server.call('POST', path, { body: { metadata: { name: 'a' } } }))).toMatchSnapshot(
+      'failure',
+    )
   })
 
   it('may be left out if it cannot be asked, where it says so', async () => {
@@ -114,10 +118,10 @@ describe('a mutating webhook', () => {
     const { path, behave } = await hooked(server, 'mutating')
     behave(() => patch({ op: 'add', path: '/data', value: { by: 'hook' } }))
     const made = await server.must('POST', path, { body: { metadata: { name: 'a' } } })
-    expect(server.maskedJson(made)).toMatchSnapshot()
+    expect(server.maskedJson(made)).toMatchSnapshot('first')
     behave(() => patch({ op: 'add', path: '/metadata/labels', value: { by: 'hook' } }))
     const changed = await server.must('PATCH', `${path}/a`, { type: merge, body: { data: { x: '1' } } })
-    expect(server.maskedJson(changed)).toMatchSnapshot()
+    expect(server.maskedJson(changed)).toMatchSnapshot('second')
   })
 
   it('is asked before others look: a patch is pruned, defaulted and validated', async () => {
@@ -133,11 +137,11 @@ describe('a mutating webhook', () => {
       ),
     )
     const made = await server.must('POST', `${path}?fieldValidation=Strict`, { body })
-    expect(at(made, 'spec', 'ports')).toMatchSnapshot()
+    expect(at(made, 'spec', 'ports')).toMatchSnapshot('first')
     expect(made['other']).toBeUndefined()
     behave(() => patch({ op: 'replace', path: '/spec/ports/0/port', value: 0 }))
     const refused = await server.call('POST', path, { body: { ...body, metadata: { name: 'b' } } })
-    expect(said(server, refused)).toMatchSnapshot()
+    expect(said(server, refused)).toMatchSnapshot('second')
   })
 
   it.each<readonly [string, Answerer]>([
@@ -165,25 +169,25 @@ describe('a mutating webhook', () => {
   })
 
   it('sees what those before it did, configurations by name; and again where others changed more', async () => {
-    const at = await receiver()
+    const hook = await receiver()
     const namespace = await server.namespace()
     const prefix = server.unique('order')
     const steps: string[] = []
-    at.behave((request) => {
+    hook.behave((request) => {
       const { data } = request['object'] as { readonly data?: { readonly seen?: string } }
       const seen = data?.seen ?? ''
       steps.push(seen)
       return seen.length >= 4 ? { allowed: true } : patch({ op: 'add', path: '/data', value: { seen: `${seen}x` } })
     })
-    const given = { receiver: at, namespace }
+    const given = { receiver: hook, namespace }
     await hooked(server, 'mutating', { reinvocationPolicy: 'IfNeeded' }, { ...given, name: `${prefix}-b` })
     const { path } = await hooked(server, 'mutating', {}, { ...given, name: `${prefix}-a` })
     const made = await server.must('POST', path, { body: { metadata: { name: 'a' } } })
-    expect([steps, made['data']]).toMatchSnapshot()
+    expect([steps, made['data']]).toMatchSnapshot('first')
     await hooked(server, 'mutating', {}, { ...given, name: `${prefix}-c` })
     steps.length = 0
     const more = await server.must('POST', path, { body: { metadata: { name: 'b' } } })
-    expect([steps, more['data']]).toMatchSnapshot()
+    expect([steps, more['data']]).toMatchSnapshot('second')
   })
 })
 
@@ -301,8 +305,8 @@ describe('a webhook is asked about', () => {
     })
     behave(() => ({ allowed: false, status: { message: 'stay' } }))
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'a' } }
-    expect(said(server, await server.call('POST', `${path}/a/eviction`, { body: eviction }))).toMatchSnapshot()
-    expect(asked.map(shown)).toMatchSnapshot()
+    expect(said(server, await server.call('POST', `${path}/a/eviction`, { body: eviction }))).toMatchSnapshot('first')
+    expect(asked.map(shown)).toMatchSnapshot('second')
   })
 
   it('each object of a collection that is deleted', async () => {
@@ -315,14 +319,14 @@ describe('a webhook is asked about', () => {
   })
 
   it('neither webhooks nor policies', async () => {
-    const at = await receiver()
+    const hook = await receiver()
     const label = server.unique('label')
     await putCluster(server, `${registration}/validatingwebhookconfigurations`, {
       metadata: { name: server.unique('hooks') },
       webhooks: [
         {
           name: 'all.example.com',
-          clientConfig: { url: at.url, caBundle: bundle },
+          clientConfig: { url: hook.url, caBundle: bundle },
           rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], scope: 'Cluster' }],
           objectSelector: { matchLabels: { only: label } },
           sideEffects: 'None',
@@ -333,7 +337,7 @@ describe('a webhook is asked about', () => {
     const probe = { metadata: { name: 'probe', labels: { only: label } }, provisioner: 'x' }
     await until(async () => {
       await server.call('POST', '/apis/storage.k8s.io/v1/storageclasses?dryRun=All', { body: probe })
-      return at.probes() > 0
+      return hook.probes() > 0
     }, 'the webhook is asked')
     const metadata = { name: server.unique('other'), labels: { only: label } }
     for (const plural of ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations']) {
@@ -342,7 +346,7 @@ describe('a webhook is asked about', () => {
     const own = await server.call('POST', `/api/v1/namespaces?dryRun=All`, { body: { metadata } })
     expect([
       own.status,
-      at.asked.map((request) => [request['name'], request['namespace']].map((one) => server.maskedJson(one!))),
+      hook.asked.map((request) => [request['name'], request['namespace']].map((one) => server.maskedJson(one!))),
     ]).toMatchSnapshot()
   })
 })

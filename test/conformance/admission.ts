@@ -102,15 +102,15 @@ export async function hooked(
   webhook: object = {},
   given?: { readonly receiver: Receiver; readonly namespace: string; readonly name?: string },
 ): Promise<Hooked> {
-  const at = given?.receiver ?? (await receiver())
+  const hook = given?.receiver ?? (await receiver())
   const namespace = given?.namespace ?? (await server.namespace())
-  const before = at.probes()
+  const before = hook.probes()
   await putCluster(server, `${registration}/${kind}webhookconfigurations`, {
     metadata: { name: given?.name ?? server.unique('hooks') },
     webhooks: [
       {
         name: 'hook.example.com',
-        clientConfig: { url: at.url, caBundle: bundle },
+        clientConfig: { url: hook.url, caBundle: bundle },
         rules: [configMapRule],
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
         sideEffects: 'None',
@@ -120,7 +120,7 @@ export async function hooked(
       // Notices when the configuration is known.
       {
         name: 'probe.example.com',
-        clientConfig: { url: at.url, caBundle: bundle },
+        clientConfig: { url: hook.url, caBundle: bundle },
         rules: [{ ...configMapRule, operations: ['CREATE'] }],
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
         objectSelector: { matchLabels: { probe: 'yes' } },
@@ -133,9 +133,9 @@ export async function hooked(
   const probe = { metadata: { name: probeName, labels: { probe: 'yes' } }, data: { x: '1' } }
   await until(async () => {
     await server.call('POST', `${path}?dryRun=All`, { body: probe })
-    return at.probes() > before
+    return hook.probes() > before
   }, 'the webhook is asked')
-  return { ...at, namespace, path }
+  return { ...hook, namespace, path }
 }
 
 /** The patch of a webhook's answer. */

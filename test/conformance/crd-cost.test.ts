@@ -460,6 +460,8 @@ const schemas: Readonly<Record<string, object>> = {
   'a map of maps': object({ a: rules(map(map(text())), 'self.all(k, self[k].all(l, self[k][l] == "a"))') }),
   'keys of a map': object({ a: rules(map(integer, 100_000), 'self.all(k, k.matches("^[a-z]+$"))') }),
   'no items': object({ a: list(rules(text(), 'self.matches("a")'), 0) }),
+  'a factor between two that can be written': object({ a: list(rules(integer, 'self == 1'), 22_500_000) }),
+  'a small factor between two that can be written': object({ a: list(rules(integer, 'self == 1'), 10_078_125) }),
   'a negative limit': object({ a: rules(list(integer, -1), 'self.all(x, x > 1)') }),
   'unique choices': object({ a: rules(list({ type: 'string', enum: ['a', 'bb', 'cccc'] }, 400), dear) }),
   dates: object({ a: rules(list({ type: 'string', format: 'date' }, 1500), dear) }),

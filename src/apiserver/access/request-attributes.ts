@@ -61,7 +61,7 @@ function withoutEnds(segments: readonly string[]): readonly string[] {
 
 /** As a boolean parameter is read: `?watch` alone is true. */
 function isWatch(value: string | null): boolean {
-  return value !== null && value !== 'false' && value !== '0'
+  return value !== null && value.toLowerCase() !== 'false' && value !== '0'
 }
 
 /** A list of the one object of a name is allowed to whom that object is. */

@@ -5,7 +5,7 @@
  * The rules are written into the gathering role, where anybody can read them; so a role that gathers may itself be
  * gathered. This is one of the controllers that a cluster cannot do without.
  */
-import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
+import { equalJson, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import { formatTime } from '../../kube/duration.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../../kube/object.ts'
 import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
@@ -33,8 +33,8 @@ export function gatherRoles({ storage, clock }: ClusterState): void {
       if (role && !isSame(role['rules'] ?? [], rules)) storage.put(table.name, withRules(role, rules, clock.now()))
     }
   }
-  storage.onChange((changed) => {
-    if (changed !== table || isScheduled) return
+  storage.onChange((changed, { isUndoing }) => {
+    if (changed !== table || isScheduled || isUndoing) return
     isScheduled = true
     queueMicrotask(gatherNow)
   })
@@ -85,16 +85,31 @@ function gather(
   roles: readonly GatheringRole[],
   rules: ReadonlyMap<string, readonly PolicyRule[]>,
 ): readonly PolicyRule[] {
-  const found: PolicyRule[] = []
+  const found = new Map<string, PolicyRule>()
   for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
+    const selects = selectorOf(selector)
     for (const one of roles) {
-      if (one === role || !selects(selector, one)) continue
+      if (one === role || !selects(one)) continue
       for (const rule of rules.get(one.metadata.name!)!) {
-        if (!found.some((known) => isSame(known, rule))) found.push(rule)
+        const text = textOf(rule)
+        if (!found.has(text)) found.set(text, rule)
       }
     }
   }
-  return found
+  return [...found.values()]
+}
+
+// Rules are never changed, and there may be thousands to compare.
+const texts = new WeakMap<PolicyRule, string>()
+
+/** The same for rules that say the same: their members stand in the order of the kind. */
+function textOf(rule: PolicyRule): string {
+  const known = texts.get(rule)
+  if (known !== undefined) return known
+  const { apiGroups, nonResourceURLs, resourceNames, resources, verbs } = rule
+  const text = stringifyJson([apiGroups, nonResourceURLs, resourceNames, resources, verbs])
+  texts.set(rule, text)
+  return text
 }
 
 function isSame(a: unknown, b: unknown): boolean {
@@ -102,10 +117,11 @@ function isSame(a: unknown, b: unknown): boolean {
 }
 
 /** A selector that cannot be read selects nothing. */
-function selects(selector: LabelSelectorSpec, { metadata }: UntypedObject): boolean {
+function selectorOf(selector: LabelSelectorSpec): (role: UntypedObject) => boolean {
   try {
-    return matchLabels(labelsOf(selector), metadata.labels)
+    const labels = labelsOf(selector)
+    return ({ metadata }) => matchLabels(labels, metadata.labels)
   } catch {
-    return false
+    return () => false
   }
 }

@@ -287,8 +287,8 @@ export function compileConditions(
 /** What must come of a mutation: an object, or operations. */
 export function compileMutation({ patchType, applyConfiguration, jsonPatch }: Mutation, scope: Scope): Expression {
   const isPatch = patchType === 'JSONPatch'
-  const text = (isPatch ? jsonPatch?.expression : applyConfiguration?.expression) ?? ''
-  return compileExpression(text.trim(), { ...scope, makesPatches: true }, [
+  const source = (isPatch ? jsonPatch?.expression : applyConfiguration?.expression) ?? ''
+  return compileExpression(source.trim(), { ...scope, makesPatches: true }, [
     isPatch ? listOf(jsonPatchType) : patchObjectType,
   ])
 }

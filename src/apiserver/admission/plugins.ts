@@ -8,6 +8,7 @@ import { defaultTolerations } from './default-tolerations.ts'
 import { limitRanger } from './limit-ranger.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
+import { podSecurity } from './pod-security.ts'
 import { mutatingPolicies, validatingPolicies } from './policies.ts'
 import { priority } from './priority.ts'
 import { resourceQuota } from './resource-quota.ts'
@@ -28,6 +29,7 @@ export function admissionPlugins({ serviceAccounts }: PluginOptions): readonly A
     limitRanger,
     ...(serviceAccounts ? [serviceAccountAdmission] : []),
     taintNodesByCondition,
+    podSecurity,
     priority,
     defaultTolerations,
     defaultStorageClass,

@@ -24,12 +24,12 @@ export function noRuleCosts(): RuleCosts {
 }
 
 /** Notes the cost of one expression, and refuses it where it is too high by itself. */
-export function costCauses(path: string, what: string, cost: number, costs: RuleCosts): readonly Cause[] {
+export function costCause(path: string, what: string, cost: number, costs: RuleCosts): Cause | undefined {
   costs.total += cost
   if (cost >= totalLimit / 100) {
     costs.named = [...costs.named, { path, cost }].toSorted((a, b) => b.cost - a.cost).slice(0, mostNamed)
   }
-  return cost > ruleLimit ? [forbiddenValue(path, excess(what, cost, ruleLimit))] : []
+  return cost > ruleLimit ? forbiddenValue(path, excess(what, cost, ruleLimit)) : undefined
 }
 
 export function totalCostCauses(path: string, { total, named }: RuleCosts): readonly Cause[] {

@@ -20,7 +20,7 @@ import { mostOccurrences, sizeOfSchema } from '../../kube/cel/size.ts'
 import { reportRule, ruleType } from '../../kube/structural/rules.ts'
 import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextensions/v1.ts'
 import { formatRule } from './internal-form.ts'
-import { costCauses, noRuleCosts, occurrencesBelow, type RuleCosts, totalCostCauses } from './rule-cost.ts'
+import { costCause, noRuleCosts, occurrencesBelow, type RuleCosts, totalCostCauses } from './rule-cost.ts'
 import { additionalOf, itemsOf } from './structurality.ts'
 
 interface Place {
@@ -307,13 +307,16 @@ function ruleCauses(schema: JSONSchemaProps, place: Place): readonly Cause[] {
   return rules.flatMap((rule, index) => {
     const at = `${path}.x-kubernetes-validations[${index}]`
     const { problem, messageProblem, usesOld, cost, messageCost } = reportRule(rule, type, size)
-    const causes = [...costCauses(`${at}.rule`, 'estimated rule cost', cost * occurrences, place.costs)]
+    const causes: Cause[] = []
+    const excess = costCause(`${at}.rule`, 'estimated rule cost', cost * occurrences, place.costs)
+    if (excess) causes.push(excess)
     if (problem !== undefined) causes.push(invalidShown(`${at}.rule`, formatRule(rule), problem))
     if (messageProblem !== undefined) {
       causes.push(invalidShown(`${at}.messageExpression`, formatRule(rule), messageProblem))
     }
     const what = 'estimated messageExpression cost'
-    causes.push(...costCauses(`${at}.messageExpression`, what, messageCost, place.costs))
+    const messageExcess = costCause(`${at}.messageExpression`, what, messageCost, place.costs)
+    if (messageExcess) causes.push(messageExcess)
     if (usesOld && uncorrelated !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`
       causes.push(invalidValue(`${at}.rule`, rule.rule, why))

@@ -1,15 +1,17 @@
 /**
  * Frames: how records lie in a file so that a reader can tell what is whole. A frame holds all records that became
- * durable together, behind a mark, its length, its place in the sequence, and a checksum over all of that.
+ * durable together, behind a mark, and a checksum over its length, its place in the sequence, and all it holds.
  *
  * The next frame is written only when the one before is safe on disk. So a broken frame with a whole one behind it was
  * safe once, and has been damaged since; a broken frame with nothing behind it was being written when the power went.
  */
-import { crc32 } from 'node:zlib'
+import { hash } from 'node:crypto'
 
 /** Four bytes that JSON text cannot hold in this order. */
 const mark = 0x01_fe_4d_55
 const headerBytes = 16
+/** Behind the mark and the checksum itself. */
+const checkedFrom = 8
 
 export interface Frame {
   readonly sequence: number
@@ -19,16 +21,16 @@ export interface Frame {
 export function encodeFrame({ sequence, payload }: Frame): Buffer {
   const bytes = Buffer.allocUnsafe(headerBytes + payload.byteLength)
   bytes.writeUInt32BE(mark, 0)
-  bytes.writeUInt32BE(payload.byteLength, 4)
-  bytes.writeUInt32BE(sequence, 8)
+  bytes.writeUInt32BE(payload.byteLength, 8)
+  bytes.writeUInt32BE(sequence, 12)
   bytes.set(payload, headerBytes)
-  bytes.writeUInt32BE(checksumOf(bytes, payload.byteLength, 0), 12)
+  bytes.writeUInt32BE(checksumOf(bytes.subarray(checkedFrom)), 4)
   return bytes
 }
 
-/** Covers length, sequence and payload. */
-function checksumOf(bytes: Buffer, length: number, at: number): number {
-  return crc32(bytes.subarray(at + headerBytes, at + headerBytes + length), crc32(bytes.subarray(at + 4, at + 12)))
+/** Not a CRC: for that all of node:zlib would be loaded, which is megabytes, and this one is there anyway. */
+function checksumOf(bytes: Uint8Array): number {
+  return hash('sha256', bytes, 'buffer').readUInt32BE(0)
 }
 
 export interface FrameScan {
@@ -51,11 +53,11 @@ export function scanFrames(bytes: Buffer): FrameScan {
 
 function frameAt(bytes: Buffer, at: number): Frame | undefined {
   if (at + headerBytes > bytes.byteLength || bytes.readUInt32BE(at) !== mark) return undefined
-  const length = bytes.readUInt32BE(at + 4)
-  if (at + headerBytes + length > bytes.byteLength) return undefined
-  if (bytes.readUInt32BE(at + 12) !== checksumOf(bytes, length, at)) return undefined
-  const sequence = bytes.readUInt32BE(at + 8)
-  return { sequence, payload: bytes.subarray(at + headerBytes, at + headerBytes + length) }
+  const length = bytes.readUInt32BE(at + 8)
+  const end = at + headerBytes + length
+  if (end > bytes.byteLength) return undefined
+  if (bytes.readUInt32BE(at + 4) !== checksumOf(bytes.subarray(at + checkedFrom, end))) return undefined
+  return { sequence: bytes.readUInt32BE(at + 12), payload: bytes.subarray(at + headerBytes, end) }
 }
 
 const markBytes = Buffer.from([0x01, 0xfe, 0x4d, 0x55])

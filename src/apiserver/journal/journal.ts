@@ -98,8 +98,9 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
       inFlight = told.promise
       // The state now is the state at the end of this segment, if the batch is the last in it.
       const state = isFull() ? owner.state() : undefined
-      const frame = encodeFrame({ sequence, payload: Buffer.from(batch.map(recordOf).join('\n')) })
       try {
+        if (broken) throw broken
+        const frame = encodeFrame({ sequence, payload: Buffer.from(batch.map(recordOf).join('\n')) })
         await file.append(frame)
         await file.sync()
         segmentBytes += frame.byteLength
@@ -125,15 +126,15 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     const later = next
     pending = []
     next = Promise.withResolvers<void>()
-    const failure = new MusterError('StorageFailed', `a change could not be written: ${reasonOf(error)}.`, {
-      cause: error,
-    })
+    const why = `a change could not be written: ${reasonOf(error)}.`
+    const failure = broken ?? new MusterError('StorageFailed', why, { cause: error })
     owner.lost(lost)
     for (const waiting of [told, later]) {
       // Nobody may be waiting.
       waiting.promise.catch(() => undefined)
       waiting.reject(failure)
     }
+    if (broken) return
     try {
       await file.truncate(segmentBytes)
       await file.sync()
@@ -168,7 +169,6 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
   let running: Promise<void> | undefined
   return {
     append(noted) {
-      if (broken) throw broken
       pending.push(noted)
       // After this turn, so that what one request changes goes out together.
       running ??= Promise.resolve().then(flush)

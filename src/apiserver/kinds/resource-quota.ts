@@ -61,9 +61,17 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   yield* checkAmounts(hard, 'spec.hard')
   const names = Object.keys(hard).toSorted().filter(isKnown)
   const fits = (scope: string, name: string): boolean => scopes.get(scope)?.has(name) ?? true
+  // Each shows all scopes, so saying it again for the next one would say the same.
+  const told = new Set<string>()
   for (const scope of own) {
-    if (!scopes.has(scope)) yield invalid('spec.scopes', own, 'unsupported scope')
-    for (const name of names) if (!fits(scope, name)) yield invalid('spec.scopes', own, misplaced)
+    const wrong = [
+      ...(scopes.has(scope) ? [] : ['unsupported scope']),
+      ...(names.every((name) => fits(scope, name)) ? [] : [misplaced]),
+    ]
+    for (const why of wrong) {
+      if (!told.has(why)) yield invalid('spec.scopes', own, why)
+      told.add(why)
+    }
   }
   yield* checkOpposites(own, 'spec.scopes', own)
   const at = 'spec.scopeSelector.matchExpressions'

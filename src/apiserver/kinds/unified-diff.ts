@@ -22,7 +22,24 @@ export function unifiedDiff(before: string, after: string): string {
     .join('')
 }
 
+/** Of longer texts only what is equal at both ends is told apart: looking closer takes the square of their length. */
+const mostLines = 4000
+
+function equalEnds(a: readonly string[], b: readonly string[]): readonly Run[] {
+  const shorter = Math.min(a.length, b.length)
+  let head = 0
+  while (head < shorter && a[head] === b[head]) head++
+  let tail = 0
+  while (tail < shorter - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++
+  const runs = [
+    { a: 0, b: 0, size: head },
+    { a: a.length - tail, b: b.length - tail, size: tail },
+  ]
+  return runs.filter(({ size }) => size > 0)
+}
+
 function equalRuns(a: readonly string[], b: readonly string[]): readonly Run[] {
+  if (a.length + b.length > mostLines) return equalEnds(a, b)
   const places = placesOf(b)
   const runs: Run[] = []
   const search = (aLow: number, aHigh: number, bLow: number, bHigh: number): void => {

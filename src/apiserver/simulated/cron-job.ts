@@ -52,7 +52,12 @@ async function start(tools: Tools, cron: CronJob, at: number): Promise<Job | 'sk
   const { cluster, hand, record } = tools
   const running = cluster.controlled('jobs.batch', cron).filter((job) => !finishOf(job))
   if (cron.spec?.concurrencyPolicy === 'Forbid' && running.length > 0) {
-    record(cron, 'Normal', 'JobAlreadyActive', 'Not starting job because prior execution is running and concurrency policy is Forbid')
+    record(
+      cron,
+      'Normal',
+      'JobAlreadyActive',
+      'Not starting job because prior execution is running and concurrency policy is Forbid',
+    )
     return undefined
   }
   if (cron.spec?.concurrencyPolicy === 'Replace') {
@@ -90,14 +95,16 @@ async function report({ cluster, hand }: Tools, cron: CronJob, started: Job | 's
   const live = cluster.get('cronjobs.batch', cron.metadata.namespace, cron.metadata.name)
   if (!live) return
   const jobs = cluster.controlled('jobs.batch', live)
-  const active = jobs.filter((job) => !finishOf(job)).map(({ metadata, ...job }) => ({
-    apiVersion: job.apiVersion,
-    kind: job.kind,
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid,
-    resourceVersion: metadata.resourceVersion,
-  }))
+  const active = jobs
+    .filter((job) => !finishOf(job))
+    .map(({ metadata, ...job }) => ({
+      apiVersion: job.apiVersion,
+      kind: job.kind,
+      namespace: metadata.namespace ?? '',
+      name: metadata.name,
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+    }))
   // A reference names the version it was made of, and stays as it was.
   const known = new Map((live.status?.active ?? []).map((one) => [one.uid, one]))
   const successes = jobs

@@ -117,9 +117,10 @@ async function arrange(
 async function create(tools: Tools, set: DaemonSet, spec: PodSpec, node: string, hash: string): Promise<void> {
   const only = { key: 'metadata.name', operator: 'In', values: [node] }
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  const terms: readonly NodeSelectorTerm[] = required?.nodeSelectorTerms.map((term) => ({ ...term, matchFields: [only] })) ?? [
-    { matchFields: [only] },
-  ]
+  const terms: readonly NodeSelectorTerm[] = required?.nodeSelectorTerms.map((term) => ({
+    ...term,
+    matchFields: [only],
+  })) ?? [{ matchFields: [only] }]
   const affinity = {
     ...spec.affinity,
     nodeAffinity: {
@@ -156,7 +157,10 @@ function statusOf(
     desiredNumberScheduled: wanted.length,
     numberReady: pods.filter(isReady).length,
     observedGeneration: set.metadata.generation ?? 0,
-    ...positive('updatedNumberScheduled', pods.filter(({ metadata }) => metadata.labels?.[revisionLabel] === hash).length),
+    ...positive(
+      'updatedNumberScheduled',
+      pods.filter(({ metadata }) => metadata.labels?.[revisionLabel] === hash).length,
+    ),
     ...positive('numberAvailable', available),
     ...positive('numberUnavailable', wanted.length - available),
     ...(set.status?.collisionCount !== undefined && { collisionCount: set.status.collisionCount }),

@@ -104,6 +104,7 @@ function sizeOf(cluster: Cluster, namespace: string | undefined, kind: string, n
     return (deployment ?? set)?.spec.replicas ?? 0
   }
   if (kind === 'StatefulSet') return cluster.get('statefulsets.apps', namespace, name)?.spec?.replicas ?? 0
-  if (kind === 'ReplicationController') return cluster.get('replicationcontrollers', namespace, name)?.spec?.replicas ?? 0
+  if (kind === 'ReplicationController')
+    return cluster.get('replicationcontrollers', namespace, name)?.spec?.replicas ?? 0
   return 0
 }

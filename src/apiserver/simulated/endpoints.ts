@@ -41,7 +41,9 @@ export function endpointsController(tools: Tools): Controller {
       if (!service || service.metadata.deletionTimestamp || service.spec?.type === 'ExternalName' || !selector) return
       const pods = cluster
         .list('pods', namespace)
-        .filter((pod) => matchLabels(selectorOfMap(selector), pod.metadata.labels) && !isFinished(pod) && pod.status?.podIP)
+        .filter(
+          (pod) => matchLabels(selectorOfMap(selector), pod.metadata.labels) && !isFinished(pod) && pod.status?.podIP,
+        )
       await writeSlices(tools, service, pods)
       await writeOldForm(tools, service, pods)
       return undefined
@@ -177,7 +179,9 @@ async function writeOldForm({ cluster, hand }: Tools, service: Service, pods: re
   const counts = (pod: StoredPod): boolean => service.spec?.publishNotReadyAddresses === true || isReady(pod)
   const ready = present.filter(counts)
   const unready = present.filter((pod) => !counts(pod))
-  const ports = portsOf(service, pods).map(({ name: portName, ...port }) => (portName ? { name: portName, ...port } : port))
+  const ports = portsOf(service, pods).map(({ name: portName, ...port }) =>
+    portName ? { name: portName, ...port } : port,
+  )
   const subset = {
     ...(ready.length > 0 && { addresses: ready.map(addressOf) }),
     ...(unready.length > 0 && { notReadyAddresses: unready.map(addressOf) }),

@@ -6,7 +6,9 @@ export function formatIndexes(indexes: Iterable<number>): string {
     if (last && last[1] === index - 1) last[1] = index
     else parts.push([index, index])
   }
-  return parts.map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from},${to}` : `${from}-${to}`)).join(',')
+  return parts
+    .map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from},${to}` : `${from}-${to}`))
+    .join(',')
 }
 
 /** What cannot be read is left out. */

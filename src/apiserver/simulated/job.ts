@@ -37,7 +37,9 @@ export function jobController(tools: Tools): Controller {
 }
 
 export function finishOf({ status }: Job): JobCondition | undefined {
-  return status?.conditions?.find(({ type, status: value }) => (type === 'Complete' || type === 'Failed') && value === 'True')
+  return status?.conditions?.find(
+    ({ type, status: value }) => (type === 'Complete' || type === 'Failed') && value === 'True',
+  )
 }
 
 function isIndexed({ spec }: Job): boolean {
@@ -52,18 +54,26 @@ function isTracked({ metadata }: StoredPod): boolean {
   return metadata.finalizers?.includes(trackingFinalizer) ?? false
 }
 
+/** What is deleted before it has ended counts as failed at once, unless its successor is to wait for its end. */
+function hasFailed({ spec }: Job, pod: StoredPod): boolean {
+  if (pod.status?.phase === 'Failed') return true
+  return spec?.podReplacementPolicy !== 'Failed' && isTerminating(pod) && !isFinished(pod)
+}
+
 /** Writes down which pods have ended, lets go of them, and counts them: in this order, so that each counts once. */
 async function count(tools: Tools, job: Job): Promise<Job | undefined> {
   const { cluster, hand } = tools
-  const ended = cluster.controlled('pods', job).filter((pod) => isTracked(pod) && isFinished(pod))
+  const ended = cluster
+    .controlled('pods', job)
+    .filter((pod) => isTracked(pod) && (isFinished(pod) || hasFailed(job, pod)))
   const before = job.status?.uncountedTerminatedPods ?? {}
   const isKnown = new Set([...(before.succeeded ?? []), ...(before.failed ?? [])])
   const fresh = ended.filter(({ metadata }) => !isKnown.has(metadata.uid))
-  const counted = fresh.filter((pod) => verdictOf(job, pod) !== 'Ignore')
-  const uidsOf = (phase: string): readonly string[] =>
-    counted.filter(({ status }) => status?.phase === phase).map(({ metadata }) => metadata.uid)
-  const succeeded = [...(before.succeeded ?? []), ...(isIndexed(job) ? [] : uidsOf('Succeeded'))]
-  const failed = [...(before.failed ?? []), ...uidsOf('Failed')]
+  const counted = fresh.filter((pod) => verdictOf(job, pod).action !== 'Ignore')
+  const uidsOf = (isWell: boolean): readonly string[] =>
+    counted.filter(({ status }) => (status?.phase === 'Succeeded') === isWell).map(({ metadata }) => metadata.uid)
+  const succeeded = [...(before.succeeded ?? []), ...(isIndexed(job) ? [] : uidsOf(true))]
+  const failed = [...(before.failed ?? []), ...uidsOf(false)]
   const done = new Set([
     ...parseIndexes(job.status?.completedIndexes),
     ...ended.filter(({ status }) => status?.phase === 'Succeeded').map(indexOf),
@@ -98,8 +108,8 @@ async function release({ cluster, hand }: Tools, pod: StoredPod): Promise<void> 
   await hand.update('pods', { ...live, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } })
 }
 
-function verdictOf({ spec }: Job, pod: StoredPod): FailureVerdict {
-  return pod.status?.phase === 'Failed' ? judgeFailure(spec?.podFailurePolicy, pod) : 'Count'
+function verdictOf(job: Job, pod: StoredPod): FailureVerdict {
+  return hasFailed(job, pod) ? judgeFailure(job.spec?.podFailurePolicy, pod) : { action: 'Count', message: '' }
 }
 
 interface End {
@@ -133,12 +143,8 @@ function endOf(job: Job, pods: readonly StoredPod[], now: number): End | undefin
   const { spec, status = {} } = job
   const known = status.conditions?.find(({ type, status: value }) => type === 'FailureTarget' && value === 'True')
   if (known) return { type: 'Failed', reason: known.reason ?? '', message: known.message ?? '' }
-  const fatal = pods.find((pod) => isFinished(pod) && verdictOf(job, pod) === 'FailJob')
-  if (fatal) {
-    const { namespace, name } = fatal.metadata
-    const message = `Pod ${namespace}/${name} failed, and the pod failure policy of the Job says that the Job fails with it`
-    return { type: 'Failed', reason: 'PodFailurePolicy', message }
-  }
+  const fatal = pods.map((pod) => verdictOf(job, pod)).find(({ action }) => action === 'FailJob')
+  if (fatal) return { type: 'Failed', reason: 'PodFailurePolicy', message: fatal.message }
   const { backoffLimit = 6, activeDeadlineSeconds: deadline, completions } = spec!
   const isOnFailure = spec?.template.spec?.restartPolicy === 'OnFailure'
   const restarts = isOnFailure ? pods.filter(isActive).reduce((sum, pod) => sum + restartsOf(pod), 0) : 0
@@ -281,7 +287,9 @@ function indexed(job: Job, index: number): PodTemplateSpec {
   const fieldPath = `metadata.annotations['${indexAnnotation}']`
   const env = { name: 'JOB_COMPLETION_INDEX', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } }
   const withIndex = <C extends { readonly env?: readonly { readonly name: string }[] }>(container: C): C =>
-    container.env?.some(({ name }) => name === env.name) ? container : { ...container, env: [...(container.env ?? []), env] }
+    container.env?.some(({ name }) => name === env.name)
+      ? container
+      : { ...container, env: [...(container.env ?? []), env] }
   return {
     metadata: {
       ...metadata,

@@ -193,8 +193,8 @@ function renew(state: ClusterState, name: string, now: number): void {
   const lease = state.storage.table(leaseTable).get(leaseNamespace, name)
   if (!lease || lease.metadata.deletionTimestamp) return
   const time = formatTime(now)
-  const managedFields = lease.metadata.managedFields?.map(
-    (entry): ManagedFieldsEntry => (entry.manager === 'kubelet' ? { ...entry, time } : entry),
+  const managedFields = lease.metadata.managedFields?.map((entry): ManagedFieldsEntry =>
+    entry.manager === 'kubelet' ? { ...entry, time } : entry,
   )
   state.storage.put(leaseTable, {
     ...lease,

@@ -74,7 +74,12 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
   for (const [, pod] of condemned) {
     if (!isTerminating(pod)) {
       await hand.remove('pods', pod)
-      record(set, 'Normal', 'SuccessfulDelete', `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`)
+      record(
+        set,
+        'Normal',
+        'SuccessfulDelete',
+        `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
+      )
     }
     if (isOrdered) return
   }
@@ -85,7 +90,12 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
     const pod = pods.get(ordinal)
     if (pod && revisionOf(pod) !== nameOf(update) && !isTerminating(pod)) {
       await hand.remove('pods', pod)
-      record(set, 'Normal', 'SuccessfulDelete', `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`)
+      record(
+        set,
+        'Normal',
+        'SuccessfulDelete',
+        `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
+      )
       allowed--
     } else if (!isWell(pod)) allowed--
     if (allowed <= 0) return
@@ -104,12 +114,10 @@ async function create(tools: Tools, set: StatefulSet, ordinal: number, revision:
   const name = `${set.metadata.name}-${ordinal}`
   await createClaims(tools, set, name)
   const template = templateOf(revision)
-  const claims = (set.spec?.volumeClaimTemplates ?? []).map(
-    ({ metadata }): Volume => ({
-      name: metadata.name!,
-      persistentVolumeClaim: { claimName: `${metadata.name}-${name}` },
-    }),
-  )
+  const claims = (set.spec?.volumeClaimTemplates ?? []).map(({ metadata }): Volume => ({
+    name: metadata.name!,
+    persistentVolumeClaim: { claimName: `${metadata.name}-${name}` },
+  }))
   const named = new Set(claims.map((volume) => volume.name))
   const volumes = [...(template.spec?.volumes ?? []).filter((volume) => !named.has(volume.name)), ...claims]
   const { serviceName } = set.spec!

@@ -21,7 +21,10 @@ export function volumeBinder(tools: Tools): Controller {
   return {
     workers: 1,
     own: {
-      persistentvolumeclaims: (claim) => [keyOf(claim), ...(claim.spec?.volumeName ? [`/${claim.spec.volumeName}`] : [])],
+      persistentvolumeclaims: (claim) => [
+        keyOf(claim),
+        ...(claim.spec?.volumeName ? [`/${claim.spec.volumeName}`] : []),
+      ],
       persistentvolumes: ({ metadata, spec }) => [
         `/${metadata.name}`,
         ...(spec?.claimRef ? [] : cluster.list('persistentvolumeclaims').filter(isPending).map(keyOf)),
@@ -42,7 +45,8 @@ export function volumeBinder(tools: Tools): Controller {
         return undefined
       }
       const claim = cluster.get('persistentvolumeclaims', namespace, name)
-      if (claim?.metadata.deletionTimestamp) await letGo(tools, 'persistentvolumeclaims', claim, !isUsed(cluster, claim))
+      if (claim?.metadata.deletionTimestamp)
+        await letGo(tools, 'persistentvolumeclaims', claim, !isUsed(cluster, claim))
       if (!claim || !isPending(claim) || claim.metadata.deletionTimestamp) return undefined
       const volume = findVolume(cluster, claim) ?? (await provision(tools, claim))
       if (!volume) {
@@ -100,7 +104,8 @@ async function provision({ cluster, hand }: Tools, claim: Claim): Promise<Volume
   const { namespace = '', name, uid } = metadata
   const storageClass = cluster.get('storageclasses.storage.k8s.io', undefined, spec?.storageClassName ?? '')
   if (!storageClass || spec?.volumeName || storageClass.provisioner === 'kubernetes.io/no-provisioner') return undefined
-  if (storageClass.volumeBindingMode === 'WaitForFirstConsumer' && consumersOf(cluster, claim).length === 0) return undefined
+  if (storageClass.volumeBindingMode === 'WaitForFirstConsumer' && consumersOf(cluster, claim).length === 0)
+    return undefined
   return await hand.create('persistentvolumes', {
     apiVersion: 'v1',
     kind: 'PersistentVolume',

@@ -93,44 +93,24 @@ class Estimator {
     if (node.name === '_?._') return plus(one, this.cost(node.args[0]!))
     const reference = this.#checked.references.get(node) as Extract<Reference, { readonly kind: 'call' }>
     if (reference.name === 'dyn') return this.#dyn(node, node.args[0]!)
-    const args = node.args.map((arg) => ({ cost: this.cost(arg), operand: this.#operand(arg) }))
-    const target = reference.isStatic ? undefined : node.target!
-    const targetCost = target ? this.cost(target) : nothing
-    const operand = target && this.#operand(target)
+    const given = node.args.map((arg) => ({ cost: this.cost(arg), operand: this.#operand(arg) }))
+    const args = given.map(({ operand }) => operand)
+    const argCosts = given.map((arg) => arg.cost)
+    const called = reference.isStatic ? undefined : node.target!
+    const targetCost = called ? this.cost(called) : nothing
+    const target = called && this.#operand(called)
     let cost = empty
     let size: Estimate | undefined
     for (const { id } of reference.overloads) {
-      const estimate = callEstimate(
-        { name: reference.name, overload: id, target: operand, args: args.map((arg) => arg.operand) },
-        (list) => elementSizeAt(this.#data, list),
+      const estimate = callEstimate({ name: reference.name, overload: id, target, args }, (list) =>
+        elementSizeAt(this.#data, list),
       )
-      cost = either(
-        cost,
-        this.#withArgs(
-          id,
-          estimate.cost,
-          args.map((arg) => arg.cost),
-        ),
-      )
+      cost = either(cost, withArgs(id, estimate.cost, argCosts))
       if (estimate.size) size = size ? either(size, estimate.size) : estimate.size
       size = this.#noteResult(node, id, size) ?? this.#size(node)
     }
     if (size) this.#sizes.set(node, size)
     return plus(targetCost, cost)
-  }
-
-  /** Logic stops where it can, a choice takes one way; all else needs all its arguments. */
-  #withArgs(overload: string, own: Estimate, args: readonly Estimate[]): Estimate {
-    const [first = nothing, second = nothing, third = nothing] = args
-    switch (overload) {
-      case 'logical_and':
-      case 'logical_or':
-        return { min: first.min, max: plus(first, second).max }
-      case 'conditional':
-        return plus(first, either(second, third))
-      default:
-        return plus(own, ...args)
-    }
   }
 
   /** What is known of the result beyond its size: where it comes from, and what it holds. */
@@ -292,6 +272,20 @@ class Estimator {
 
   #entry(node: Expression): EntrySize | undefined {
     return this.#entries.get(node) ?? (node.kind === 'ident' ? this.#local(node.name)?.entry : undefined)
+  }
+}
+
+/** Logic stops where it can, a choice takes one way; all else needs all its arguments. */
+function withArgs(overload: string, own: Estimate, args: readonly Estimate[]): Estimate {
+  const [first = nothing, second = nothing, third = nothing] = args
+  switch (overload) {
+    case 'logical_and':
+    case 'logical_or':
+      return { min: first.min, max: plus(first, second).max }
+    case 'conditional':
+      return plus(first, either(second, third))
+    default:
+      return plus(own, ...args)
   }
 }
 

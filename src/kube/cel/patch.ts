@@ -44,6 +44,11 @@ export const patchFunctions: readonly CelFunction[] = [
   ]),
 ]
 
+function keyText(key: CelValue): string {
+  if (typeof key === 'string') return key
+  throw new CelRuntimeError(`map key is of type ${typeOfValue(key).name}, not string`)
+}
+
 /** A value as JSON. Parts of an object must be of the type that their place says. */
 export function jsonOfMade(value: CelValue, place?: string): Json {
   if (value instanceof CelOpaque && value.content instanceof Map) {
@@ -60,7 +65,7 @@ export function jsonOfMade(value: CelValue, place?: string): Json {
   if (value instanceof CelList) return Array.from(value, (element) => jsonOfMade(element, place))
   if (value instanceof CelMap) {
     return Object.fromEntries(
-      Array.from(value.keys(), (key) => [String(key), jsonOfMade(value.find(key)!, place)] as const),
+      Array.from(value.keys(), (key) => [keyText(key), jsonOfMade(value.find(key)!, place)] as const),
     )
   }
   if (value instanceof CelDouble) return value.value

@@ -28,6 +28,9 @@ export function patternProblem(pattern: string): string | undefined {
   }
 }
 
+/** Enough for a list of words. */
+const mostWays = 200
+
 /** One piece of the small language that both engines read alike. */
 const piece =
   /\\[dwDW]|\\[.\\+*?()|[\]{}^$/-]|\[\^?(?:\\[dw.\\+*?()|[\]{}^$/-]|[^\\[\]&~^-]|(?<=[a-zA-Z0-9])-(?=[a-zA-Z0-9])|-(?=\])|(?<=\[\^?)-)+\]|\(\?:|\((?!\?)|[)|^$.]|[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}|[\w \-:/,;=@#%&!~"'<>]/uy
@@ -41,6 +44,9 @@ export function equivalentExpression(pattern: string): RegExp | undefined {
   // The choices (repetitions, options, branches) in each open group: repeating those is what makes it run away.
   const groups = [0]
   let closed = 0
+  // Ways to match that may all have to be tried: each option doubles them, a group has as many as it has branches.
+  let ways = 1
+  const branches = [1]
   for (piece.lastIndex = 0; piece.lastIndex < pattern.length;) {
     const token = piece.exec(pattern)?.[0]
     if (token === undefined) return undefined
@@ -48,15 +54,22 @@ export function equivalentExpression(pattern: string): RegExp | undefined {
       if (closed > 0 || ++repetitions > most) return undefined
     }
     if (/^[*+{?|]/.test(token)) groups[groups.length - 1]!++
+    if (token.startsWith('?')) ways *= 2
+    if (token === '|') branches[branches.length - 1]!++
     closed = 0
-    if (token.startsWith('(')) groups.push(0)
+    if (token.startsWith('(')) {
+      groups.push(0)
+      branches.push(1)
+    }
     if (token === ')' && groups.length > 1) {
       closed = groups.pop()!
       groups[groups.length - 1]! += closed
+      ways *= branches.pop()!
     }
     // A dot is anything but a line feed, and JavaScript knows more line ends; it also wants no needless escape.
     source += token === '.' ? String.raw`[^\n]` : token === String.raw`\-` ? '-' : token
   }
+  if (ways > mostWays) return undefined
   try {
     return new RegExp(source, 'u')
   } catch {

@@ -43,7 +43,17 @@ export function generate({ seed, length, group, namespace, only }: GeneratorOpti
   for (const [index, kind] of kinds.entries()) {
     steps.push(...watchSteps(scene, kind, `last-${index}`), { method: 'GET', path: collectionOf(scene, kind), query: ownQuery(scene, kind) })
   }
-  return { seed, namespace, steps }
+  const tried = new Set(kinds.filter(({ isDryRun }) => isDryRun).map((kind) => collectionOf(scene, kind)))
+  return { seed, namespace, steps: steps.map((step) => (isUnder(step.path, tried) ? dryRun(step) : step)) }
+}
+
+function isUnder(path: string, collections: ReadonlySet<string>): boolean {
+  return [...collections].some((collection) => path === collection || path.startsWith(`${collection}/`))
+}
+
+function dryRun(step: Step): Step {
+  if (step.method === 'GET') return step.until === undefined ? step : { method: 'GET', path: step.path }
+  return { ...step, query: { ...step.query, dryRun: 'All' } }
 }
 
 function stepsOf(scene: Scene, kind: Kind): readonly Step[] {

@@ -21,6 +21,8 @@ export interface HuntOptions {
   readonly only?: readonly string[] | undefined
   /** How many sorts of differences are shortened. @default 20 */
   readonly minimised?: number
+  /** Told as they are found. */
+  readonly onDifference?: (text: string) => void
 }
 
 export interface HuntResult {
@@ -31,7 +33,7 @@ export interface HuntResult {
 }
 
 export async function hunt(access: Access, options: HuntOptions): Promise<HuntResult> {
-  const { seed, requests, length = 40, lanes = 8, only, minimised = 20 } = options
+  const { seed, requests, length = 40, lanes = 8, only, minimised = 20, onDifference } = options
   const run = randomBytes(3).toString('hex')
   const group = `diff-${run}.example.com`
   const bench: Bench = { real: realSide(access), definitions: definitions(group) }
@@ -57,7 +59,9 @@ export async function hunt(access: Access, options: HuntOptions): Promise<HuntRe
     const told: string[] = []
     const shorten = async (): Promise<void> => {
       for (let one = shortest.shift(); one; one = shortest.shift()) {
-        told.push(describeDifference(await minimise(bench, one, namespace)))
+        const text = describeDifference(await minimise(bench, one, namespace))
+        told.push(text)
+        onDifference?.(text)
       }
     }
     await Promise.all(Array.from({ length: lanes }, shorten))

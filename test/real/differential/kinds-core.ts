@@ -122,6 +122,7 @@ export const coreKinds: readonly Kind[] = [
     kind: 'ResourceQuota',
     plural: 'resourcequotas',
     namespaced: true,
+    isDryRun: true,
     template: { spec: { hard: { 'count/nothing.example.com': '5' } } },
     edits: [
       ['spec/hard/count~1nothing.example.com', '10', '1k', '-1', 'x', gone, 7],

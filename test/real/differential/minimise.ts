@@ -4,17 +4,26 @@ import { comparable, differences } from './compare.ts'
 import { type Bench, type Difference, runSequence } from './runner.ts'
 import type { Sequence, Step } from './step.ts'
 
-/** Runs the sequence again without one step after the other, and keeps out what is not needed. */
-export async function minimise(
-  bench: Bench,
-  found: Difference,
-  namespace: () => string,
-): Promise<Difference> {
+/** Runs the sequence again without a half of it, a quarter, …, a step, and keeps out what is not needed. */
+export async function minimise(bench: Bench, found: Difference, namespace: () => string): Promise<Difference> {
   let best = found
-  for (let index = best.index - 1; index >= 0; index--) {
-    const steps = best.sequence.steps.slice(0, best.index + 1).toSpliced(index, 1)
+  const attempt = async (steps: readonly Step[]): Promise<boolean> => {
     const again = await runSequence(bench, inNamespace({ ...best.sequence, steps }, namespace()))
-    if (again && signatureOf(again) === signatureOf(best)) best = again
+    const isSame = again !== undefined && signatureOf(again) === signatureOf(best)
+    if (isSame) best = again
+    return isSame
+  }
+  const upTo = ({ sequence, index }: Difference): readonly Step[] => sequence.steps.slice(0, index + 1)
+  const collection = (path: string): string => path.split('/').slice(0, path.includes('/namespaces/') ? 7 : 5).join('/')
+  // Other kinds seldom matter.
+  const last = upTo(best).at(-1)!
+  await attempt(upTo(best).filter(({ path }) => collection(path) === collection(last.path)))
+  for (let size = Math.ceil(best.index / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let start = 0; start < best.index; ) {
+      const steps = upTo(best)
+      const count = Math.min(size, best.index - start)
+      if (!(await attempt(steps.toSpliced(start, count)))) start += size
+    }
   }
   return best
 }

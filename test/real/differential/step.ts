@@ -44,6 +44,8 @@ export interface Kind {
   /** Changes of its status, where that has an endpoint. */
   readonly status?: readonly Edits[]
   readonly hasScale?: boolean
+  /** Something here acts on what is kept, and nothing there: nothing is. */
+  readonly isDryRun?: boolean
   /** Values of the template that must stay, for the sake of other sequences: no hostile edits there. */
   readonly isTouchy?: boolean
   /** Requests that only this kind knows. */

@@ -1,0 +1,95 @@
+/**
+ * PodSecurity: the labels of a namespace say which standard its pods must meet (`enforce`), and of which its users are
+ * to be warned. What makes pods is only warned about: its pods are looked at when they come.
+ */
+import type { UntypedObject } from '../../kube/object.ts'
+import type { PodSpec } from '../../kube/types/core/v1.ts'
+import { invalid as invalidValue } from '../kinds/problem.ts'
+import { type Cause, forbidden, invalid } from '../refusal.ts'
+import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { type Level, violations } from './pod-standards.ts'
+
+const prefix = 'pod-security.kubernetes.io/'
+const levels: readonly string[] = ['privileged', 'baseline', 'restricted']
+
+const makers = new Set([
+  'replicationcontrollers',
+  'podtemplates',
+  'replicasets.apps',
+  'deployments.apps',
+  'statefulsets.apps',
+  'daemonsets.apps',
+  'jobs.batch',
+  'cronjobs.batch',
+])
+
+export const podSecurity: AdmissionPlugin = {
+  name: 'PodSecurity',
+  validate({ storage }, request) {
+    const { served, object, operation, namespace, name, warn } = request
+    if (!object || operation === 'DELETE') return
+    if (served.table === 'namespaces') return checkLabels(request)
+    const isPod = served.table === 'pods'
+    if (!isPod && !makers.has(served.table)) return
+    const labels = storage.table('namespaces').get(undefined, namespace ?? '')?.metadata.labels
+    if (!labels || !isJudged(request)) return
+    const spec = isPod ? (object['spec'] as PodSpec | undefined) : templateOf(object)
+    if (!spec) return
+    const enforced = policyOf(labels, 'enforce')
+    const why = isPod ? violations(spec, enforced.level) : ''
+    if (why !== '') throw forbidden(served, name, `violates PodSecurity "${enforced.shown}": ${why}`)
+    const warned = policyOf(labels, 'warn')
+    const remark = violations(spec, warned.level)
+    if (remark !== '') warn(`would violate PodSecurity "${warned.shown}": ${remark}`)
+  },
+}
+
+/** A change of a pod that runs changes nothing about what it may do, except by a container that joins it. */
+function isJudged({ served, operation, subresource }: AdmissionRequest): boolean {
+  if (served.table !== 'pods') return subresource === ''
+  return operation === 'CREATE' ? subresource === '' : subresource === 'ephemeralcontainers'
+}
+
+interface Template {
+  readonly template?: { readonly spec?: PodSpec }
+  readonly spec?: { readonly template?: { readonly spec?: PodSpec }; readonly jobTemplate?: Template }
+}
+
+function templateOf(object: UntypedObject): PodSpec | undefined {
+  const { template, spec } = object as unknown as Template
+  return (template ?? spec?.template ?? spec?.jobTemplate?.spec?.template)?.spec
+}
+
+/** A label that nobody understands is taken for the strictest, where it is enforced. */
+function policyOf(
+  labels: Readonly<Record<string, string>>,
+  mode: 'enforce' | 'warn',
+): { readonly level: Level; readonly shown: string } {
+  const given = labels[prefix + mode]
+  const level = given === undefined ? 'privileged' : levels.includes(given) ? (given as Level) : 'restricted'
+  return { level, shown: `${level}:${labels[`${prefix}${mode}-version`] ?? 'latest'}` }
+}
+
+function checkLabels({ served, subresource, object, oldObject, name }: AdmissionRequest): void {
+  if (subresource !== '') return
+  const causes = labelCauses(object)
+  const before = labelCauses(oldObject)
+  if (causes.length === 0 || JSON.stringify(causes) === JSON.stringify(before)) return
+  throw invalid(served, name, causes)
+}
+
+function labelCauses(namespace: UntypedObject | undefined): readonly Cause[] {
+  const labels = namespace?.metadata.labels ?? {}
+  return ['enforce', 'audit', 'warn'].flatMap((mode) => {
+    const [level, version] = [labels[prefix + mode], labels[`${prefix}${mode}-version`]]
+    const at = (key: string): string => `metadata.labels[${prefix}${key}]`
+    return [
+      ...(level === undefined || levels.includes(level)
+        ? []
+        : [invalidValue(at(mode), level, `must be one of ${levels.join(', ')}`)]),
+      ...(version === undefined || version === 'latest' || /^v1\.(?:0|[1-9]\d*)$/.test(version)
+        ? []
+        : [invalidValue(at(`${mode}-version`), version, 'must be "latest" or "v1.x"')]),
+    ]
+  })
+}

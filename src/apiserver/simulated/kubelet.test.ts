@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import { condition, simulated, type SimulatedCluster } from '../../../test/simulated.ts'
+
+async function pod(
+  cluster: SimulatedCluster,
+  script: Readonly<Record<string, string>>,
+  spec: object = {},
+): Promise<void> {
+  const annotations = Object.fromEntries(
+    Object.entries(script).map(([word, value]) => [`simulated.muster.dev/${word}`, value]),
+  )
+  await cluster.create(
+    'Pod',
+    'one',
+    { spec: { containers: [{ name: 'main', image: 'x:1' }], ...spec } },
+    { annotations },
+  )
+}
+
+async function state(cluster: SimulatedCluster): Promise<string> {
+  const { status } = await cluster.get('Pod', 'one')
+  const [container] = status?.containerStatuses ?? []
+  const how =
+    container?.state?.waiting?.reason ??
+    container?.state?.terminated?.reason ??
+    (container?.state?.running ? 'Running' : '')
+  return `${status?.phase} ${how} ${container?.restartCount} ${container?.ready ? 'ready' : 'unready'}`
+}
+
+describe('the kubelet', () => {
+  it('starts a pod step by step, and tells what it waits for', async () => {
+    const cluster = await simulated()
+    await pod(cluster, { 'start-seconds': '5', 'ready-after-seconds': '10' })
+    await cluster.seconds(2)
+    expect(await state(cluster)).toBe('Pending ContainerCreating 0 unready')
+    expect(condition(await cluster.get('Pod', 'one'), 'Ready')).toBe('False ContainersNotReady')
+    await cluster.seconds(4)
+    expect(await state(cluster)).toBe('Running Running 0 unready')
+    await cluster.seconds(10)
+    expect(await state(cluster)).toBe('Running Running 0 ready')
+    const one = await cluster.get('Pod', 'one')
+    expect(
+      ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) =>
+        condition(one, type),
+      ),
+    ).toEqual(Array.from({ length: 5 }, () => 'True'))
+    expect(one.status).toMatchObject({ podIP: '10.244.0.1', qosClass: 'BestEffort', observedGeneration: 1 })
+  })
+
+  it('restarts what ends, with longer and longer pauses', async () => {
+    const cluster = await simulated()
+    await pod(cluster, { 'run-seconds': '2', 'exit-code': '3' })
+    const restarts: number[] = []
+    let known = 0
+    for (let second = 0; second < 120; second++) {
+      await cluster.seconds(1)
+      const count = (await cluster.get('Pod', 'one')).status?.containerStatuses?.[0]?.restartCount ?? 0
+      if (count > known) restarts.push(second)
+      known = count
+    }
+    const pauses = restarts.slice(1).map((at, index) => at - restarts[index]!)
+    // Each round is two seconds of work and the pause: 10, 20, 40.
+    expect(pauses).toEqual([12, 22, 42])
+    expect(await state(cluster)).toBe('Running CrashLoopBackOff 4 unready')
+    const { status } = await cluster.get('Pod', 'one')
+    expect(status?.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({ exitCode: 3, reason: 'Error' })
+  })
+
+  it('lets a container recover that fails a given number of times', async () => {
+    const cluster = await simulated()
+    await pod(cluster, { 'run-seconds': '1', 'exit-code': '1', 'fail-times': '2' })
+    await cluster.seconds(60)
+    expect(await state(cluster)).toBe('Running Running 2 ready')
+  })
+
+  it.each([
+    ['Never', '0', 'Succeeded Completed 0 unready', 'False PodCompleted'],
+    ['Never', '1', 'Failed Error 0 unready', 'False PodFailed'],
+    ['OnFailure', '0', 'Succeeded Completed 0 unready', 'False PodCompleted'],
+  ])('ends a pod with restartPolicy %s and exit code %s', async (restartPolicy, code, expected, ready) => {
+    const cluster = await simulated()
+    await pod(cluster, { 'run-seconds': '3', 'exit-code': code }, { restartPolicy })
+    await cluster.seconds(10)
+    expect(await state(cluster)).toBe(expected)
+    expect(condition(await cluster.get('Pod', 'one'), 'Ready')).toBe(ready)
+  })
+
+  it('cannot pull what is said to be missing, until it can', async () => {
+    const cluster = await simulated()
+    await pod(cluster, { 'fail-image-pull': 'true' })
+    await cluster.seconds(5)
+    expect(await state(cluster)).toBe('Pending ImagePullBackOff 0 unready')
+    await cluster.merge('Pod', 'one', {
+      metadata: { annotations: { 'simulated.muster.dev/fail-image-pull': 'false' } },
+    })
+    await cluster.seconds(5)
+    expect(await state(cluster)).toBe('Running Running 0 ready')
+  })
+
+  it('runs init containers in turn, and none after one that failed', async () => {
+    const initContainers = [
+      { name: 'first', image: 'x' },
+      { name: 'side', image: 'x', restartPolicy: 'Always' },
+      { name: 'second', image: 'x' },
+    ]
+    const cluster = await simulated()
+    await pod(cluster, { 'run-seconds.first': '5', 'run-seconds.second': '5' }, { initContainers })
+    await cluster.seconds(4)
+    expect(await state(cluster)).toBe('Pending PodInitializing 0 unready')
+    expect(condition(await cluster.get('Pod', 'one'), 'Initialized')).toBe('False ContainersNotInitialized')
+    await cluster.seconds(10)
+    const { status } = await cluster.get('Pod', 'one')
+    expect(status?.initContainerStatuses?.map(({ state: one }) => Object.keys(one ?? {})[0])).toEqual([
+      'terminated',
+      'running',
+      'terminated',
+    ])
+    expect(await state(cluster)).toBe('Running Running 0 ready')
+
+    const failing = await simulated()
+    await pod(failing, { 'exit-code.first': '1' }, { initContainers, restartPolicy: 'Never' })
+    await failing.seconds(5)
+    expect(await state(failing)).toBe('Failed PodInitializing 0 unready')
+  })
+
+  it('is not ready before its readiness gates are', async () => {
+    const cluster = await simulated()
+    await pod(cluster, {}, { readinessGates: [{ conditionType: 'example.com/ok' }] })
+    await cluster.seconds(3)
+    expect(condition(await cluster.get('Pod', 'one'), 'Ready')).toBe('False ReadinessGatesNotReady')
+    const { status } = await cluster.get('Pod', 'one')
+    await cluster.merge(
+      'Pod',
+      'one',
+      { status: { conditions: [...(status?.conditions ?? []), { type: 'example.com/ok', status: 'True' }] } },
+      'status',
+    )
+    await cluster.seconds(1)
+    expect(condition(await cluster.get('Pod', 'one'), 'Ready')).toBe('True')
+  })
+
+  it('lets a pod end within its grace, and kills it after', async () => {
+    const cluster = await simulated()
+    await pod(cluster, { 'stop-seconds': '20' }, { terminationGracePeriodSeconds: 60 })
+    await cluster.seconds(3)
+    await cluster.remove('Pod', 'one')
+    await cluster.seconds(15)
+    expect((await cluster.get('Pod', 'one')).metadata.deletionTimestamp).toBeDefined()
+    expect(await state(cluster)).toBe('Running Running 0 ready')
+    await cluster.seconds(10)
+    expect(await cluster.find('Pod', 'one')).toBeUndefined()
+  })
+
+  it('ends a pod that is active for longer than it may', async () => {
+    const cluster = await simulated()
+    await pod(cluster, {}, { activeDeadlineSeconds: 30 })
+    await cluster.seconds(40)
+    expect((await cluster.get('Pod', 'one')).status).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded' })
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { simulated, type SimulatedCluster } from '../../../test/simulated.ts'
+
+async function claim(cluster: SimulatedCluster, spec: object = {}): Promise<void> {
+  await cluster.create('PersistentVolumeClaim', 'data', {
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '5Gi' } }, ...spec },
+  })
+}
+
+async function consumer(cluster: SimulatedCluster): Promise<void> {
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }]
+  await cluster.create('Pod', 'user', { spec: { containers: [{ name: 'main', image: 'x' }], volumes } })
+}
+
+describe('a claim', () => {
+  it('waits for its first consumer, and then has a volume', async () => {
+    const cluster = await simulated()
+    await claim(cluster)
+    await cluster.seconds(5)
+    expect((await cluster.get('PersistentVolumeClaim', 'data')).status?.phase).toBe('Pending')
+    await consumer(cluster)
+    await cluster.seconds(5)
+    expect((await cluster.get('PersistentVolumeClaim', 'data')).status).toMatchObject({
+      phase: 'Bound',
+      capacity: { storage: '5Gi' },
+    })
+    expect((await cluster.get('Pod', 'user')).status?.phase).toBe('Running')
+  })
+
+  it('stays while a pod uses it, and takes its volume along when it goes', async () => {
+    const cluster = await simulated()
+    await claim(cluster)
+    await consumer(cluster)
+    await cluster.seconds(5)
+    await cluster.remove('PersistentVolumeClaim', 'data')
+    await cluster.seconds(5)
+    expect((await cluster.get('PersistentVolumeClaim', 'data')).metadata.deletionTimestamp).toBeDefined()
+    await cluster.remove('Pod', 'user')
+    await cluster.seconds(5)
+    expect(await cluster.find('PersistentVolumeClaim', 'data')).toBeUndefined()
+    expect(await cluster.list('PersistentVolume')).toEqual([])
+  })
+
+  it('takes a volume that is there, and leaves it behind as its policy says', async () => {
+    const cluster = await simulated()
+    await cluster.create('PersistentVolume', 'disk', {
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage: '10Gi' },
+        hostPath: { path: '/x' },
+        storageClassName: 'manual',
+      },
+    })
+    await claim(cluster, { storageClassName: 'manual' })
+    await cluster.seconds(1)
+    expect((await cluster.get('PersistentVolumeClaim', 'data')).spec?.volumeName).toBe('disk')
+    await cluster.remove('PersistentVolumeClaim', 'data')
+    await cluster.seconds(1)
+    expect((await cluster.get('PersistentVolume', 'disk')).status?.phase).toBe('Released')
+  })
+
+  it('stays without a volume when its class is not there', async () => {
+    const cluster = await simulated()
+    await claim(cluster, { storageClassName: 'nowhere' })
+    await consumer(cluster)
+    await cluster.seconds(5)
+    expect((await cluster.get('PersistentVolumeClaim', 'data')).status?.phase).toBe('Pending')
+    expect((await cluster.get('Pod', 'user')).status?.conditions?.[0]?.message).toContain(
+      'pod has unbound immediate PersistentVolumeClaims',
+    )
+  })
+})
