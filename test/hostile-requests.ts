@@ -103,7 +103,11 @@ function objectOf(chance: Chance, { apiVersion, kind, template, resource }: Targ
 function metadataOf(chance: Chance): Json {
   const definitions = builtinDefinitions()
   const wrong = chance.pick([0, 0.05])
-  return valueFor(chance, definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'], { definitions, wrong, full: 0.3 })
+  return valueFor(chance, definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'], {
+    definitions,
+    wrong,
+    full: 0.3,
+  })
 }
 
 function nameOf(chance: Chance): string {
@@ -111,7 +115,11 @@ function nameOf(chance: Chance): string {
 }
 
 function absurdCreate(chance: Chance, target: Target): TransportRequest {
-  return send('POST', target.base + queryOf(chance, writeQueries), objectOf(chance, target, chance.in(0.5) ? 'b' : nameOf(chance)))
+  return send(
+    'POST',
+    target.base + queryOf(chance, writeQueries),
+    objectOf(chance, target, chance.in(0.5) ? 'b' : nameOf(chance)),
+  )
 }
 
 function absurdUpdate(chance: Chance, target: Target): TransportRequest {
@@ -134,7 +142,11 @@ function patchOf(chance: Chance, target: Target): Json {
   if (!chance.in(0.3) || typeof object !== 'object' || object === null) return object
   // The words of strategic patches in places where nobody expects them.
   const words = ['replace', 'merge', 'delete', 'odd']
-  return mutated(chance, { ...(object as JsonObject), $patch: chance.pick(words), $retainKeys: ['spec'] }, chance.below(2))
+  return mutated(
+    chance,
+    { ...(object as JsonObject), $patch: chance.pick(words), $retainKeys: ['spec'] },
+    chance.below(2),
+  )
 }
 
 const pointers = [
@@ -224,7 +236,9 @@ function absurdSubresource(chance: Chance, target: Target): TransportRequest {
   const definitions = builtinDefinitions()
   const how = { definitions, wrong: chance.pick([0, 0.05]), full: 0.5 }
   const value =
-    described !== undefined && chance.in(0.7) ? valueFor(chance, definitions[described], how) : objectOf(chance, target, 'a')
+    described !== undefined && chance.in(0.7)
+      ? valueFor(chance, definitions[described], how)
+      : objectOf(chance, target, 'a')
   const type = method === 'PATCH' ? chance.pick(patchTypes) : 'json'
   return { ...send(method, path, value), headers: { 'content-type': `application/${type}` } }
 }
@@ -379,11 +393,17 @@ function broken(chance: Chance, text: string): string | Uint8Array {
     case 9:
       return `\u{feff}${text}`
     default:
-      return text.replace('{', `{${Array.from({ length: 5 }, () => `${stringifyJson(chance.pick(hostileKeys))}:1,`).join('')}`)
+      return text.replace(
+        '{',
+        `{${Array.from({ length: 5 }, () => `${stringifyJson(chance.pick(hostileKeys))}:1,`).join('')}`,
+      )
   }
 }
 
-const layers = Array.from({ length: 12 }, (_, at) => `l${at + 1}: &l${at + 1} [${Array.from({ length: 10 }, () => `*l${at}`).join(',')}]`)
+const layers = Array.from(
+  { length: 12 },
+  (_, at) => `l${at + 1}: &l${at + 1} [${Array.from({ length: 10 }, () => `*l${at}`).join(',')}]`,
+)
 
 export const yamlBombs: readonly string[] = [
   `l0: &l0 [x,x,x,x,x,x,x,x,x,x]\n${layers.join('\n')}\n`,
@@ -407,7 +427,8 @@ function protobufBody(chance: Chance, target: Target): TransportRequest {
   } catch {
     // A kind that protobuf has no words for.
   }
-  for (let count = chance.below(8); count > 0 && bytes.length > 0; count--) bytes[chance.below(bytes.length)] = chance.below(256)
+  for (let count = chance.below(8); count > 0 && bytes.length > 0; count--)
+    bytes[chance.below(bytes.length)] = chance.below(256)
   const cut = chance.in(0.3) ? bytes.subarray(0, chance.below(bytes.length + 1)) : bytes
   const noise = chance.in(0.2) ? Buffer.from(Array.from({ length: 30 }, () => chance.below(256))) : Buffer.alloc(0)
   const method = chance.pick<Method>(['POST', 'PUT', 'DELETE'])

@@ -154,10 +154,27 @@ const hostileNumbers: readonly (number | bigint)[] = [
 /** What a decoder takes where it wants more than text. */
 const fittingTexts: ReadonlyMap<string, readonly string[]> = new Map([
   ['byte', ['YQ==', '', 'AAEC', 'eyJhdXRocyI6IHt9fQ==', '////']],
-  ['date-time', ['0001-01-01T00:00:00Z', '2024-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z', '2024-01-01T00:00:00+14:00']],
+  [
+    'date-time',
+    ['0001-01-01T00:00:00Z', '2024-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z', '2024-01-01T00:00:00+14:00'],
+  ],
 ])
 
-const quantities = ['0', '1', '-1', '100m', '1Gi', '1e9', '1e-999', '1e99', '1e999999999', '1e-2147483648', '9'.repeat(400), '.5', '12345678901234567890Ei']
+const quantities = [
+  '0',
+  '1',
+  '-1',
+  '100m',
+  '1Gi',
+  '1e9',
+  '1e-999',
+  '1e99',
+  '1e999999999',
+  '1e-2147483648',
+  '9'.repeat(400),
+  '.5',
+  '12345678901234567890Ei',
+]
 
 function isQuantity(declared: Schema | undefined): boolean {
   return declared?.$ref?.endsWith('.Quantity') ?? false
@@ -183,7 +200,9 @@ export function anyJson(chance: Chance, depth = 3): Json {
 }
 
 function anyKey(chance: Chance): string {
-  return chance.in(0.5) ? chance.pick(hostileKeys) : chance.pick(['a', 'b', 'name', 'spec', 'metadata', 'example.com/x'])
+  return chance.in(0.5)
+    ? chance.pick(hostileKeys)
+    : chance.pick(['a', 'b', 'name', 'spec', 'metadata', 'example.com/x'])
 }
 
 /** Own members, whatever they are called. */
@@ -227,13 +246,17 @@ export function valueFor(chance: Chance, declared: Schema | undefined, how: Misf
 
 /** Mostly one that a 32-bit field takes: others do not get past the decoder. */
 function integer(chance: Chance): number | bigint {
-  return chance.in(0.9) ? chance.pick([0, 1, -1, 2, 3, 30, 80, 255, 65_536, 2_147_483_647, -2_147_483_648]) : chance.pick(hostileNumbers)
+  return chance.in(0.9)
+    ? chance.pick([0, 1, -1, 2, 3, 30, 80, 255, 65_536, 2_147_483_647, -2_147_483_648])
+    : chance.pick(hostileNumbers)
 }
 
 function objectFor(chance: Chance, schema: Schema, how: Misfit, depth: number): JsonObject {
   const { properties, additionalProperties } = schema
   if (properties) {
-    const some = Object.entries(properties).filter(([name]) => chance.in(schema.required?.includes(name) ? 0.9 : how.full))
+    const some = Object.entries(properties).filter(([name]) =>
+      chance.in(schema.required?.includes(name) ? 0.9 : how.full),
+    )
     const known = some.map(([name, own]) => [name, valueFor(chance, own, how, depth - 1)] as const)
     const strange = chance.in(how.wrong) ? [[anyKey(chance), anyJson(chance, 2)] as const] : []
     return membersOf([...known, ...strange])
@@ -270,7 +293,9 @@ function mutatedOnce(chance: Chance, value: Json): Json {
   if (keys.length === 0 || chance.in(0.1)) return membersOf([...entriesOf(value), [anyKey(chance), anyJson(chance, 2)]])
   const key = chance.pick(keys)
   if (chance.in(0.1)) return membersOf(entriesOf(value).filter(([name]) => name !== key))
-  return membersOf(entriesOf(value).map(([name, member]) => [name, name === key ? mutatedOnce(chance, member) : member]))
+  return membersOf(
+    entriesOf(value).map(([name, member]) => [name, name === key ? mutatedOnce(chance, member) : member]),
+  )
 }
 
 function entriesOf(value: JsonObject): readonly (readonly [string, Json])[] {

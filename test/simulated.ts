@@ -116,7 +116,7 @@ export async function simulated(options: SimulationOptions = {}, seed = 7): Prom
       const object = { apiVersion, kind, metadata: { ...at(kind, name), ...metadata }, ...rest }
       return (await client.create(resourceOf(kind), object)) as never
     },
-    get: async (kind, name) => (await client.get(resourceOf(kind), at(kind, name))) as never,
+    get: async (kind, name) => await client.get(resourceOf(kind), at(kind, name)),
     async find(kind, name) {
       try {
         return await cluster.get(kind, name)
@@ -127,10 +127,10 @@ export async function simulated(options: SimulationOptions = {}, seed = 7): Prom
     },
     list: async (kind) => (await client.list(resourceOf(kind))).items as never,
     merge: async (kind, name, patch, subresource) =>
-      (await client.patch(resourceOf(kind), at(kind, name), patch as never, {
+      await client.patch(resourceOf(kind), at(kind, name), patch, {
         type: 'merge',
         ...(subresource && { subresource }),
-      })) as never,
+      }),
     async remove(kind, name, deletion = {}) {
       await client.delete(resourceOf(kind), at(kind, name), deletion)
     },

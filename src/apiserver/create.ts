@@ -136,7 +136,7 @@ function pickName(state: ClusterState, { served, namespace }: Writing, { metadat
 function nameProblems(served: Served, { metadata }: UntypedObject): Problems {
   const { name, generateName: base } = metadata
   const format = nameFormatOf(served)
-  const prefix = format === pathSegment ? base : base?.replace(/(.).-$/s, '$1a')
+  const prefix = format === pathSegment ? base : base?.replace(/.-$/s, 'a')
   return [
     ...eachInvalid('metadata.generateName', base ?? '', prefix ? format(prefix) : []),
     ...(name

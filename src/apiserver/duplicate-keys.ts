@@ -69,10 +69,11 @@ function join(path: string, key: string): string {
 }
 
 function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === backslash) at++
-    else if (code === quote) return at
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let escapes = 0
+    while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++
+    // An escaped backslash escapes nothing.
+    if (escapes % 2 === 0) return end
   }
   return text.length
 }

@@ -39,8 +39,10 @@ export const requestMs = 60_000
 export async function serve(api: ApiServer, clock: Clock, exchange: Exchange, peer: Peer): Promise<void> {
   const { outgoing } = exchange
   const gone = new AbortController()
+  // The stream does not tell: it may close before it hears that its last write went out, and when cut off it ends itself.
+  let isAnswered = false
   outgoing.once('close', () => {
-    if (!outgoing.writableFinished) gone.abort(new MusterError('ConnectionLost', 'the client went away.'))
+    if (!isAnswered) gone.abort(new MusterError('ConnectionLost', 'the client went away.'))
   })
   try {
     const request = await readRequest(exchange, clock, gone.signal)
@@ -50,6 +52,7 @@ export async function serve(api: ApiServer, clock: Clock, exchange: Exchange, pe
     exchange.readNoMore()
     await send(await answer(error.status.code, error.status), exchange, clock, gone.signal)
   }
+  isAnswered = true
 }
 
 async function readRequest(exchange: Exchange, clock: Clock, signal: AbortSignal): Promise<TransportRequest> {

@@ -7,7 +7,7 @@
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket, Server } from 'node:tls'
-import type { Clock } from '../clock/clock.ts'
+import type { Clock, Timer } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import { type Certificate, createCertificateAuthority, type Subject } from './access/certificate-authority.ts'
 import type { ApiServer } from './api-server.ts'
@@ -55,8 +55,7 @@ export async function startListener(api: ApiServer, options: ListenerOptions): P
   const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
   // Who shows no certificate, or somebody else's, may still have a token: the handshake is not the place to refuse.
   const tls = { cert, key, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
-  // By the machine's clock: nobody but the handshake itself knows how far it is.
-  const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'], handshakeTimeout: handshakeMs })
+  const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
   const connections = trackConnections(server, api, clock)
   await bind(server, host, port)
 
@@ -111,6 +110,13 @@ const speakers = {
 
 function trackConnections(server: Server, api: ApiServer, clock: Clock): Connections {
   const sockets = new Set<Socket>()
+  // An encrypted connection and the bare one below it have nothing in common but their other end.
+  const handshakes = new Map<string, Timer>()
+  const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  const shaken = (end: string): void => {
+    handshakes.get(end)?.cancel()
+    handshakes.delete(end)
+  }
   const spoken: Partial<Record<keyof typeof speakers, Promise<Protocol>>> = {}
   let isDraining = false
 
@@ -124,9 +130,18 @@ function trackConnections(server: Server, api: ApiServer, clock: Clock): Connect
 
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    const end = endOf(socket)
+    handshakes.set(
+      end,
+      clock.after(handshakeMs, () => socket.destroy()),
+    )
+    socket.once('close', () => {
+      sockets.delete(socket)
+      shaken(end)
+    })
   })
   server.on('secureConnection', (socket) => {
+    shaken(endOf(socket))
     socket.on('error', () => undefined)
     accept(socket).catch(() => socket.destroy())
   })

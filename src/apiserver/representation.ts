@@ -42,13 +42,16 @@ export function mediaRanges(accept: string | readonly string[] | undefined): rea
     }))
 }
 
+const plain: Representation = { form: 'object', syntax: 'json' }
+
 /** The first wish that can be granted. */
 export function representationOf(
   accept: string | readonly string[] | undefined,
   isCollection: boolean,
 ): Representation {
+  if (accept === 'application/json') return plain
   const ranges = mediaRanges(accept)
-  if (ranges.length === 0) return { form: 'object', syntax: 'json' }
+  if (ranges.length === 0) return plain
   const isKnown = ({ type }: MediaRange): boolean => accepted.includes(type) || isJsonType(type)
   if (!ranges.some(isKnown)) throw noSuchMediaType(isCollection)
   for (const { type, parameters } of ranges) {

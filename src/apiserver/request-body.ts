@@ -1,6 +1,6 @@
 /** What a client sends, as JSON: whatever it wrote it in. */
 import { isMusterError } from '../kube/errors.ts'
-import { type Json, parseJson } from '../kube/json.ts'
+import { type Json, type JsonObject, parseJson } from '../kube/json.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from './refusal.ts'
 
 /** As real servers. */
@@ -84,13 +84,12 @@ function readText(body: string | Uint8Array | undefined): string {
 }
 
 /** Refuses what is nested too deep, and numbers that no reader of JSON could hold. */
-export function checkDepth(value: Json): void {
-  let level: readonly unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
-    if (level.some((one) => typeof one === 'number' && !Number.isFinite(one))) {
-      throw badRequest('a number in the body of the request is out of range')
-    }
-    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+export function checkDepth(value: Json | undefined, depth = 0): void {
+  if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw badRequest('a number in the body of the request is out of range')
   }
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) for (const item of value as readonly Json[]) checkDepth(item, depth + 1)
+  else for (const key of Object.keys(value)) checkDepth((value as JsonObject)[key], depth + 1)
 }

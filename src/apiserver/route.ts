@@ -23,7 +23,8 @@ export function findRoute(path: string, catalog: Catalog): Route | undefined {
 /** The decoded segments; undefined for a path that cannot be decoded. */
 export function splitPath(path: string): readonly string[] | undefined {
   try {
-    return path.split('/').slice(1).map(decodeURIComponent)
+    const segments = path.split('/').slice(1)
+    return path.includes('%') ? segments.map(decodeURIComponent) : segments
   } catch {
     return undefined
   }

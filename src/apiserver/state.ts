@@ -35,9 +35,11 @@ export function findObject(
 
 /** A version 4 UUID out of any source of chance, so that a seeded server repeats its uids. */
 export function randomUuid(random: Random): string {
-  const digits = Array.from({ length: 32 }, (_, at) => {
+  let uuid = ''
+  for (let at = 0; at < 32; at++) {
     const digit = Math.floor(random.next() * 16)
-    return (at === 12 ? 4 : at === 16 ? (digit & 3) | 8 : digit).toString(16)
-  }).join('')
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+    if (at === 8 || at === 12 || at === 16 || at === 20) uuid += '-'
+    uuid += (at === 12 ? 4 : at === 16 ? (digit & 3) | 8 : digit).toString(16)
+  }
+  return uuid
 }

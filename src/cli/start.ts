@@ -9,7 +9,11 @@ export const command: Command = defineCommand({
     'The cluster lives in the memory of this process and ends with it (Ctrl-C). It is for trying things out, not for production.',
   flags: {
     port: { type: 'string', value: 'N', help: 'port on 127.0.0.1 (default: a free one)' },
-    nodes: { type: 'string', value: 'N', help: 'simulated nodes for pods to run on (default: 3; 0: pods stay pending)' },
+    nodes: {
+      type: 'string',
+      value: 'N',
+      help: 'simulated nodes for pods to run on (default: 3; 0: pods stay pending)',
+    },
     'kubeconfig-out': { type: 'string', value: 'FILE', help: 'kubeconfig to write (default: .muster/kubeconfig)' },
   },
   async run({ flags, positionals, out, signal }) {

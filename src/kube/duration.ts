@@ -97,8 +97,17 @@ export function durationOfMs(ms: number): Duration {
 
 /** `metav1.Time`: whole seconds, `2026-01-01T00:00:00Z`. */
 export function formatTime(ms: number): string {
-  return `${new Date(Math.floor(ms)).toISOString().slice(0, -5)}Z`
+  const second = Math.floor(ms / 1000)
+  if (second !== lastSecond) {
+    lastTime = `${new Date(second * 1000).toISOString().slice(0, -5)}Z`
+    lastSecond = second
+  }
+  return lastTime
 }
+
+// Most times that are written are those of now, and of one second there are many.
+let lastSecond = Number.NaN
+let lastTime = ''
 
 /** `metav1.MicroTime`: `2026-01-01T00:00:00.000000Z`. */
 export function formatMicroTime(ms: number): string {

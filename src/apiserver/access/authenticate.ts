@@ -5,7 +5,7 @@
  * static token; the token of a service account; and none. A credential that is shown and no good ends the request,
  * even where strangers are welcome: whoever shows one means to be somebody.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { TransportRequest } from '../../client/transport.ts'
 import { unauthorized } from '../refusal.ts'
 import type { Storage } from '../storage.ts'
@@ -119,7 +119,7 @@ function knownTokens(tokens: AuthenticatorOptions['tokens']): readonly KnownToke
 }
 
 function digestOf(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  return hash('sha256', text, 'buffer')
 }
 
 function identityOf({ username, uid, groups = [] }: TokenUser): Identity {

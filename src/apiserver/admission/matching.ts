@@ -29,8 +29,12 @@ export function matchedVersion(state: ClusterState, request: AdmissionRequest, c
   return found && matchesNamespace(state, request, criteria.namespaceSelector) ? found : undefined
 }
 
-/** What decides about admission itself is not subject to it: nobody could undo a mistake any more. */
-export function isExempt({ served: { group, plural } }: AdmissionRequest): boolean {
+/**
+ * What decides about admission itself is not subject to it: nobody could undo a mistake any more. And a binding is not
+ * shown: what it changes here is a pod, where a real server speaks of a Binding.
+ */
+export function isExempt({ served: { group, plural }, subresource }: AdmissionRequest): boolean {
+  if (subresource === 'binding') return true
   return group === 'admissionregistration.k8s.io' && /^(?:validating|mutating)/.test(plural)
 }
 

@@ -80,16 +80,16 @@ function checkLabels({ served, subresource, object, oldObject, name }: Admission
 
 function labelCauses(namespace: UntypedObject | undefined): readonly Cause[] {
   const labels = namespace?.metadata.labels ?? {}
-  return ['enforce', 'audit', 'warn'].flatMap((mode) => {
+  const causes: Cause[] = []
+  for (const mode of ['enforce', 'audit', 'warn']) {
     const [level, version] = [labels[prefix + mode], labels[`${prefix}${mode}-version`]]
     const at = (key: string): string => `metadata.labels[${prefix}${key}]`
-    return [
-      ...(level === undefined || levels.includes(level)
-        ? []
-        : [invalidValue(at(mode), level, `must be one of ${levels.join(', ')}`)]),
-      ...(version === undefined || version === 'latest' || /^v1\.(?:0|[1-9]\d*)$/.test(version)
-        ? []
-        : [invalidValue(at(`${mode}-version`), version, 'must be "latest" or "v1.x"')]),
-    ]
-  })
+    if (level !== undefined && !levels.includes(level)) {
+      causes.push(invalidValue(at(mode), level, `must be one of ${levels.join(', ')}`))
+    }
+    if (version !== undefined && version !== 'latest' && !/^v1\.(?:0|[1-9]\d*)$/.test(version)) {
+      causes.push(invalidValue(at(`${mode}-version`), version, 'must be "latest" or "v1.x"'))
+    }
+  }
+  return causes
 }

@@ -14,6 +14,7 @@ import type { Change } from '../storage.ts'
 import type { Disk, DiskFile } from './disk.ts'
 import { encodeFrame } from './frame.ts'
 import { type Entry, nameOf, recover } from './recovery.ts'
+import { textOf, textOnce } from '../object-text.ts'
 
 /** A change that has been made in memory, and in which cluster and table. */
 export interface Noted {
@@ -183,11 +184,11 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
 }
 
 function recordOf({ cluster, table, change }: Noted): string {
-  return lineOf({ cluster, table, isRemoval: change.type === 'DELETED', object: change.object })
+  return lineOf({ cluster, table, isRemoval: change.type === 'DELETED', object: change.object }, textOf)
 }
 
-function lineOf({ cluster, table, isRemoval, object }: Entry): string {
-  return stringifyJson([cluster, table, isRemoval ? 1 : 0, object])
+function lineOf({ cluster, table, isRemoval, object }: Entry, write: (object: object) => string): string {
+  return `[${stringifyJson(cluster)},${stringifyJson(table)},${isRemoval ? 1 : 0},${write(object)}]`
 }
 
 /** Written aside and renamed when it is whole; only then is anything older removed. */
@@ -206,7 +207,7 @@ async function writeSnapshot(disk: Disk, segment: number, sequence: number, stat
     let lines: string[] = []
     let size = 0
     for (const entry of state) {
-      const line = lineOf(entry)
+      const line = lineOf(entry, textOnce)
       lines.push(line)
       size += line.length
       if (size < snapshotFrameBytes) continue

@@ -45,10 +45,10 @@ interface Selecting {
 }
 
 /** The same, or, for one that nobody controls, the keys of those who would adopt it. */
-export function ownerOrAdopters<K extends TableName>(
+export function ownerOrAdopters(
   cluster: Cluster,
   kind: string,
-  table: K,
+  table: TableName,
 ): (object: KubeObject) => readonly string[] {
   const owner = ownerOf(kind)
   return (object) => {
@@ -88,10 +88,7 @@ export async function claim<K extends 'pods' | 'replicasets.apps'>(
   if (!owner.metadata.deletionTimestamp) {
     for (const stray of cluster.orphans(table, namespace)) {
       if (!fits(stray) || stray.metadata.deletionTimestamp) continue
-      const ownerReferences = [
-        ...(stray.metadata.ownerReferences ?? []),
-        ownerReference(owner as KubeObject, { controller: true }),
-      ]
+      const ownerReferences = [...(stray.metadata.ownerReferences ?? []), ownerReference(owner, { controller: true })]
       await hand.update(table, { ...stray, metadata: { ...stray.metadata, ownerReferences } })
     }
   }

@@ -23,7 +23,7 @@ export function cronJobController(tools: Tools): Controller {
       const cron = cluster.get('cronjobs.batch', namespace, name)
       if (!cron || cron.metadata.deletionTimestamp) return undefined
       await forgetOld(tools, cron)
-      const schedule = parseSchedule(cron.spec!.schedule, cron.spec?.timeZone ?? 'UTC')
+      const schedule = parseSchedule(cron.spec.schedule, cron.spec?.timeZone ?? 'UTC')
       const isDue = cron.spec?.suspend ? undefined : latestMissed(cron, schedule, cluster.now())
       const started = isDue === undefined ? undefined : await start(tools, cron, isDue)
       await report(tools, cron, started)
@@ -35,7 +35,7 @@ export function cronJobController(tools: Tools): Controller {
 
 /** The last moment that has come and was not seen to. */
 function latestMissed(cron: CronJob, schedule: Schedule, now: number): number | undefined {
-  const { startingDeadlineSeconds: deadline } = cron.spec!
+  const { startingDeadlineSeconds: deadline } = cron.spec
   const since = parseTime(cron.status?.lastScheduleTime ?? cron.metadata.creationTimestamp ?? '') ?? now
   const from = deadline === undefined ? since : Math.max(since, now - deadline * 1000)
   let latest: number | undefined
@@ -66,7 +66,7 @@ async function start(tools: Tools, cron: CronJob, at: number): Promise<Job | 'sk
       record(cron, 'Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
     }
   }
-  const { metadata, spec } = cron.spec!.jobTemplate
+  const { metadata, spec } = cron.spec.jobTemplate
   const { namespace = '' } = cron.metadata
   const name = `${cron.metadata.name}-${Math.floor(at / 60_000)}`
   try {
@@ -125,7 +125,7 @@ async function report({ cluster, hand }: Tools, cron: CronJob, started: Job | 's
 }
 
 async function forgetOld({ cluster, hand, record }: Tools, cron: CronJob): Promise<void> {
-  const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = cron.spec!
+  const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = cron.spec
   for (const [type, limit] of [
     ['Complete', successfulJobsHistoryLimit],
     ['Failed', failedJobsHistoryLimit],

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { simulated, type SimulatedCluster, template, webSelector } from '../../../test/simulated.ts'
 import { simulatedNodes } from './simulation.ts'
 
-async function nodesOf(cluster: SimulatedCluster): Promise<readonly (string | undefined)[]> {
-  return (await cluster.list('Pod')).map(({ spec }) => spec?.nodeName).toSorted()
+async function nodesOf(cluster: SimulatedCluster): Promise<readonly string[]> {
+  return (await cluster.list('Pod')).map(({ spec }) => spec?.nodeName ?? '').toSorted()
 }
 
 describe('a DaemonSet', () => {

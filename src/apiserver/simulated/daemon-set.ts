@@ -67,7 +67,7 @@ function byNode(pods: readonly StoredPod[]): ReadonlyMap<string, readonly Stored
 }
 
 function specFor(set: DaemonSet): PodSpec {
-  const { template } = set.spec!
+  const { template } = set.spec
   const tolerations = [...troubles, ...(template.spec?.hostNetwork ? [noNetwork] : [])]
   return { ...template.spec!, tolerations: [...(template.spec?.tolerations ?? []), ...tolerations] }
 }
@@ -117,10 +117,8 @@ async function arrange(
 async function create(tools: Tools, set: DaemonSet, spec: PodSpec, node: string, hash: string): Promise<void> {
   const only = { key: 'metadata.name', operator: 'In', values: [node] }
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  const terms: readonly NodeSelectorTerm[] = required?.nodeSelectorTerms.map((term) => ({
-    ...term,
-    matchFields: [only],
-  })) ?? [{ matchFields: [only] }]
+  const here = (term: NodeSelectorTerm): NodeSelectorTerm => ({ ...term, matchFields: [only] })
+  const terms = required?.nodeSelectorTerms.map(here) ?? [here({})]
   const affinity = {
     ...spec.affinity,
     nodeAffinity: {
@@ -128,7 +126,7 @@ async function create(tools: Tools, set: DaemonSet, spec: PodSpec, node: string,
       requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms },
     },
   }
-  const pod = podOf(set, { ...set.spec!.template, spec: { ...spec, affinity } })
+  const pod = podOf(set, { ...set.spec.template, spec: { ...spec, affinity } })
   const labels = {
     ...pod.metadata.labels,
     [revisionLabel]: hash,

@@ -44,8 +44,8 @@ function stillDisrupted(cluster: Cluster, { status, metadata }: Budget): Readonl
   return new Map(
     Object.entries(status?.disruptedPods ?? {}).filter(([name, time]) => {
       const pod = cluster.get('pods', metadata.namespace, name)
-      return pod && !isTerminating(pod) && cluster.now() < (parseTime(time as string) ?? 0) + spentMs
-    }) as [string, string][],
+      return pod && !isTerminating(pod) && cluster.now() < (parseTime(time) ?? 0) + spentMs
+    }),
   )
 }
 

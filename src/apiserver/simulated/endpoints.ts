@@ -38,7 +38,8 @@ export function endpointsController(tools: Tools): Controller {
       const { namespace, name } = splitKey(key)
       const service = cluster.get('services', namespace, name)
       const selector = service?.spec?.selector
-      if (!service || service.metadata.deletionTimestamp || service.spec?.type === 'ExternalName' || !selector) return
+      if (!service || service.metadata.deletionTimestamp || service.spec?.type === 'ExternalName' || !selector)
+        return undefined
       const pods = cluster
         .list('pods', namespace)
         .filter(
@@ -167,6 +168,11 @@ function spread(known: readonly Slice[], endpoints: readonly Endpoint[]): readon
   return parts
 }
 
+/** A port without a name has none, in the old form. */
+function oldPort({ name, ...port }: EndpointPort): EndpointPort {
+  return name ? { name, ...port } : port
+}
+
 async function writeOldForm({ cluster, hand }: Tools, service: Service, pods: readonly StoredPod[]): Promise<void> {
   const { namespace = '', name } = service.metadata
   const addressOf = (pod: StoredPod): object => ({
@@ -179,9 +185,7 @@ async function writeOldForm({ cluster, hand }: Tools, service: Service, pods: re
   const counts = (pod: StoredPod): boolean => service.spec?.publishNotReadyAddresses === true || isReady(pod)
   const ready = present.filter(counts)
   const unready = present.filter((pod) => !counts(pod))
-  const ports = portsOf(service, pods).map(({ name: portName, ...port }) =>
-    portName ? { name: portName, ...port } : port,
-  )
+  const ports = portsOf(service, pods).map(oldPort)
   const subset = {
     ...(ready.length > 0 && { addresses: ready.map(addressOf) }),
     ...(unready.length > 0 && { notReadyAddresses: unready.map(addressOf) }),

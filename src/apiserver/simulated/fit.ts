@@ -3,7 +3,6 @@
  * counted once for a pod and asked for each node.
  */
 import { labelsOf, matchLabels } from '../../kube/selector.ts'
-import type { LabelSelectorSpec } from '../../kube/selector.ts'
 import type {
   NodeSelectorRequirement,
   NodeSelectorTerm,
@@ -41,9 +40,9 @@ export function fitOf(
     if (node.spec?.unschedulable && !isTolerated(unschedulableTaint, pod.spec?.tolerations)) {
       return incurable('node(s) were unschedulable')
     }
-    const repelling = ['NoSchedule', 'NoExecute']
+    const repelling = new Set(['NoSchedule', 'NoExecute'])
     const isRepelled = (node.spec?.taints ?? []).some(
-      (taint) => repelling.includes(taint.effect) && !isTolerated(taint, pod.spec?.tolerations),
+      (taint) => repelling.has(taint.effect) && !isTolerated(taint, pod.spec?.tolerations),
     )
     if (isRepelled) return incurable('node(s) had untolerated taint(s)')
     if (!matchesNode(pod, node)) return incurable("node(s) didn't match Pod's node affinity/selector")
@@ -198,11 +197,8 @@ function termMatches(cluster: Cluster, term: PodAffinityTerm, owner: StoredPod, 
   const isNamed = namespaces.includes(namespace)
   const isMeant = (): boolean =>
     namespaceSelector !== undefined &&
-    matchLabels(
-      labelsOf(namespaceSelector as LabelSelectorSpec),
-      cluster.get('namespaces', undefined, namespace)?.metadata.labels,
-    )
-  return (isHome || isNamed || isMeant()) && matchLabels(labelsOf(labelSelector as LabelSelectorSpec), labels)
+    matchLabels(labelsOf(namespaceSelector), cluster.get('namespaces', undefined, namespace)?.metadata.labels)
+  return (isHome || isNamed || isMeant()) && matchLabels(labelsOf(labelSelector), labels)
 }
 
 /** How many pods the term means, by the value of its topology. */
@@ -235,7 +231,7 @@ function guardsOf(
 
 function spreadOf(room: Room, pod: StoredPod, constraint: TopologySpreadConstraint): (node: Node) => boolean {
   const { topologyKey, maxSkew, labelSelector, minDomains = 1 } = constraint
-  const selector = labelsOf(labelSelector as LabelSelectorSpec)
+  const selector = labelsOf(labelSelector)
   const counts = new Map<string, number>()
   for (const { node, pods } of room.places()) {
     const value = node.metadata.labels?.[topologyKey]

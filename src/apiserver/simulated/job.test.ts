@@ -54,7 +54,8 @@ describe('a Job', () => {
         const done = await cluster.get('Job', 'task')
         const ends = ['Complete', 'Failed'].filter((type) => condition(done, type)?.startsWith('True'))
         expect(ends).toHaveLength(1)
-        if (ends[0] === 'Complete') expect(done.status?.succeeded).toBe(spec.completions)
+        const succeeded = done.status?.succeeded ?? 0
+        expect(succeeded === spec.completions).toBe(ends[0] === 'Complete')
         expect(done.status?.active ?? 0).toBe(0)
         expect(cluster.failures).toEqual([])
       }),
@@ -78,7 +79,7 @@ describe('a Job', () => {
     await job(cluster, { completionMode: 'Indexed', completions: 3, parallelism: 3 }, { 'run-seconds': '5' })
     await cluster.seconds(3)
     const pods = await cluster.list('Pod')
-    expect(pods.map(({ spec }) => spec?.hostname).toSorted()).toEqual(['task-0', 'task-1', 'task-2'])
+    expect(pods.map(({ spec }) => spec?.hostname ?? '').toSorted()).toEqual(['task-0', 'task-1', 'task-2'])
     expect(pods[0]!.spec?.containers[0]?.env?.map(({ name }) => name)).toEqual(['JOB_COMPLETION_INDEX'])
     await cluster.remove('Pod', pods[1]!.metadata.name!)
     await cluster.seconds(60)

@@ -242,8 +242,8 @@ async function fill(tools: Tools, job: Job, active: readonly StoredPod[]): Promi
   const pause = pauseOf(cluster, job)
   if (pause > 0) return pause
   const indexes = isIndexed(job) ? freeIndexes(job, active) : undefined
-  const count = Math.min(missing - waitsFor, indexes?.length ?? Infinity, 500)
-  for (let made = 0; made < count; made++) {
+  const most = Math.min(missing - waitsFor, indexes?.length ?? Infinity, 500)
+  for (let made = 0; made < most; made++) {
     const pod = await hand.create('pods', podFor(job, indexes?.[made]))
     record(job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`)
   }

@@ -57,6 +57,8 @@ export function addressOf(cluster: Tools['cluster'], name: string): string | und
 /** The kubelet's side of a node: it registers what the machine has, and says that it is ready. */
 export function nodeController({ cluster, hand }: Tools): Controller {
   return {
+    // One at a time: no two may take the same address.
+    workers: 1,
     own: { nodes: ({ metadata }) => [`/${metadata.name}`] },
     async reconcile(key) {
       const node = cluster.get('nodes', undefined, splitKey(key).name)
@@ -84,7 +86,7 @@ async function withWellKnownLabels({ hand }: Pick<Tools, 'hand'>, node: StoredIn
   return await hand.update('nodes', { ...node, metadata: { ...node.metadata, labels: { ...wanted, ...labels } } })
 }
 
-const healthy: readonly Omit<NodeCondition, 'lastHeartbeatTime' | 'lastTransitionTime'>[] = [
+const healthy: readonly NodeCondition[] = [
   {
     type: 'MemoryPressure',
     status: 'False',
@@ -114,10 +116,7 @@ function registered(node: StoredIn<'nodes'>, now: number, address: () => string)
   const isOwn = (type: string): boolean => healthy.some((condition) => condition.type === type)
   const conditions = healthy.map((condition) => {
     const before = known.find(({ type }) => type === condition.type)
-    // A pressure that somebody set is their experiment; only a kubelet says that a node is ready.
-    if (before && (before.status === condition.status || condition.type !== 'Ready')) return before
-    if (before && before.reason !== 'NodeStatusUnknown') return before
-    return { ...condition, lastHeartbeatTime: time, lastTransitionTime: time }
+    return reported(before, condition, time)
   })
   const capacity = status.capacity ?? { cpu: '4', memory: '16Gi', pods: '110' }
   return {
@@ -132,6 +131,12 @@ function registered(node: StoredIn<'nodes'>, now: number, address: () => string)
     daemonEndpoints: { kubeletEndpoint: { Port: status.daemonEndpoints?.kubeletEndpoint?.Port || 10_250 } },
     nodeInfo: status.nodeInfo?.kubeletVersion ? status.nodeInfo : machine(node.metadata.uid),
   }
+}
+
+/** A pressure or an end of readiness that somebody wrote is their experiment; what was lost with the power comes back. */
+function reported(before: NodeCondition | undefined, condition: NodeCondition, time: string): NodeCondition {
+  if (before && before.reason !== 'NodeStatusUnknown') return before
+  return { ...condition, lastHeartbeatTime: time, lastTransitionTime: time }
 }
 
 function machine(uid: string): object {

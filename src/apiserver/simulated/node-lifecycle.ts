@@ -80,18 +80,19 @@ function lastSeen({ cluster }: Tools, { metadata }: Node): number {
 }
 
 function lostStatus({ status = {} }: Node, now: number): object {
-  const conditions = (status.conditions ?? []).map((condition): NodeCondition => {
-    if (condition.status === 'Unknown' || !(condition.type === 'Ready' || pressures.has(condition.type)))
-      return condition
-    return {
-      ...condition,
-      status: 'Unknown',
-      reason: 'NodeStatusUnknown',
-      message: 'Kubelet stopped posting node status.',
-      lastTransitionTime: formatTime(now),
-    }
-  })
-  return { ...status, conditions }
+  return { ...status, conditions: (status.conditions ?? []).map((condition) => lostCondition(condition, now)) }
+}
+
+function lostCondition(condition: NodeCondition, now: number): NodeCondition {
+  const isOurs = condition.type === 'Ready' || pressures.has(condition.type)
+  if (condition.status === 'Unknown' || !isOurs) return condition
+  return {
+    ...condition,
+    status: 'Unknown',
+    reason: 'NodeStatusUnknown',
+    message: 'Kubelet stopped posting node status.',
+    lastTransitionTime: formatTime(now),
+  }
 }
 
 /** What others put on the node, and then what is known to be wrong with it. */

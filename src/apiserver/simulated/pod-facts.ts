@@ -69,6 +69,15 @@ export function withPodCondition(
   return { ...status, conditions: [...conditions.filter(({ type }) => type !== update.type), condition] }
 }
 
+/** The status of a pod that found no node; itself when that is known. */
+export function withoutNode(pod: Pod, message: string, now: number): PodStatus {
+  return withPodCondition(pod, { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }, now)
+}
+
+export function priorityOf({ spec }: Pod): number {
+  return spec?.priority ?? 0
+}
+
 export function createdAt({ metadata }: KubeObject): number {
   return parseTime(metadata.creationTimestamp ?? '') ?? 0
 }

@@ -3,13 +3,11 @@
  * least: no disruption budget broken if that can be, the least important victims, and few of them.
  */
 import { labelsOf, matchLabels } from '../../kube/selector.ts'
-import type { LabelSelectorSpec } from '../../kube/selector.ts'
 import type { StoredPod } from './cluster.ts'
 import type { Tools } from './controller.ts'
 import { fitOf, type Misfit } from './fit.ts'
-import { compareRanks, createdAt, isTerminating, withPodCondition } from './pod-facts.ts'
+import { compareRanks, createdAt, isTerminating, withoutNode, withPodCondition, priorityOf } from './pod-facts.ts'
 import type { Place, Room } from './room.ts'
-import { priorityOf, withoutNode } from './scheduler.ts'
 
 export interface Way {
   readonly node: string
@@ -86,7 +84,7 @@ function budgetsOf({ cluster }: Tools, pods: readonly StoredPod[]): ReadonlySet<
   for (const pod of pods.toSorted((a, b) => priorityOf(b) - priorityOf(a))) {
     for (const budget of cluster.list('poddisruptionbudgets.policy', pod.metadata.namespace)) {
       const { selector } = budget.spec ?? {}
-      if (!selector || !matchLabels(labelsOf(selector as LabelSelectorSpec), pod.metadata.labels)) continue
+      if (!selector || !matchLabels(labelsOf(selector), pod.metadata.labels)) continue
       const allowed = (left.get(budget.metadata.uid) ?? budget.status?.disruptionsAllowed ?? 0) - 1
       left.set(budget.metadata.uid, allowed)
       if (allowed < 0) broken.add(pod)

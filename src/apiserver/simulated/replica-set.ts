@@ -36,12 +36,12 @@ export function replicaController(tools: Tools, table: ReplicaTable): Controller
     others: { pods: ownerOrAdopters(cluster, kind, table) },
     async reconcile(key) {
       const { namespace, name } = splitKey(key)
-      const owner = cluster.get(table, namespace, name) as Replicated | undefined
+      const owner = cluster.get(table, namespace, name)
       if (!owner) return undefined
       const selector = podSelector(owner)
       const pods = await claim(tools, 'pods', owner, selector)
       const failure = owner.metadata.deletionTimestamp ? undefined : await fill(tools, owner, pods.filter(isActive))
-      const live = cluster.get(table, namespace, name) as Replicated | undefined
+      const live = cluster.get(table, namespace, name)
       if (!live) return undefined
       const now = cluster.controlled('pods', live).filter(({ metadata }) => matchLabels(selector, metadata.labels))
       await hand.updateStatus(table, live, statusOf(live, now, failure, cluster.now()))

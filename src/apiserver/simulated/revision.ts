@@ -19,8 +19,8 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
   const known = cluster
     .controlled('controllerrevisions.apps', owner)
     .toSorted((a, b) => (a.revision ?? 0) - (b.revision ?? 0))
-  const data = { spec: { template: { ...owner.spec!.template, $patch: 'replace' } } }
-  const same = known.find((one) => equalJson(one.data as Json, data as unknown as Json))
+  const data = { spec: { template: { ...owner.spec.template, $patch: 'replace' } } }
+  const same = known.find((one) => equalJson(one.data, data as unknown as Json))
   const newest = known.at(-1)
   if (same && same === newest) return known
   const revision = (newest?.revision ?? 0) + 1
@@ -29,7 +29,7 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
     const renewed = await hand.update('controllerrevisions.apps', { ...same, revision })
     return [...known.filter((one) => one !== same), renewed]
   }
-  const hash = templateHash(owner.spec!.template, owner.status?.collisionCount ?? 0)
+  const hash = templateHash(owner.spec.template, owner.status?.collisionCount ?? 0)
   const { name, namespace = '' } = owner.metadata
   const made = await hand.create('controllerrevisions.apps', {
     apiVersion: 'apps/v1',
@@ -37,7 +37,7 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
     metadata: {
       name: `${name}-${hash}`,
       namespace,
-      labels: { ...owner.spec!.template.metadata?.labels, [revisionLabel]: hash },
+      labels: { ...owner.spec.template.metadata?.labels, [revisionLabel]: hash },
       ownerReferences: [ownerReference(owner, { controller: true })],
     },
     data: data as never,

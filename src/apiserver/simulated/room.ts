@@ -135,7 +135,7 @@ export function createRoom(): Room {
         return
       }
       version++
-      const allocatable = amountsOf(node.status?.allocatable as Record<string, string> | undefined)
+      const allocatable = amountsOf(node.status?.allocatable)
       if (before) {
         before.node = node
         before.allocatable = allocatable

@@ -4,13 +4,12 @@
  * gives it hope. If it is more important than others, it takes their place.
  */
 import { controllerOf } from '../../kube/owner.ts'
-import type { PodStatus } from '../../kube/types/core/v1.ts'
 import type { StoredObject } from '../storage.ts'
 import type { StoredPod } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
 import { fitOf, isTolerated, matchesTerm, type Misfit } from './fit.ts'
 import { isOvertaken } from './hand.ts'
-import { isFinished, withPodCondition } from './pod-facts.ts'
+import { isFinished, priorityOf, withoutNode } from './pod-facts.ts'
 import { makeWay, victimsFor } from './preemption.ts'
 import { createRoom, needsOf, type Place } from './room.ts'
 
@@ -143,10 +142,6 @@ function isWaiting(pod: StoredPod): boolean {
   )
 }
 
-export function priorityOf({ spec }: StoredPod): number {
-  return spec?.priority ?? 0
-}
-
 function bestOf(pod: StoredPod, places: readonly Place[]): Place | undefined {
   const { nominatedNodeName } = pod.status ?? {}
   let best: Place | undefined
@@ -193,11 +188,6 @@ function preemptionNote({ spec }: StoredPod, misfits: ReadonlyMap<Place, Misfit>
     isCurable ? 'No preemption victims found for incoming pod' : 'Preemption is not helpful for scheduling',
   )
   return ` preemption: 0/${misfits.size} nodes are available: ${counted(reasons)}.`
-}
-
-/** The status of a pod that found no node; itself when that is known. */
-export function withoutNode(pod: StoredPod, message: string, now: number): PodStatus {
-  return withPodCondition(pod, { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }, now)
 }
 
 /** What keeps a pod that mounts claims: one is missing, or has no volume yet. */

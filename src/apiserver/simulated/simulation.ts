@@ -82,9 +82,9 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
   state.storage.onChange(({ name }, change) => {
     if (isStopped) return
     cluster.follow(name, change)
-    for (const { follow } of running) follow(name, change)
+    for (const one of running) one.follow(name, change)
   })
-  for (const { startAll } of running) startAll()
+  for (const one of running) one.startAll()
   keepStorageClass(ofVolumes)
   const stopNodes = keepNodes(state, ofNodes, nodes)
   return {

@@ -50,7 +50,7 @@ function ordinalOf(set: StatefulSet, { metadata }: StoredPod): number {
 /** One step towards what the spec asks for; the change it makes is the reason for the next. */
 async function arrange(tools: Tools, set: StatefulSet, current: Revision, update: Revision): Promise<void> {
   const { cluster, hand, record } = tools
-  const { replicas = 1, minReadySeconds, podManagementPolicy, ordinals } = set.spec!
+  const { replicas = 1, minReadySeconds, podManagementPolicy, ordinals } = set.spec
   const first = ordinals?.start ?? 0
   const isOrdered = podManagementPolicy !== 'Parallel'
   const pods = new Map(cluster.controlled('pods', set).map((pod) => [ordinalOf(set, pod), pod]))
@@ -120,7 +120,7 @@ async function create(tools: Tools, set: StatefulSet, ordinal: number, revision:
   }))
   const named = new Set(claims.map((volume) => volume.name))
   const volumes = [...(template.spec?.volumes ?? []).filter((volume) => !named.has(volume.name)), ...claims]
-  const { serviceName } = set.spec!
+  const { serviceName } = set.spec
   const identified: PodTemplateSpec = {
     ...template,
     spec: {
@@ -181,7 +181,7 @@ function statusOf(
   update: Revision,
   now: number,
 ): StatefulSetStatus {
-  const { replicas = 1, minReadySeconds } = set.spec!
+  const { replicas = 1, minReadySeconds } = set.spec
   const created = pods.filter((pod) => !isFinished(pod))
   const ready = created.filter((pod) => isReady(pod))
   const of = (revision: Revision): number =>

@@ -11,7 +11,7 @@ export function templateHash(template: unknown, collisions = 0): string {
   const text = canonical(template as Json) + (collisions > 0 ? `#${collisions}` : '')
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
-  return [...String(hash)].map((digit) => alphabet[digit.charCodeAt(0) % alphabet.length]).join('')
+  return String(hash).replaceAll(/\d/g, (digit) => alphabet[digit.charCodeAt(0) % alphabet.length]!)
 }
 
 function canonical(value: Json | undefined): string {

@@ -16,9 +16,9 @@ export interface WorkQueueOptions {
   /** Keys that are worked on at a time. @default 5 */
   readonly workers?: number | undefined
   /** Brings what the key names into shape. Says in how many milliseconds to look again, if nothing happens before. */
-  reconcile(key: string): Promise<number | undefined>
+  readonly reconcile: (key: string) => Promise<number | undefined>
   /** Told when that failed. It is tried again, later and later. */
-  failed(key: string, error: unknown): void
+  readonly failed: (key: string, error: unknown) => void
 }
 
 const firstRetryMs = 5

@@ -1,0 +1,67 @@
+/** What can be read off a Deployment and its ReplicaSets, without looking at anything else. */
+import { equalJson, type Json } from '../../kube/json.ts'
+import type { DeploymentStatus } from '../../kube/types/apps/v1.ts'
+import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
+import type { StoredIn } from './cluster.ts'
+import type { SetSize } from './rollout.ts'
+import { shareOf } from './share.ts'
+
+export type Deployment = StoredIn<'deployments.apps'>
+export type ReplicaSet = StoredIn<'replicasets.apps'>
+
+export const hashLabel = 'pod-template-hash'
+export const revisionAnnotation = 'deployment.kubernetes.io/revision'
+
+export function surgeOf({ spec }: Deployment): number {
+  return spec.strategy?.type === 'Recreate'
+    ? 0
+    : shareOf(spec.strategy?.rollingUpdate?.maxSurge, spec.replicas ?? 1, 'up')
+}
+
+export function unavailableOf(deployment: Deployment): number {
+  const { replicas = 1, strategy } = deployment.spec
+  if (strategy?.type === 'Recreate' || replicas === 0) return 0
+  const unavailable = shareOf(strategy?.rollingUpdate?.maxUnavailable, replicas, 'down')
+  // Rounded down to nothing on both sides, nothing could move.
+  if (unavailable === 0 && surgeOf(deployment) === 0) return 1
+  return Math.min(unavailable, replicas)
+}
+
+function withoutHash(template: PodTemplateSpec): PodTemplateSpec {
+  const { [hashLabel]: _hash, ...labels } = template.metadata?.labels ?? {}
+  const { labels: _labels, ...metadata } = template.metadata ?? {}
+  return { ...template, metadata: { ...metadata, labels } }
+}
+
+export function isSameTemplate(a: PodTemplateSpec | undefined, b: PodTemplateSpec | undefined): boolean {
+  return equalJson(withoutHash(a ?? {}) as unknown as Json, withoutHash(b ?? {}) as unknown as Json)
+}
+
+export function byAge(sets: readonly ReplicaSet[]): readonly ReplicaSet[] {
+  const at = ({ metadata }: ReplicaSet): string => `${metadata.creationTimestamp}/${metadata.name}`
+  return sets.toSorted((a, b) => (at(a) < at(b) ? -1 : 1))
+}
+
+export function revisionOf({ metadata }: ReplicaSet | Deployment): number {
+  return Number(metadata.annotations?.[revisionAnnotation] ?? 0) || 0
+}
+
+/** Its pods, as far as the spec leaves them: those that are to go do not count as available any more. */
+export function sizeOf({ spec, status }: ReplicaSet): SetSize {
+  const { replicas = 1 } = spec
+  return { spec: replicas, available: Math.min(replicas, status?.availableReplicas ?? 0) }
+}
+
+export function hasDeadline({ spec }: Deployment): boolean {
+  return spec.progressDeadlineSeconds !== undefined && spec.progressDeadlineSeconds !== 2 ** 31 - 1
+}
+
+export function isComplete({ spec, metadata }: Deployment, status: DeploymentStatus): boolean {
+  const { replicas = 1 } = spec
+  return (
+    (status.updatedReplicas ?? 0) === replicas &&
+    (status.replicas ?? 0) === replicas &&
+    (status.availableReplicas ?? 0) === replicas &&
+    (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+  )
+}

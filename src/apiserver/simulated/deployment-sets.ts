@@ -1,0 +1,194 @@
+/** The ReplicaSets of a Deployment: one for each version of its template, numbered as they came to be used. */
+import { describeError } from '../../kube/errors.ts'
+import { equalJson } from '../../kube/json.ts'
+import { ownerReference } from '../../kube/owner.ts'
+import { Refusal } from '../refusal.ts'
+import type { Tools } from './controller.ts'
+import {
+  byAge,
+  type Deployment,
+  hasDeadline,
+  hashLabel,
+  isSameTemplate,
+  type ReplicaSet,
+  revisionAnnotation,
+  revisionOf,
+  sizeOf,
+  surgeOf,
+} from './deployment-facts.ts'
+import { setCondition } from './deployment-status.ts'
+import { shiftOf, type Sizes } from './rollout.ts'
+import { templateHash } from './template-hash.ts'
+
+const historyAnnotation = 'deployment.kubernetes.io/revision-history'
+export const desiredAnnotation = 'deployment.kubernetes.io/desired-replicas'
+export const maximumAnnotation = 'deployment.kubernetes.io/max-replicas'
+const notCopied = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  revisionAnnotation,
+  historyAnnotation,
+  desiredAnnotation,
+  maximumAnnotation,
+  'deprecated.deployment.rollback.to',
+])
+
+/** The ReplicaSet of the template as it is now; made, if it may be. */
+export async function presentSet(
+  tools: Tools,
+  deployment: Deployment,
+  sets: readonly ReplicaSet[],
+  mayCreate: boolean,
+): Promise<ReplicaSet | undefined> {
+  const { hand } = tools
+  const known = byAge(sets).find((set) => isSameTemplate(set.spec.template, deployment.spec.template))
+  const old = sets.filter((set) => set !== known)
+  const revision = Math.max(0, ...old.map(revisionOf)) + 1
+  if (known) {
+    const annotations = annotationsOf(deployment, known, revision)
+    const { minReadySeconds: ready = 0 } = deployment.spec
+    const isSame =
+      equalJson(known.metadata.annotations ?? {}, annotations) && (known.spec.minReadySeconds ?? 0) === ready
+    const { minReadySeconds: _ready, ...spec } = known.spec
+    const present = isSame
+      ? known
+      : await hand.update('replicasets.apps', {
+          ...known,
+          metadata: { ...known.metadata, annotations },
+          spec: { ...spec, ...(ready > 0 && { minReadySeconds: ready }) },
+        })
+    await noteRevision(tools, deployment, present, { reason: 'FoundNewReplicaSet', text: 'Found new replica set' })
+    return present
+  }
+  return mayCreate ? await createSet(tools, deployment, sets, revision) : undefined
+}
+
+async function createSet(
+  tools: Tools,
+  deployment: Deployment,
+  old: readonly ReplicaSet[],
+  revision: number,
+): Promise<ReplicaSet> {
+  const { hand, record, cluster } = tools
+  const { name, namespace = '' } = deployment.metadata
+  const { template, selector } = deployment.spec
+  const collisions = deployment.status?.collisionCount ?? 0
+  const hash = templateHash(template, collisions)
+  const labels = { ...template.metadata?.labels, [hashLabel]: hash }
+  const sizes: Sizes = { desired: deployment.spec.replicas ?? 1, surge: surgeOf(deployment), unavailable: 0 }
+  const replicas =
+    deployment.spec.strategy?.type === 'Recreate'
+      ? sizes.desired
+      : shiftOf(sizes, { spec: 0, available: 0 }, old.map(sizeOf)).present
+  try {
+    const made = await hand.create('replicasets.apps', {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata: {
+        name: `${name}-${hash}`,
+        namespace,
+        labels,
+        annotations: annotationsOf(deployment, undefined, revision),
+        ownerReferences: [ownerReference(deployment, { controller: true })],
+      },
+      spec: {
+        replicas,
+        ...(deployment.spec.minReadySeconds && { minReadySeconds: deployment.spec.minReadySeconds }),
+        selector: { ...selector, matchLabels: { ...selector.matchLabels, [hashLabel]: hash } },
+        template: { ...template, metadata: { ...template.metadata, labels } },
+      },
+    })
+    if (replicas > 0) {
+      record(
+        deployment,
+        'Normal',
+        'ScalingReplicaSet',
+        `Scaled up replica set ${made.metadata.name} from 0 to ${replicas}`,
+      )
+    }
+    await noteRevision(tools, deployment, made, { reason: 'NewReplicaSetCreated', text: 'Created new replica set' })
+    return made
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (error.status.reason === 'AlreadyExists') {
+      // Somebody else's: another hash for the same template.
+      const status = { ...deployment.status, collisionCount: collisions + 1 }
+      await hand.updateStatus('deployments.apps', deployment, status)
+    } else {
+      const message = `Failed to create new replica set "${name}-${hash}": ${describeError(error)}`
+      record(deployment, 'Warning', 'ReplicaSetCreateError', message)
+      const failed = { type: 'Progressing', status: 'False', reason: 'ReplicaSetCreateError', message } as const
+      const conditions = setCondition(deployment.status?.conditions ?? [], failed, cluster.now())
+      await hand.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions })
+    }
+    throw error
+  }
+}
+
+/** What a ReplicaSet tells of its Deployment. A set that is used again becomes the newest revision. */
+function annotationsOf(
+  deployment: Deployment,
+  set: ReplicaSet | undefined,
+  revision: number,
+): Readonly<Record<string, string>> {
+  const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !notCopied.has(name))
+  const before = set?.metadata.annotations ?? {}
+  const isNewer = !set || revisionOf(set) < revision
+  const past = [before[historyAnnotation], before[revisionAnnotation]].filter(Boolean).join(',')
+  return {
+    ...before,
+    ...Object.fromEntries(copied),
+    ...(isNewer && { [revisionAnnotation]: String(revision) }),
+    ...(isNewer && past !== '' && { [historyAnnotation]: past }),
+    ...sizeAnnotations(deployment),
+  }
+}
+
+function sizeAnnotations(deployment: Deployment): Readonly<Record<string, string>> {
+  const { replicas = 1 } = deployment.spec
+  return { [desiredAnnotation]: String(replicas), [maximumAnnotation]: String(replicas + surgeOf(deployment)) }
+}
+
+async function noteRevision(
+  { hand, cluster }: Tools,
+  deployment: Deployment,
+  set: ReplicaSet,
+  { reason, text }: { readonly reason: string; readonly text: string },
+): Promise<void> {
+  const { conditions = [] } = deployment.status ?? {}
+  const isFirst = reason === 'NewReplicaSetCreated' || !conditions.some(({ type }) => type === 'Progressing')
+  const message = `${text} "${set.metadata.name}"`
+  const noted =
+    hasDeadline(deployment) && isFirst
+      ? setCondition(conditions, { type: 'Progressing', status: 'True', reason, message }, cluster.now())
+      : conditions
+  const revision = set.metadata.annotations?.[revisionAnnotation] ?? ''
+  const isKnown = deployment.metadata.annotations?.[revisionAnnotation] === revision
+  if (isKnown && noted === conditions) return
+  const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
+  const status = { ...deployment.status, ...(noted.length > 0 && { conditions: noted }) }
+  await hand.updateStatus(
+    'deployments.apps',
+    { ...deployment, metadata: { ...deployment.metadata, annotations } },
+    status,
+  )
+}
+
+export async function resize(
+  { hand, record }: Tools,
+  deployment: Deployment,
+  set: ReplicaSet,
+  replicas: number,
+): Promise<void> {
+  const before = set.spec.replicas ?? 1
+  const annotations = { ...set.metadata.annotations, ...sizeAnnotations(deployment) }
+  if (before === replicas && equalJson(set.metadata.annotations ?? {}, annotations)) return
+  await hand.update('replicasets.apps', {
+    ...set,
+    metadata: { ...set.metadata, annotations },
+    spec: { ...set.spec, replicas },
+  })
+  if (before === replicas) return
+  const word = replicas > before ? 'up' : 'down'
+  const message = `Scaled ${word} replica set ${set.metadata.name} from ${before} to ${replicas}`
+  record(deployment, 'Normal', 'ScalingReplicaSet', message)
+}
