@@ -410,7 +410,7 @@ export const yamlBombs: readonly string[] = [
   `l0: &l0 {a: 1}\n${Array.from({ length: 12 }, (_, at) => `l${at + 1}: &l${at + 1} {<<: *l${at}, b${at}: *l${at}, c${at}: *l${at}}`).join('\n')}\n`,
   'a: &a [*a]\n',
   `${'- '.repeat(600)}x`,
-  `${'['.repeat(5000)}`,
+  '['.repeat(5000),
   'a: !!binary x\nb: !!set {a}\nc: !<tag:evil> 1\n',
   '? {a: b}\n: c\n',
   'apiVersion: v1\n---\nkind: ConfigMap\n',

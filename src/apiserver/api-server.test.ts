@@ -95,7 +95,8 @@ describe('creating', () => {
     })
     expect(await posted({ apiVersion: 'v2', metadata: { name: 'b' } })).toMatchObject({
       code: 400,
-      message: 'the API version in the data (v2) does not match the expected API version (v1)',
+      message:
+        'ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"',
     })
     expect(await posted({ metadata: { name: 'b', namespace: 'other' } })).toMatchObject({ code: 400 })
     expect(await posted('{"metadata":')).toMatchObject({ code: 400, reason: 'BadRequest' })

@@ -12,7 +12,7 @@ import type { Clock } from '../clock/clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
 import type { Handler } from '../client/in-process.ts'
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
-import { describeError } from '../kube/errors.ts'
+import { describeError, MusterError } from '../kube/errors.ts'
 import { type AccessOptions, createAccess } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
 import { gatherRoles } from './access/role-aggregation.ts'
@@ -271,10 +271,13 @@ function refusalOf(check: () => unknown): Refusal | undefined {
 
 async function handle(state: ClusterState, request: TransportRequest, peer?: Peer): Promise<TransportResponse> {
   request.signal?.throwIfAborted()
+  const { storage } = state
+  const { losses } = storage
   try {
     const answered = await dispatch(state, request, peer)
-    // Nobody is told what a crash could still undo: neither who wrote nor who read.
-    await state.storage.durable()
+    // Nobody is told what a crash could still undo, or what has been undone: neither who wrote nor who read.
+    await storage.durable()
+    if (storage.losses > losses) throw new MusterError('StorageFailed', 'changes could not be written meanwhile.')
     return answered
   } catch (error) {
     const refusal = error instanceof Refusal ? error : internal(describeError(error))

@@ -8,6 +8,7 @@ import { answer, type Dressing, dressObject } from './representation.ts'
 import { contentType, readBody } from './request-body.ts'
 import type { Route } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
+import { textOf } from './object-text.ts'
 import type { StoredObject } from './storage.ts'
 import { warningHeaders } from './warning-header.ts'
 import { type WriteRequest, type Writing, writingOf } from './writing.ts'
@@ -62,8 +63,12 @@ export function startWriting({ request, route, query, user, dressing, warnings }
   const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
   return {
     writing,
-    object: async (status, object) =>
-      await answer(status, await dressObject(object, dressing), dressing.syntax, headers()),
+    async object(status, object) {
+      const shown = await dressObject(object, dressing)
+      // Here it has not changed since it was stored, so the journal and watches want the same text.
+      if (shown === object) textOf(object)
+      return await answer(status, shown, dressing.syntax, headers())
+    },
     value: async (status, value) => await answer(status, value, dressing.syntax, headers()),
   }
 }

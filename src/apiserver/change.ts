@@ -54,14 +54,23 @@ export async function change(
 }
 
 /** Who sends a whole object means the one that it was made from. */
-export function checkUid(served: Served, live: StoredObject, { metadata }: UntypedObject): void {
-  const { name, uid } = live.metadata
-  if (metadata.uid && metadata.uid !== uid) {
-    const key = ['/registry', served.custom && served.group, served.plural, live.metadata.namespace, name]
-    const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`
-    const where = `StorageError: invalid object, Code: 4, Key: ${key.filter(Boolean).join('/')}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`
-    throw conflict(served, name, where)
-  }
+export function checkUid({ served, dryRun }: Writing, live: StoredObject, { metadata }: UntypedObject): void {
+  const { name, uid, namespace } = live.metadata
+  if (!metadata.uid || metadata.uid === uid) return
+  const root = keyRoots[served.table] ?? (served.custom ? `${served.group}/${served.plural}` : served.plural)
+  const key = [dryRun ? '' : '/registry', root, ...(namespace === undefined ? [] : [namespace]), name].join('/')
+  const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`
+  const where = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`
+  throw conflict(served, name, where)
+}
+
+/** Where the real server keeps what is not kept under its name. */
+const keyRoots: Readonly<Record<string, string>> = {
+  replicationcontrollers: 'controllers',
+  endpoints: 'services/endpoints',
+  services: 'services/specs',
+  nodes: 'minions',
+  'ingresses.networking.k8s.io': 'ingress',
 }
 
 /** The object must still be the version that the client has seen. */
@@ -112,11 +121,14 @@ export function commit(
   const settled = withSettledTimes<UntypedObject>(live, object)
   if (equalJson(live as unknown as Json, settled as unknown as Json)) return live
   if (dryRun) return settled as StoredObject
-  return isReleased(settled) ? state.storage.remove(served.table, settled) : state.storage.put(served.table, settled)
+  if (!isReleased(settled)) return state.storage.put(served.table, settled)
+  // Watchers are shown the last state that was stored, the writer what it made of it.
+  const { resourceVersion } = state.storage.remove(served.table, live).metadata
+  return { ...settled, metadata: { ...settled.metadata, resourceVersion } } as StoredObject
 }
 
 function withGeneration(served: Served, live: StoredObject, object: UntypedObject): UntypedObject {
-  if (!countsGenerations(served)) return object
+  if (!countsGenerations(served) || changesGeneration(served) === 'nothing') return object
   const relevant = ({ metadata, status, ...rest }: UntypedObject): Json => {
     const annotations = changesGeneration(served) === 'spec' ? undefined : metadata.annotations
     return { ...rest, ...(!served.hasStatus && { status }), ...(annotations && { annotations }) } as unknown as Json

@@ -69,7 +69,7 @@ export function withSystemFields(state: ClusterState, writing: Writing, object: 
     uid: _uid,
     deletionTimestamp: _deletionTimestamp,
     deletionGracePeriodSeconds: _grace,
-    generation: _generation,
+    generation,
     namespace: _namespace,
     resourceVersion: _resourceVersion,
     selfLink: _selfLink,
@@ -83,6 +83,8 @@ export function withSystemFields(state: ClusterState, writing: Writing, object: 
     metadata: {
       ...(settled !== '' && { name: settled }),
       ...metadata,
+      // Where nobody counts, whatever is sent stays.
+      ...(generation !== undefined && !countsGenerations(served) && { generation }),
       ...(served.namespaced && { namespace }),
       uid: state.ids(),
       creationTimestamp: formatTime(state.clock.now()),

@@ -15,7 +15,7 @@ import { badRequest, conflict, invalidOptions } from './refusal.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { isReleased } from './change.ts'
-import { countsGenerations, defaultPropagation, returnsDeleted } from './strategy.ts'
+import { defaultPropagation, returnsDeleted } from './strategy.ts'
 import { isDryRun } from './writing.ts'
 
 export const orphanFinalizer = 'orphan'
@@ -144,7 +144,7 @@ function marked(state: ClusterState, served: Served, live: StoredObject, deletin
         deletionTimestamp: formatTime(state.clock.now() + grace * 1000),
         deletionGracePeriodSeconds: grace,
       }),
-      ...(!isMarked && countsGenerations(served) && { generation: (metadata.generation ?? 0) + 1 }),
+      ...(!isMarked && metadata.generation && { generation: metadata.generation + 1 }),
     },
   }
   if (served.table !== 'namespaces') return object

@@ -109,12 +109,9 @@ async function onCollection(call: Call): Promise<TransportResponse> {
   if (method === 'DELETE' && served.verbs.includes('deletecollection')) {
     const deleting = await readDeleting(call)
     const { objects, metadata } = list(state, route, query)
-    const deleted: StoredObject[] = []
-    for (const object of objects) {
-      const outcome = await removeOne(call, object.metadata.namespace, object.metadata.name ?? '', deleting)
-      if (outcome) deleted.push(outcome.object)
-    }
-    return await answer(200, await dressList(deleted, metadata, dressing), dressing.syntax)
+    for (const { metadata: own } of objects) await removeOne(call, own.namespace, own.name ?? '', deleting)
+    // What is told is what was found, not what became of it.
+    return await answer(200, await dressList(objects, metadata, dressing), dressing.syntax)
   }
   throw methodNotAllowed()
 }
@@ -160,6 +157,10 @@ async function onObject(call: Call): Promise<TransportResponse> {
     case 'DELETE':
       checkVerb(route, 'delete')
       return await deleteOne(call)
+    case 'POST':
+      // The address of a custom object is as good as that of all: what is made has its name in the body.
+      if (!route.served.custom) throw methodNotAllowed()
+      return await createOne({ ...call, route: { ...route, name: undefined } })
     default:
       throw methodNotAllowed()
   }

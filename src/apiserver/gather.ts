@@ -7,6 +7,7 @@
  */
 import type { Dirent } from 'node:fs'
 import path from 'node:path'
+import { errorCode } from '../client/error-code.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
 import { parseApiVersion } from '../kube/kind.ts'
@@ -81,11 +82,11 @@ async function readObjects(
 ): Promise<readonly UntypedObject[]> {
   // Whole directories of logs and nodes need not be parsed twice.
   if (isFirstPass && !/definition/i.test(shown)) return []
-  const { readFile } = await import('node:fs/promises')
   try {
-    return readYamlDocuments(await readFile(file, 'utf8')).flatMap(objectsOf)
-  } catch (error) {
-    if (!isMusterError(error, 'InvalidYaml')) throw error
+    return readYamlDocuments(await readText(file)).flatMap(objectsOf)
+  } catch (cause) {
+    // A link to nowhere, a file that one may not read: as good as one that says nothing.
+    const error = isMusterError(cause, 'InvalidYaml', 'GatherUnreadable') ? cause : unreadable(cause)
     if (strict) throw new MusterError('GatherUnreadable', `${shown}: ${error.message}`, { cause: error })
     if (!skipped.includes(shown)) {
       skipped.push(shown)
@@ -93,6 +94,24 @@ async function readObjects(
     }
     return []
   }
+}
+
+/** More than any list of objects; a string could not hold it anyway. */
+const longestFile = 256 * 1024 * 1024
+
+/** Of a file alone: a pipe or a device that lies in a directory has no end. */
+async function readText(file: string): Promise<string> {
+  const { readFile, stat } = await import('node:fs/promises')
+  const about = await stat(file)
+  if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is no file.')
+  if (about.size > longestFile) throw new MusterError('GatherUnreadable', `it is larger than ${longestFile} bytes.`)
+  return await readFile(file, 'utf8')
+}
+
+function unreadable(cause: unknown): MusterError {
+  return new MusterError('GatherUnreadable', `it cannot be read (${errorCode(cause) ?? 'for an unknown reason'}).`, {
+    cause,
+  })
 }
 
 /** A document is an object, a list of them, or something else: discovery, a log in YAML's clothing. */

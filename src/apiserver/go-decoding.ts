@@ -4,6 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
+import { findMessage, messageNamed } from '../kube/protobuf/table.ts'
 import { type Definitions, type Schema } from '../kube/schema.ts'
 
 interface Place {
@@ -60,11 +61,24 @@ function memberMismatch(
     return first(Object.entries(value), ([key, member]) => {
       const declared = ownMember(properties as unknown as JsonObject, key) as Schema | undefined
       if (!declared || member === undefined) return undefined
-      return mismatch(member, declared, definitions, { struct, path: [...place.path, key] })
+      const inside = name === undefined ? [] : embeddedIn(name, key)
+      return mismatch(member, declared, definitions, { struct, path: [...place.path, ...inside, key] })
     })
   }
   if (typeof additionalProperties !== 'object') return undefined
   return first(Object.values(value), (member) => mismatch(member ?? null, additionalProperties, definitions, place))
+}
+
+/** A struct within a struct, whose fields JSON shows as the outer one's, is still a step on Go's way to them. */
+function embeddedIn(definition: string, member: string): readonly string[] {
+  const [group = '', version = '', kind = ''] = definition.split('.').slice(-3)
+  const message = findMessage(`${group}/${version}.${kind}`)
+  if (!message || message.fields.some(({ name }) => name === member)) return []
+  for (const { name, type } of message.fields) {
+    if (name !== '') continue
+    if (messageNamed(type).fields.some((field) => field.name === member)) return [shortName(type)]
+  }
+  return []
 }
 
 function first<T>(items: readonly T[], look: (item: T) => string | undefined): string | undefined {
@@ -81,7 +95,8 @@ function fitsNumber(value: Json, { type }: Schema): boolean {
 }
 
 function refuse(value: Json, type: string, { struct, path }: Place): string {
-  const what = jsonName(value)
+  // A number is quoted where another one would have fitted.
+  const what = typeof value === 'number' && !/^(?:u?int|float)\d*$/.test(type) ? 'number' : jsonName(value)
   if (path.length === 0) return `json: cannot unmarshal ${what} into Go value of type ${type}`
   return `json: cannot unmarshal ${what} into Go struct field ${struct}.${path.join('.')} of type ${type}`
 }

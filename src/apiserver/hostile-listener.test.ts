@@ -69,10 +69,10 @@ function connectionOf(socket: Socket): Connection {
 
 /** Time passes until the server has had enough; each step gives the sockets a turn. */
 async function waitOut(clock: VirtualClock, closed: Promise<void>, meanwhile?: () => void): Promise<number> {
-  let isClosed = false
-  void closed.then(() => (isClosed = true))
+  const state = { isClosed: false }
+  void closed.then(() => (state.isClosed = true))
   const begin = clock.now()
-  while (!isClosed) {
+  while (!state.isClosed) {
     await clock.advance(1000)
     meanwhile?.()
     await new Promise((resolve) => setImmediate(resolve))

@@ -17,11 +17,17 @@ import { type Exchange, serve } from './exchange.ts'
 const maxConcurrentStreams = 1000
 const idleMs = 90_000
 
+/**
+ * Megabytes that one connection may hold. Beyond it new requests are refused, so it must be more than all the watches of
+ * a busy client can leave unread: many clients have a single connection.
+ */
+const maxSessionMemory = 256
+
 export function speakHttp2(api: ApiServer, clock: Clock): Protocol {
   const sessions = new Set<ServerHttp2Session>()
   return {
     accept(socket) {
-      const session = performServerHandshake(socket, { settings: { maxConcurrentStreams } })
+      const session = performServerHandshake(socket, { settings: { maxConcurrentStreams }, maxSessionMemory })
       sessions.add(session)
       let running = 0
       let idle: Timer | undefined

@@ -6,6 +6,9 @@ export {
   createApiServer,
   type DurableApiServer,
   openApiServer,
+  type Workloads,
 } from './api-server.ts'
 export type { ExportOptions, Imported, ImportOptions } from './gather.ts'
 export { type Listener, type ListenerOptions, startListener } from './listener.ts'
+export { simulatedNodes, simulatedWorkloads, type SimulationOptions } from './simulated/simulation.ts'
+export type { SimulatedNode } from './simulated/node-fleet.ts'

@@ -35,7 +35,8 @@ export function list(state: ClusterState, { served, namespace }: Route, query: U
   const rest = token ? all.filter((object) => keyOf(object) > token.after) : all
   const matching = selection.isEverything ? rest : rest.filter((object) => selection.matches(object))
   const objects = limit > 0 ? matching.slice(0, limit) : matching
-  const isCut = objects.length < matching.length
+  // It is enough that something follows; whether that is selected is for the next page to see.
+  const isCut = limit > 0 && objects.length === limit && rest.at(-1) !== objects.at(-1)
   return {
     objects,
     metadata: {

@@ -1,29 +1,33 @@
 /**
  * The JSON text of objects that were just written. The journal, the answer to the writer and every watch want the same
- * text at about the same moment: it is made once. Only the latest are kept; a text is as large as its object.
+ * text at about the same moment: it is made once. Only the latest are kept, for a text is as large as its object.
  */
 import { stringifyJson } from '../kube/json.ts'
 
-const kept = 256
+const keptCharacters = 512 * 1024
+const longestKept = 64 * 1024
 
-const texts = new WeakMap<object, string>()
-const latest: (WeakRef<object> | undefined)[] = Array.from({ length: kept })
-let next = 0
+/** The oldest first. Objects are never changed in place, so neither are their texts. */
+const texts = new Map<object, string>()
+let characters = 0
 
-/** Of an object that will not change any more. */
+/** The text of an object that others will ask for too. */
 export function textOf(object: object): string {
   const known = texts.get(object)
   if (known !== undefined) return known
   const text = stringifyJson(object)
-  const oldest = latest[next]?.deref()
-  if (oldest) texts.delete(oldest)
-  latest[next] = new WeakRef(object)
-  next = (next + 1) % kept
+  if (text.length > longestKept) return text
   texts.set(object, text)
+  characters += text.length
+  for (const [oldest, { length }] of texts) {
+    if (characters <= keptCharacters) break
+    texts.delete(oldest)
+    characters -= length
+  }
   return text
 }
 
-/** The same for one that is read, and need not have been written lately: its text is used, if it is there, and not kept. */
-export function textOnce(object: object): string {
-  return texts.get(object) ?? stringifyJson(object)
+/** The text of any value: the one that is kept, if there is one. */
+export function textOnce(value: unknown): string {
+  return texts.get(value as object) ?? stringifyJson(value)
 }

@@ -128,6 +128,7 @@ function patched(served: Served, current: JsonObject, wish: Json, type: string):
     if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
     // A JSON patch that can be read but not carried out is an object that cannot be.
     if (type === strategicPatch && error.message.includes('$patch')) throw new Refusal(500, '', error.message)
+    if (error.message.includes('$retainKeys')) throw badRequest('invalid patch format of retainKeys')
     if (type !== jsonPatch) throw badRequest(error.message)
     const message = 'the server rejected our request due to an error in our request'
     throw new Refusal(422, 'Invalid', message, {})

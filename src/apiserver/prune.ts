@@ -64,9 +64,12 @@ function pruneValue(value: Json, declared: Schema | undefined, path: string, wal
 }
 
 function zeroOf(declared: Schema | undefined, { definitions }: Walk): Json {
-  const { type } = resolveSchema(declared, definitions)
+  const { type, format } = resolveSchema(declared, definitions)
+  if (format === 'int-or-string') return 0
   if (type === 'string') return declared?.$ref?.endsWith('Quantity') ? '0' : ''
   if (type === 'integer' || type === 'number') return 0
   if (type === 'boolean') return false
-  return type === 'array' ? [] : {}
+  if (type === 'array') return []
+  // Any JSON at all may also be null.
+  return type === 'object' ? {} : null
 }

@@ -2,11 +2,12 @@
  * How an answer is dressed: objects whole, their metadata alone, or rows of a table; as JSON or YAML. The `Accept`
  * header says which, in the order of the client's liking.
  */
-import { type Json, stringifyJson } from '../kube/json.ts'
+import type { Json } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { ListMeta, UntypedObject } from '../kube/object.ts'
 import type { TransportResponse } from '../client/transport.ts'
 import type { Served } from './catalog.ts'
+import { textOnce } from './object-text.ts'
 import { noSuchMediaType, notAcceptable, Refusal } from './refusal.ts'
 import { atVersion, oneAtVersion } from './versions.ts'
 
@@ -135,7 +136,7 @@ export async function answer(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<TransportResponse> {
   const isYaml = syntax === 'yaml'
-  const text = isYaml ? (await import('../kube/yaml.ts')).writeYaml(value as Json) : stringifyJson(value)
+  const text = isYaml ? (await import('../kube/yaml.ts')).writeYaml(value as Json) : textOnce(value)
   return whole(status, { 'content-type': isYaml ? 'application/yaml' : 'application/json', ...headers }, text)
 }
 

@@ -27,8 +27,11 @@ export interface Change {
 /** Told of each change of a table, at once and in order. */
 export interface Listener {
   change(change: Change): void
-  /** There will be no more changes to tell of: the resource is no longer served, or the server stops. */
-  end(): void
+  /**
+   * There will be no more changes to tell of: the resource is no longer served, or the server stops. Or what was told has
+   * not been (`isUndone`), and must not be told on.
+   */
+  end(isUndone?: boolean): void
 }
 
 /** All objects of one resource, whatever version it is served at. */
@@ -68,6 +71,8 @@ export interface Storage {
   durable(): Promise<void> | undefined
   /** Puts back what was kept: an object as it is, or one that went. */
   restore(table: string, object: StoredObject, isRemoval: boolean): void
+  /** How often changes had to be taken back: who saw this grow has seen, or made, what is not so. */
+  readonly losses: number
   /** Takes back changes that could not be kept, the latest first. Watches that may have heard of them end. */
   undo(changes: readonly { readonly table: string; readonly change: Change }[]): void
   /** Told of the changes of every table, after the table's own listeners; also, as their reverse, of those undone. */
@@ -106,6 +111,7 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
   const tables = new Map<string, MemoryTable>()
   const listeners: ((table: Table, change: Change) => void)[] = []
   let revision = firstRevision
+  let losses = 0
 
   const tableOf = (name: string): MemoryTable => {
     let table = tables.get(name)
@@ -159,10 +165,14 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       table.record(done)
       tell(table, done)
     },
+    get losses() {
+      return losses
+    },
     undo(changes) {
+      losses++
       const undone = changes.toReversed().map(({ table, change: done }) => ({ table: tableOf(table), done }))
       for (const { table, done } of undone) {
-        table.end()
+        table.end(true)
         table.forget(done)
         // Nobody has heard of a revision that was not kept: the next change may have it.
         revision = done.revision - 1
@@ -185,7 +195,7 @@ interface MemoryTable extends Table {
   /** The latest change has not been. */
   forget(change: Change): void
   compact(revision: number): void
-  end(): void
+  end(isUndone?: boolean): void
 }
 
 /** A key sorts as in etcd: by namespace, then by name, byte by byte. */
@@ -285,8 +295,8 @@ function createTable(name: string, limit: number): MemoryTable {
       compacted = revision
       history = []
     },
-    end() {
-      for (const listener of listeners) listener.end()
+    end(isUndone) {
+      for (const listener of listeners) listener.end(isUndone)
     },
   }
 }

@@ -40,8 +40,9 @@ export function countsGenerations(served: Served): boolean {
   return served.custom || counted.has(served.table)
 }
 
-/** Whether an update is a change that the generation counts. */
-export function changesGeneration(served: Served): 'spec' | 'spec and annotations' {
+/** What of an update the generation counts. */
+export function changesGeneration(served: Served): 'spec' | 'spec and annotations' | 'nothing' {
+  if (served.table === 'priorityclasses.scheduling.k8s.io') return 'nothing'
   return served.table === 'deployments.apps' ? 'spec and annotations' : 'spec'
 }
 

@@ -33,7 +33,7 @@ export async function update(state: ClusterState, writing: Writing, body: Json):
     ])
   }
   const changed = await change(state, writing, (live) => {
-    checkUid(served, live, object)
+    checkUid(writing, live, object)
     return replacement(state, writing, live, object)
   })
   return { object: changed, isNew: false }

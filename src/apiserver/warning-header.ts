@@ -27,7 +27,7 @@ function shortened(texts: readonly string[]): readonly string[] {
   for (const text of texts) {
     if (total >= mostCharacters) break
     // By characters, not by halves of them.
-    const cut = text.length > mostOfOne ? [...text.slice(0, 2 * mostOfOne)].slice(0, mostOfOne).join('') : text
+    const cut = text.length > mostOfOne ? Array.from(text).slice(0, mostOfOne).join('') : text
     told.push(cut)
     total += cut.length
   }

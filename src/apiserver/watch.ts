@@ -12,6 +12,7 @@ import { isTrue } from './call.ts'
 import { numberIn, versionIn } from './list.ts'
 import { forbidden, unsupported } from './kinds/problem.ts'
 import { type Cause, expired, invalidOptions, Refusal } from './refusal.ts'
+import { textOf } from './object-text.ts'
 import { type Dressing, dressObject } from './representation.ts'
 import type { Route } from './route.ts'
 import { selectionOf } from './selection.ts'
@@ -99,7 +100,7 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
     change: (change) => {
       if (change.revision > (version ?? 0)) sendChange(change)
     },
-    end: () => stream.end(),
+    end: (isUndone) => (isUndone ? stream.drop() : stream.end()),
   })
   const ending = state.clock.after(timeoutMs, () => stream.end())
   let ticking = hasBookmarks ? state.clock.after(bookmarkMs, tick) : undefined
@@ -146,13 +147,16 @@ async function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boole
   // There is nothing to convert in a bookmark.
   const own = event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
   const object = 'raw' in event ? await dressObject(event.raw, own, isFirst) : event.object
-  return `${stringifyJson({ type: event.type, object })}\n`
+  const text = 'raw' in event && object === event.raw ? textOf(event.raw) : stringifyJson(object)
+  return `{"type":"${event.type}","object":${text}}\n`
 }
 
 interface EventStream {
   push(event: WatchEvent): void
   /** No more events; what is buffered is still delivered. */
   end(): void
+  /** Nor what is buffered. */
+  drop(): void
   onEnd(callback: () => void): void
   /** From now on so many more may wait to be read. What the watch starts with is not the reader's fault. */
   bound(events: number): void
@@ -227,6 +231,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
       rouse()
     },
     end,
+    drop: abort,
     bound(events) {
       maxBuffered = buffered.length + events
     },

@@ -3,9 +3,13 @@
  * both do it. Where the webhook is a service of the cluster, its address is looked up there: the embedded cluster has
  * no network of its own, so a Service leads to the addresses in its endpoints, or to wherever `hosts` says.
  */
+import type { ClientRequest } from 'node:http'
+import type { RequestOptions } from 'node:https'
 import type { Clock } from '../clock/clock.ts'
 import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import { quoteGo } from '../kube/go-text.ts'
+import { Refusal } from './refusal.ts'
+import { checkDepth } from './request-body.ts'
 import type { Storage } from './storage.ts'
 
 /** As a CRD and a webhook configuration say it. */
@@ -44,8 +48,11 @@ export function createWebhookCaller({ storage, clock, hosts }: WebhookCallerOpti
     const target = targetOf(config, storage, hosts, `timeout=${timeoutMs / 1000}s`)
     const text = await post(target, stringifyJson(body), timeoutMs, clock)
     try {
-      return parseJson(text)
-    } catch {
+      const answer = parseJson(text)
+      checkDepth(answer)
+      return answer
+    } catch (error) {
+      if (error instanceof Refusal) throw new WebhookError('the answer is nested too deep')
       throw new WebhookError('the answer is no valid JSON')
     }
   }
@@ -71,7 +78,8 @@ function targetOf(
   const bundle = config.caBundle ? Buffer.from(config.caBundle, 'base64').toString() : ''
   const ca = bundle.trim() === '' ? undefined : bundle
   if (config.url !== undefined) {
-    const url = new URL(config.url)
+    const url = URL.parse(config.url)
+    if (!url) throw new WebhookError(`Post ${quoteGo(config.url)}: it is no URL`)
     const port = url.port === '' ? 443 : Number(url.port)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const query = `${url.search === '' ? '?' : '&'}${told}`
@@ -128,48 +136,57 @@ async function post(target: Target, body: string, timeoutMs: number, clock: Cloc
   const { request } = await import('node:https')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const fail = (why: string): void => reject(new WebhookError(`Post ${quoteGo(url)}: ${why}`))
+  let tooMuch: string | undefined
   const late = new AbortController()
   const { signal } = late
   const timer = clock.after(timeoutMs, () => late.abort())
-  const outgoing = request(
-    {
-      host,
-      port,
-      path,
-      method: 'POST',
-      // An address needs no name to be recognised by.
-      ...(/^[\d.]+$|:/.test(serverName) ? {} : { servername: serverName }),
-      ca,
-      signal,
-      agent: false,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, */*',
-        'content-length': Buffer.byteLength(body),
-        'user-agent': 'kube-apiserver-admission',
-      },
+  const options: RequestOptions = {
+    host,
+    port,
+    path,
+    method: 'POST',
+    // An address needs no name to be recognised by.
+    ...(/^[\d.]+$|:/.test(serverName) ? {} : { servername: serverName }),
+    ca,
+    signal,
+    agent: false,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, */*',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': 'kube-apiserver-admission',
     },
-    (response) => {
+  }
+  const start = (): ClientRequest =>
+    request(options, (response) => {
       const chunks: Buffer[] = []
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length
-        if (size > maxAnswerBytes) outgoing.destroy(new Error(`the answer is larger than ${maxAnswerBytes} bytes`))
-        else chunks.push(chunk)
+        chunks.push(chunk)
+        if (size <= maxAnswerBytes) return
+        tooMuch = `the answer is larger than ${maxAnswerBytes} bytes`
+        response.destroy(new Error(tooMuch))
       })
-      response.on('error', (error) => fail(error.message))
+      response.on('error', broke)
       response.on('end', () => {
         const { statusCode = 0 } = response
         const text = Buffer.concat(chunks).toString()
         if (statusCode >= 200 && statusCode < 300) resolve(text)
         else reject(new WebhookError(rejection(statusCode, text.trim())))
       })
-    },
-  )
-  outgoing.on('error', (error) => fail(signal.aborted ? 'context deadline exceeded' : reasonOf(error, host, port)))
-  outgoing.end(body)
+    })
+  const broke = (error: Error): void =>
+    fail(signal.aborted ? 'context deadline exceeded' : (tooMuch ?? reasonOf(error, host, port)))
   try {
+    // A path or a bundle that cannot be is refused here, before anything is sent.
+    const outgoing = start()
+    outgoing.on('error', broke)
+    outgoing.end(body)
     return await promise
+  } catch (error) {
+    if (error instanceof WebhookError) throw error
+    throw new WebhookError(`Post ${quoteGo(url)}: ${(error as Error).message}`)
   } finally {
     timer.cancel()
   }

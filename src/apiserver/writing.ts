@@ -138,10 +138,20 @@ function defaultedBody(served: Served, object: JsonObject): UntypedObject {
 /** The object with what its author left out. */
 export function withDefaults(served: Served, object: UntypedObject): UntypedObject {
   if (served.structural) {
-    return served.structural.applyDefaults(object as unknown as JsonObject) as unknown as UntypedObject
+    const compact = withoutEmptyMetadata(object) as unknown as JsonObject
+    return served.structural.applyDefaults(compact) as unknown as UntypedObject
   }
   const { defaults = structForm } = rulesOf(served.table)
   return defaults(object, served.version)
+}
+
+/** Metadata is a struct even where the rest is not: what is empty is not there. */
+function withoutEmptyMetadata(object: UntypedObject): UntypedObject {
+  const isEmpty = (value: unknown): boolean =>
+    value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  const members = Object.entries(object.metadata)
+  if (!members.some(([, value]) => isEmpty(value))) return object
+  return { ...object, metadata: Object.fromEntries(members.filter(([, value]) => !isEmpty(value))) }
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
@@ -202,7 +212,9 @@ function checkType(served: Served, apiVersion: string, sent: string): void {
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const text = `${sent} in version "${version}" cannot be handled as a ${kind}`
   if (!messageOfKind(apiVersion, sent)) {
-    throw badRequest(`${text}: no kind "${sent}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`)
+    throw badRequest(
+      `${text}: no kind "${sent}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`,
+    )
   }
   if (sent === kind) throw otherVersion(apiVersion, wanted)
   const home = group === '' ? 'core' : group.split('.', 1)[0]!

@@ -31,6 +31,12 @@ describe('muster start', () => {
     expect(line).not.toContain(token)
     const client = await connect({ kubeconfig: file })
     expect((await client.discovery.resources()).length).toBeGreaterThan(60)
+    const nodes = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
+    expect((await client.list(nodes)).items.map(({ metadata }) => metadata.name)).toEqual([
+      'node-1',
+      'node-2',
+      'node-3',
+    ])
     await client.close()
     stop.abort()
     expect(await run).toBe(0)
@@ -39,6 +45,13 @@ describe('muster start', () => {
   it.each(['x', '-1', '65536', ''])('refuses %j as a port', async (port) => {
     const nobody = (): void => undefined
     const flags = { port, 'kubeconfig-out': await kubeconfigPath() }
+    const run = command.run({ flags, positionals: [], out: nobody, err: nobody, signal: AbortSignal.abort() })
+    await expect(run).rejects.toMatchObject({ name: 'InvalidFlag' })
+  })
+
+  it.each(['x', '-1', '1001', ''])('refuses %j as a number of nodes', async (nodes) => {
+    const nobody = (): void => undefined
+    const flags = { nodes, 'kubeconfig-out': await kubeconfigPath() }
     const run = command.run({ flags, positionals: [], out: nobody, err: nobody, signal: AbortSignal.abort() })
     await expect(run).rejects.toMatchObject({ name: 'InvalidFlag' })
   })

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type JsonPatchOperation, applyJsonPatch, createJsonPatch, parseJsonPatch } from './json-patch.ts'
-import { type Json, equalJson } from './json.ts'
+import { type Json, equalJson, stringifyJson } from './json.ts'
 
 const keys = fc.constantFrom('a', 'b', 'c', 'x/y', 'm~n', '0', '1', '__proto__', 'constructor')
 const values: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
@@ -153,6 +153,36 @@ describe('a JSON patch from the wire', () => {
     ['a move without its origin', { op: 'move', path: '/a' }],
   ])('with %s is refused by its number', (_mistake, operation) => {
     expect(() => parseJsonPatch([{ op: 'remove', path: '/a' }, operation])).toThrow(/operation 1/)
+  })
+})
+
+describe('a long JSON patch', () => {
+  it('copies a container once, and changes neither what it was given nor what was copied from it', () => {
+    const document = frozen({ a: { list: [1, 2], deep: { x: 1 } } }) as Json
+    const value = frozen({ y: [] }) as Json
+    const result = applyJsonPatch(document, [
+      { op: 'add', path: '/a/v', value },
+      { op: 'add', path: '/a/v/y/-', value: 1 },
+      { op: 'copy', from: '/a', path: '/b' },
+      { op: 'add', path: '/b/v/y/-', value: 2 },
+      { op: 'add', path: '/a/list/0', value: 0 },
+      { op: 'move', from: '/b/deep', path: '/a/list/-' },
+      { op: 'replace', path: '/a/list/3/x', value: 9 },
+      { op: 'add', path: '/a/__proto__', value: { polluted: true } },
+    ])
+    expect(stringifyJson(result)).toBe(
+      '{"a":{"list":[0,1,2,{"x":9}],"deep":{"x":1},"v":{"y":[1]},"__proto__":{"polluted":true}},"b":{"list":[1,2],"v":{"y":[1,2]}}}',
+    )
+  })
+
+  it('that nests without end is refused', () => {
+    const chain = (depth: number): string => `/a${'/a'.repeat(depth)}`
+    const operations = Array.from({ length: 25 }, (_, index) => ({
+      op: 'copy' as const,
+      from: '/a',
+      path: chain(2 ** (index + 1) - 1),
+    }))
+    expect(() => applyJsonPatch({ a: { a: {} } }, operations)).toThrow(/operation \d+/)
   })
 })
 

@@ -62,7 +62,9 @@ export function applyJsonPatch(document: Json, operations: readonly JsonPatchOpe
         disown(value, own)
       }
       result = applyOperation(result, operation, own)
-    } catch (error) {
+    } catch (cause) {
+      // What is nested deeper than the stack is no document that anybody could read.
+      const error = cause instanceof RangeError ? refusal('it makes a document that is nested too deep') : cause
       if (!(error instanceof MusterError)) throw error
       const place = `operation ${index} of the JSON patch (${operation.op} "${operation.path}")`
       throw new MusterError(error.name, `${place}: ${error.message}`, { cause: error })
@@ -144,11 +146,11 @@ function edit(
   let container = root
   for (const [index, key] of tokens.slice(0, -1).entries()) {
     const child = owned(containerFor(tokens[index + 1]!, childOf(container, key)), own)
-    put(container, key, child as Json)
+    put(container, key, child)
     container = child
   }
   change(container, last)
-  return root as Json
+  return root
 }
 
 function owned(container: Container, own: Own): MutableContainer {

@@ -1,4 +1,5 @@
 /** The plugins of a cluster, in the order they are asked: that of the real server. */
+import { createByUpdate } from '../access/create-by-update.ts'
 import { roleEscalation } from '../access/escalation.ts'
 import type { AdmissionPlugin } from './admission.ts'
 import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './certificates.ts'
@@ -25,6 +26,7 @@ export interface PluginOptions {
 
 export function admissionPlugins({ serviceAccounts }: PluginOptions): readonly AdmissionPlugin[] {
   return [
+    createByUpdate,
     namespaceLifecycle,
     limitRanger,
     ...(serviceAccounts ? [serviceAccountAdmission] : []),

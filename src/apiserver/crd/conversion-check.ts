@@ -10,7 +10,8 @@ export function conversionCauses(
   if (!conversion) return []
   const { strategy = '', webhook } = conversion
   const at = { client: `${path}.webhookClientConfig`, versions: `${path}.conversionReviewVersions` }
-  const { clientConfig, conversionReviewVersions = [] } = webhook ?? {}
+  const { clientConfig } = webhook ?? {}
+  const conversionReviewVersions = webhook?.conversionReviewVersions ?? []
   const causes: Cause[] = []
   if (strategy === '') causes.push(requiredValue(`${path}.strategy`))
   else if (strategy !== 'None' && strategy !== 'Webhook') {

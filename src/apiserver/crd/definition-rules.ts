@@ -15,8 +15,9 @@ type Spec = CustomResourceDefinition['spec']
 
 export const definitionRules: KindRules = {
   defaults: (object) => {
-    const { spec } = crdOf(object)
-    return spec ? { ...object, spec: withDefaults(spec) } : object
+    // A struct in a struct is there, whether anybody sent it or not.
+    const { spec = {} as Spec } = crdOf(object)
+    return { ...object, spec: withDefaults(spec) }
   },
   prepareCreate: (object) => ({
     ...object,

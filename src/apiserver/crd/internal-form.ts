@@ -24,7 +24,9 @@ export interface InternalSpec extends PerVersion {
 const perVersion = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const
 
 /** What all versions have in common, and the versions without it. */
-export function internalForm({ versions = [] }: Partial<CustomResourceDefinitionSpec>): InternalSpec {
+export function internalForm(spec: Partial<CustomResourceDefinitionSpec>): InternalSpec {
+  // An empty list is stored as null.
+  const versions = spec.versions ?? []
   const [first] = versions
   if (!first) return { versions }
   const shared = perVersion.filter((name) =>

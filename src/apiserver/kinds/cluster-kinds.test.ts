@@ -91,7 +91,7 @@ const words = [
 ]
 const choices: Readonly<Record<string, readonly Json[]>> = {
   string: [...texts, ...words],
-  'date-time': ['2020-01-01T00:00:00Z'],
+  'date-time': ['2020-01-01T00:00:00.000000Z'],
   byte: ['', 'eA=='],
   'int-or-string': [0, 80, '50%', 'web'],
   integer: [-1, 0, 1, 80, 30_080, 2_000_000_000],

@@ -87,7 +87,7 @@ function* checkSubject(subject: Sent<Subject>, isNamespaced: boolean, at: string
 
 function bindingRules(isNamespaced: boolean): KindRules {
   const kinds = isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
-  const check = (object: UntypedObject): Problems => {
+  const check = (object: UntypedObject, changed: Problems = fine): Problems => {
     const { roleRef, subjects = [] } = object as unknown as Sent<RoleBinding>
     const { apiGroup = '', kind = '', name = '' } = roleRef ?? {}
     return [
@@ -95,20 +95,21 @@ function bindingRules(isNamespaced: boolean): KindRules {
       ...(kinds.includes(kind) ? fine : [unsupported('roleRef.kind', kind, kinds)]),
       ...eachInvalid('roleRef.name', name, pathSegment(name)),
       ...subjects.flatMap((subject, index) => [...checkSubject(subject, isNamespaced, `subjects[${index}]`)]),
+      ...changed,
       ...(name === '' ? [required('roleRef.name')] : fine),
       ...subjects.flatMap((subject, index) => (subject.name ? fine : [required(`subjects[${index}].name`)])),
     ]
   }
   return {
     defaults: defaultBinding,
-    validateCreate: check,
+    validateCreate: (object) => check(object),
     validateUpdate(object, live) {
       const { roleRef = {} } = object as unknown as Sent<RoleBinding>
       const { roleRef: before = {} } = live as unknown as Sent<RoleBinding>
       const members = ['apiGroup', 'kind', 'name'] as const
       const isSame = members.every((member) => roleRef[member] === before[member])
       const shown = { APIGroup: roleRef.apiGroup, Kind: roleRef.kind, Name: roleRef.name }
-      return [...check(object), ...(isSame ? fine : [invalid('roleRef', shown, immutableDetail)])]
+      return check(object, isSame ? fine : [invalid('roleRef', shown, immutableDetail)])
     },
   }
 }

@@ -80,7 +80,8 @@ function* checkTopologies(terms: readonly Sent<TopologySelectorTerm>[]): Iterabl
     }
     const parts = matchLabelExpressions.map(({ key, values = [] }) => stringifyJson([key ?? '', ...values.toSorted()]))
     const whole = parts.toSorted().join()
-    if (seen.includes(whole)) yield duplicate(at, '')
+    // One that says nothing is the same as none.
+    if (whole === '' || seen.includes(whole)) yield duplicate(at, '')
     seen.push(whole)
   }
 }
@@ -92,10 +93,12 @@ export const storageClassRules: KindRules = {
     return finished(draft)
   },
   validateCreate: (object) => [...check(object)],
-  validateUpdate: (object, live) =>
-    ['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode']
+  validateUpdate: (object, live) => [
+    ...check(object),
+    ...['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode']
       .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
       .map((member) => invalid(member, null, immutableDetail)),
+  ],
 }
 
 function* checkAttributes(object: UntypedObject): Iterable<Problems[number]> {

@@ -51,4 +51,14 @@ describe('a unified diff', () => {
     const after = before.toSpliced(250, 1, 'x')
     expect(patched(before, unifiedDiff(before.join('\n'), after.join('\n')))).toEqual(after)
   })
+
+  it('looks at long texts from both ends only', () => {
+    const many = (word: string): string[] => Array.from({ length: 30_000 }, (_, index) => `${word} ${index}`)
+    const before = ['head', ...many('old'), 'tail'].join('\n')
+    const after = ['head', ...many('new'), 'tail'].join('\n')
+    const diff = unifiedDiff(before, after).split('\n')
+    expect(diff.filter((line) => line.startsWith('-old'))).toHaveLength(30_000)
+    expect(diff.filter((line) => line.startsWith('+new'))).toHaveLength(30_000)
+    expect(diff.filter((line) => /^ (?:head|tail)$/.test(line))).toHaveLength(2)
+  })
 })

@@ -22,6 +22,8 @@ export type Concern<K extends TableName> = (object: StoredIn<K>) => Iterable<str
 
 export interface Controller {
   readonly workers?: number
+  /** Looked at when it starts, whatever is there. */
+  readonly first?: readonly string[]
   /** Looked at as soon as it changes. */
   readonly own?: { readonly [K in TableName]?: Concern<K> }
   /** Looked at when the dust has settled. */

@@ -18,7 +18,6 @@ import type { Writing } from '../writing.ts'
 import type { Kinds, StoredIn, TableName } from './cluster.ts'
 
 export interface Hand {
-  readonly component: string
   /** A new object; what the server sets is left out. */
   create<K extends TableName>(table: K, object: Draft<Kinds[K]>): Promise<StoredIn<K>>
   /** What lies beside status. It must be made of the present version, or it is refused as a conflict. */
@@ -48,13 +47,13 @@ export function componentIdentity(username: string, ...groups: readonly string[]
   return { username, groups: [...groups, wellKnown.authenticated], extra: new Map() }
 }
 
-export function createHand(state: ClusterState, component: string, user: Identity): Hand {
+export function createHand(state: ClusterState, manager: string, user: Identity): Hand {
   const writingOf = (table: string, { namespace, name }: ObjectMeta, subresource = ''): Writing => ({
     served: state.catalog.ofTable(table)!,
     namespace,
     name,
     subresource,
-    manager: component,
+    manager,
     dryRun: false,
     validation: 'Ignore',
     user,
@@ -64,7 +63,6 @@ export function createHand(state: ClusterState, component: string, user: Identit
   })
 
   return {
-    component,
     async create(table, object) {
       const { name: _name, ...place } = object.metadata
       return (await create(state, writingOf(table, place), object as unknown as Json)) as never

@@ -9,9 +9,9 @@ import { formatMicroTime, formatTime } from '../../kube/duration.ts'
 import type { ManagedFieldsEntry } from '../../kube/object.ts'
 import type { Node, NodeCondition, NodeSpec } from '../../kube/types/core/v1.ts'
 import type { ClusterState } from '../state.ts'
-import { splitKey, type StoredIn } from './cluster.ts'
+import { type Cluster, splitKey, type StoredIn } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
-import { type Draft, isOvertaken } from './hand.ts'
+import type { Draft } from './hand.ts'
 
 export interface SimulatedNode {
   readonly name: string
@@ -40,7 +40,7 @@ export const leaseSeconds: number = 40
 /** No network loses a message here, so once before the end is enough. */
 const renewMs = 30_000
 
-export function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node }: SimulatedNode): Draft<Node> {
+function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node }: SimulatedNode): Draft<Node> {
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -50,18 +50,25 @@ export function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node
   }
 }
 
-export function addressOf(cluster: Tools['cluster'], name: string): string | undefined {
+export function addressOf(cluster: Cluster, name: string): string | undefined {
   return cluster.get('nodes', undefined, name)?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address
 }
 
 /** The kubelet's side of a node: it registers what the machine has, and says that it is ready. */
-export function nodeController({ cluster, hand }: Tools): Controller {
+export function nodeController({ cluster, hand }: Tools, nodes: readonly SimulatedNode[]): Controller {
+  /** Not created yet. Who deletes one later means it. */
+  const wanted = new Map(nodes.map((node) => [node.name, node]))
   return {
+    first: [...wanted.keys()].map((name) => `/${name}`),
     // One at a time: no two may take the same address.
     workers: 1,
     own: { nodes: ({ metadata }) => [`/${metadata.name}`] },
     async reconcile(key) {
-      const node = cluster.get('nodes', undefined, splitKey(key).name)
+      const { name } = splitKey(key)
+      const plan = wanted.get(name)
+      if (plan && !cluster.get('nodes', undefined, name)) await hand.create('nodes', nodeOf(plan))
+      wanted.delete(name)
+      const node = cluster.get('nodes', undefined, name)
       if (!node || isDown(node)) return undefined
       await ensureLease({ cluster, hand }, node)
       const named = await withWellKnownLabels({ hand }, node)
@@ -154,7 +161,7 @@ function machine(uid: string): object {
   }
 }
 
-function freeAddress(cluster: Tools['cluster']): string {
+function freeAddress(cluster: Cluster): string {
   const used = new Set(
     cluster.list('nodes').flatMap(({ status }) => status?.addresses?.map(({ address }) => address) ?? []),
   )
@@ -175,15 +182,8 @@ async function ensureLease({ cluster, hand }: Pick<Tools, 'cluster' | 'hand'>, n
   })
 }
 
-/** Creates those that are missing, and keeps all leases fresh. Returns how to stop. */
-export function keepNodes(state: ClusterState, tools: Tools, nodes: readonly SimulatedNode[]): () => void {
-  const { cluster, hand } = tools
-  for (const node of nodes) {
-    if (cluster.get('nodes', undefined, node.name)) continue
-    hand.create('nodes', nodeOf(node)).catch((error: unknown) => {
-      if (!isOvertaken(error)) throw error
-    })
-  }
+/** Keeps all leases fresh. Returns how to stop. */
+export function keepLeases(state: ClusterState, cluster: Cluster): () => void {
   const tick = (): void => {
     timer = state.clock.after(renewMs, tick)
     const now = state.clock.now()

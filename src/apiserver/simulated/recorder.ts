@@ -5,7 +5,7 @@
 import { formatTime } from '../../kube/duration.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Cluster } from './cluster.ts'
-import { type Hand, isOvertaken } from './hand.ts'
+import type { Hand } from './hand.ts'
 
 export type Recorder = (about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void
 
@@ -21,7 +21,8 @@ interface Noted {
   readonly at: number
 }
 
-export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
+/** `component` is who speaks, as events name it: `deployment-controller`. */
+export function createRecorder(cluster: Cluster, hand: Hand, component: string): Recorder {
   const noted = new Map<string, Noted>()
   const patience = new Map<string, { readonly left: number; readonly at: number }>()
   let count = 0
@@ -56,6 +57,8 @@ export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
     if (!isHeard(about.metadata.uid ?? '')) return
     await forget()
     const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
+    const { nodeName = '' } = (about as { readonly spec?: { readonly nodeName?: string } }).spec ?? {}
+    const host = component === 'kubelet' ? nodeName : ''
     const key = [about.kind, namespace, name, uid, type, reason, message].join('\0')
     const now = formatTime(cluster.now())
     const before = noted.get(key)
@@ -68,7 +71,6 @@ export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
       return
     }
     const eventName = `${name}.${(cluster.now() * 4096 + (count++ % 4096)).toString(16)}`
-    noted.set(key, { namespace, name: eventName, key, at: cluster.now() })
     await hand.create('events', {
       apiVersion: 'v1',
       kind: 'Event',
@@ -80,16 +82,15 @@ export function createRecorder(cluster: Cluster, hand: Hand): Recorder {
       count: 1,
       firstTimestamp: now,
       lastTimestamp: now,
-      source: { component: hand.component },
-      reportingComponent: hand.component,
-      reportingInstance: '',
+      source: { component, ...(host && { host }) },
+      reportingComponent: component,
+      reportingInstance: host,
     })
+    noted.set(key, { namespace, name: eventName, key, at: cluster.now() })
   }
 
   return (about, type, reason, message) => {
-    // Nobody waits for an event, and a namespace that goes takes none.
-    write(about, type, reason, message).catch((error: unknown) => {
-      if (!isOvertaken(error)) noted.clear()
-    })
+    // Nobody waits for an event, and what cannot be told (its namespace is going, say) is not worth a failure.
+    write(about, type, reason, message).catch(() => undefined)
   }
 }

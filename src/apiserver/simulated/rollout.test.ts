@@ -40,6 +40,17 @@ describe('a step of a rolling update', () => {
     )
   })
 
+  it('never gives up old pods, sick ones too, that new ones do not stand in for', () => {
+    fc.assert(
+      fc.property(situation, ({ present, old, ...sizes }) => {
+        const { old: next } = shiftOf(sizes, present, old)
+        const before = present.available + total(old.map(({ spec }) => spec))
+        const after = present.available + total(next)
+        expect(after).toBeGreaterThanOrEqual(Math.min(before, sizes.desired - sizes.unavailable))
+      }),
+    )
+  })
+
   it('gets to the end when every pod becomes available', () => {
     fc.assert(
       fc.property(situation, ({ present, old, ...sizes }) => {

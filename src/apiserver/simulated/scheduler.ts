@@ -149,7 +149,9 @@ function bestOf(pod: StoredPod, places: readonly Place[]): Place | undefined {
   for (const place of places) {
     if (place.node.metadata.name === nominatedNodeName) return place
     const score = scoreOf(pod, place)
-    if (score > most) [best, most] = [place, score]
+    // Among equals the one with fewer pods.
+    const isBetter = score > most || (score === most && best !== undefined && place.pods.size < best.pods.size)
+    if (isBetter) [best, most] = [place, score]
   }
   return best
 }

@@ -105,6 +105,39 @@ describe('simulated workloads', () => {
     expect((await cluster.get('ReplicaSet', 'web')).status).toMatchObject({ replicas: 2, readyReplicas: 2 })
   })
 
+  it('say what keeps pods from being made, and make them when it is gone', async () => {
+    const cluster = await simulated()
+    const spec = { replicas: 2, selector: webSelector, template: template({}, { priorityClassName: 'missing' }) }
+    await cluster.create('Deployment', 'web', { spec })
+    await cluster.seconds(5)
+    expect(condition(await cluster.get('Deployment', 'web'), 'ReplicaFailure')).toBe('True FailedCreate')
+    await cluster.create('PriorityClass', 'missing', { value: 1 })
+    await cluster.seconds(60)
+    const deployment = await cluster.get('Deployment', 'web')
+    expect([deployment.status?.availableReplicas, condition(deployment, 'ReplicaFailure')]).toEqual([2, undefined])
+    expect(cluster.failures).toEqual([])
+  })
+
+  it('bring many pods up at once', async () => {
+    const cluster = await simulated({ nodes: simulatedNodes(5) })
+    await cluster.create('Deployment', 'web', { spec: { replicas: 500, selector: webSelector, template: template() } })
+    await cluster.seconds(5)
+    const { status } = await cluster.get('Deployment', 'web')
+    expect(status?.availableReplicas).toBe(500)
+    const counts = Map.groupBy(await cluster.list('Pod'), ({ spec }) => spec?.nodeName)
+    expect([...counts.values()].map((pods) => pods.length)).toEqual([100, 100, 100, 100, 100])
+  })
+
+  it('forget what was told an hour ago', async () => {
+    const cluster = await simulated()
+    await cluster.create('Pod', 'first', { spec: { containers: [{ name: 'main', image: 'x' }] } })
+    await cluster.seconds(4000)
+    await cluster.create('Pod', 'second', { spec: { containers: [{ name: 'main', image: 'x' }] } })
+    await cluster.seconds(5)
+    const names = new Set((await cluster.list('Event')).map(({ involvedObject }) => involvedObject.name))
+    expect(names).toEqual(new Set(['second']))
+  })
+
   it('run ReplicationControllers too', async () => {
     const cluster = await simulated()
     await cluster.create('ReplicationController', 'old', {

@@ -6,10 +6,11 @@
  *     const server = createApiServer({ clock, workloads: simulatedWorkloads({ nodes: [{ name: 'node-1' }] }) })
  */
 import type { Workloads } from '../api-server.ts'
+import type { Identity } from '../access/identity.ts'
 import { Refusal } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { Change, StoredObject } from '../storage.ts'
-import { type IndexedCluster, indexCluster, type StoredIn, type TableName } from './cluster.ts'
+import { indexCluster, type StoredIn, type TableName } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
 import { cronJobController } from './cron-job.ts'
 import { daemonSetController } from './daemon-set.ts'
@@ -18,10 +19,10 @@ import { disruptionBudgetController } from './disruption-budget.ts'
 import { endpointsController } from './endpoints.ts'
 import { jobController } from './job.ts'
 import { statefulSetController } from './stateful-set.ts'
-import { keepStorageClass, volumeBinder } from './volume-binder.ts'
+import { volumeBinder } from './volume-binder.ts'
 import { componentIdentity, controllerIdentity, createHand } from './hand.ts'
 import { kubelet } from './kubelet.ts'
-import { keepNodes, nodeController, type SimulatedNode } from './node-fleet.ts'
+import { keepLeases, nodeController, type SimulatedNode } from './node-fleet.ts'
 import { nodeLifecycle } from './node-lifecycle.ts'
 import { createRecorder } from './recorder.ts'
 import { replicaController } from './replica-set.ts'
@@ -56,24 +57,27 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     taskSeconds: options.taskSeconds ?? 5,
   }
   const cluster = indexCluster(state)
-  const ofController = (name: string): Tools =>
-    toolsOf(state, cluster, 'kube-controller-manager', controllerIdentity(name))
-  const ofNodes = toolsOf(state, cluster, 'kubelet', componentIdentity('system:node:simulated', 'system:nodes'))
-  const ofScheduler = toolsOf(state, cluster, 'kube-scheduler', componentIdentity('system:kube-scheduler'))
-  const ofVolumes = ofController('persistent-volume-binder')
+  const tools = (manager: string, user: Identity, speaker: string): Tools => {
+    const hand = createHand(state, manager, user)
+    return { cluster, hand, record: createRecorder(cluster, hand, speaker) }
+  }
+  const ofController = (name: string, speaker = name): Tools =>
+    tools('kube-controller-manager', controllerIdentity(name), speaker)
+  const ofNodes = tools('kubelet', componentIdentity('system:node:simulated', 'system:nodes'), 'kubelet')
+  const ofScheduler = tools('kube-scheduler', componentIdentity('system:kube-scheduler'), 'default-scheduler')
   const controllers: readonly Controller[] = [
-    nodeController(ofNodes),
+    nodeController(ofNodes, nodes),
     nodeLifecycle(ofController('node-controller')),
     deploymentController(ofController('deployment-controller')),
     replicaController(ofController('replicaset-controller'), 'replicasets.apps'),
     replicaController(ofController('replication-controller'), 'replicationcontrollers'),
     statefulSetController(ofController('statefulset-controller')),
-    daemonSetController(ofController('daemon-set-controller')),
+    daemonSetController(ofController('daemon-set-controller', 'daemonset-controller')),
     jobController(ofController('job-controller')),
     cronJobController(ofController('cronjob-controller')),
     endpointsController(ofController('endpointslice-controller')),
     disruptionBudgetController(ofController('disruption-controller')),
-    volumeBinder(ofVolumes),
+    volumeBinder(ofController('persistent-volume-binder')),
     scheduler(ofScheduler),
     kubelet(ofNodes, pace),
   ]
@@ -85,25 +89,14 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     for (const one of running) one.follow(name, change)
   })
   for (const one of running) one.startAll()
-  keepStorageClass(ofVolumes)
-  const stopNodes = keepNodes(state, ofNodes, nodes)
+  const stopLeases = keepLeases(state, cluster)
   return {
     stop() {
       isStopped = true
-      stopNodes()
+      stopLeases()
       for (const { queue } of running) queue.stop()
     },
   }
-}
-
-function toolsOf(
-  state: ClusterState,
-  cluster: IndexedCluster,
-  component: string,
-  user: Parameters<typeof createHand>[2],
-): Tools {
-  const hand = createHand(state, component, user)
-  return { cluster, hand, record: createRecorder(cluster, hand) }
 }
 
 interface Running {
@@ -130,20 +123,30 @@ function run(state: ClusterState, controller: Controller, report: SimulationOpti
     for (const key of own?.(object as never) ?? []) queue.add(key)
     for (const key of others?.(object as never) ?? []) queue.add(key, settleMs)
   }
-  return {
-    queue,
-    follow(table, { object, previous, type }) {
-      controller.follow?.(table, type === 'DELETED' ? undefined : object, previous)
+  /** Who wrote an object must not suffer for what a controller makes of it. */
+  const safely = (table: string, object: StoredObject, { previous, isGone }: Before): void => {
+    try {
+      controller.follow?.(table, isGone ? undefined : object, previous)
       if (previous) tell(table, previous)
       tell(table, object)
-    },
+    } catch (error) {
+      report?.(error)
+    }
+  }
+  return {
+    queue,
+    follow: (table, { object, previous, type }) => safely(table, object, { previous, isGone: type === 'DELETED' }),
     startAll() {
+      for (const key of controller.first ?? []) queue.add(key)
       for (const table of new Set(tables)) {
-        for (const object of storage.table(table).objects()) {
-          controller.follow?.(table, object, undefined)
-          tell(table, object)
-        }
+        for (const object of storage.table(table).objects())
+          safely(table, object, { previous: undefined, isGone: false })
       }
     },
   }
+}
+
+interface Before {
+  readonly previous: StoredObject | undefined
+  readonly isGone: boolean
 }

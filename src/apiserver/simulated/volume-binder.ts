@@ -6,7 +6,6 @@ import { compareQuantities, parseQuantity } from '../../kube/quantity.ts'
 import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
 import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import type { Controller, Tools } from './controller.ts'
-import { isOvertaken } from './hand.ts'
 import { isFinished } from './pod-facts.ts'
 
 type Claim = StoredIn<'persistentvolumeclaims'>
@@ -14,12 +13,15 @@ type Volume = StoredIn<'persistentvolumes'>
 
 const provisioner = 'simulated.muster.dev/volumes'
 const protections = new Set(['kubernetes.io/pvc-protection', 'kubernetes.io/pv-protection'])
+/** No volume is called that. */
+const storageClassKey = '/'
 const defaultAnnotation = 'storageclass.kubernetes.io/is-default-class'
 
 export function volumeBinder(tools: Tools): Controller {
   const { cluster, hand } = tools
   return {
     workers: 1,
+    first: [storageClassKey],
     own: {
       persistentvolumeclaims: (claim) => [
         keyOf(claim),
@@ -39,6 +41,10 @@ export function volumeBinder(tools: Tools): Controller {
     },
     async reconcile(key) {
       const { namespace, name } = splitKey(key)
+      if (key === storageClassKey) {
+        await ensureStorageClass(tools)
+        return undefined
+      }
       if (namespace === '') {
         const volume = cluster.get('persistentvolumes', undefined, name)
         if (volume) await settleVolume(tools, volume)
@@ -60,20 +66,16 @@ export function volumeBinder(tools: Tools): Controller {
 }
 
 /** A class for those who do not name one, if there is none at all. */
-export function keepStorageClass({ cluster, hand }: Tools): void {
+async function ensureStorageClass({ cluster, hand }: Tools): Promise<void> {
   if (cluster.list('storageclasses.storage.k8s.io').length > 0) return
-  hand
-    .create('storageclasses.storage.k8s.io', {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'StorageClass',
-      metadata: { name: 'standard', annotations: { [defaultAnnotation]: 'true' } },
-      provisioner,
-      reclaimPolicy: 'Delete',
-      volumeBindingMode: 'WaitForFirstConsumer',
-    })
-    .catch((error: unknown) => {
-      if (!isOvertaken(error)) throw error
-    })
+  await hand.create('storageclasses.storage.k8s.io', {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'standard', annotations: { [defaultAnnotation]: 'true' } },
+    provisioner,
+    reclaimPolicy: 'Delete',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  })
 }
 
 function isPending({ status }: Claim): boolean {

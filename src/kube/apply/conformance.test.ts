@@ -73,15 +73,15 @@ describe('a value fits its shape', () => {
     [{ constructor: 1 }, '.spec.constructor: field not declared in schema'],
     [{ items: [{ name: 'a', v: 1 }] }, '.spec.items[name="a"].v: expected string, got number'],
     [{ tags: ['a', 'a'] }, '.spec.tags: duplicate entries for key [="a"]'],
-    [{ tags: [{}] }, '.spec.tags: item 0: an item of a set cannot be a map'],
-    [{ tags: [null] }, '.spec.tags: item 0: an item of a set cannot be null'],
+    [{ tags: [{}] }, ".spec.tags: element 0: associative list without keys has an element that's a map type"],
+    [{ tags: [null] }, ".spec.tags: element 0: associative list without keys has an element that's an explicit null"],
     [
       { ports: [{ port: 1 }, { port: 1, protocol: 'TCP' }] },
       '.spec.ports: duplicate entries for key [port=1,protocol="TCP"]',
     ],
-    [{ items: [{ v: 'x' }] }, '.spec.items: item 0: leaves out all that makes its key: name'],
-    [{ items: ['x'] }, '.spec.items: item 0: an item with a key must be a map'],
-    [{ items: [null] }, '.spec.items: item 0: an item with a key cannot be null'],
+    [{ items: [{ v: 'x' }] }, ".spec.items: element 0: associative list with keys has an element that omits all key fields [\"name\"] (and doesn't have default values for any key fields)"],
+    [{ items: ['x'] }, '.spec.items: element 0: associative list with keys may not have non-map elements'],
+    [{ items: [null] }, '.spec.items: element 0: associative list with keys may not have a null element'],
   ])('but not %j', (spec, message) => {
     expect(complaint(spec)).toBe(message)
   })

@@ -69,7 +69,7 @@ function listProblems(value: Json, shape: ListShape, options: ConformanceOptions
   for (const [index, item] of list.entries()) {
     const element = shape.atomic ? ({ kind: 'index', index } as const) : identifyItem(shape, item)
     // Without a key there is no path to say more.
-    if (typeof element === 'string') return [...problems, ...problem(`item ${index}: ${element}`)]
+    if (typeof element === 'string') return [...problems, ...problem(`element ${index}: ${element}`)]
     const key = encodeElement(element)
     if (seen.has(key) && !options.allowDuplicates) {
       problems.push(...problem(`duplicate entries for key ${formatElement(element)}`))

@@ -18,8 +18,8 @@ export function itemElement(list: ListShape, item: Json): PathElement {
 }
 
 function identifyByKey(list: ListShape, item: Json): PathElement | string {
-  if (item === null) return 'an item with a key cannot be null'
-  if (!isJsonObject(item)) return 'an item with a key must be a map'
+  if (item === null) return 'associative list with keys may not have a null element'
+  if (!isJsonObject(item)) return 'associative list with keys may not have non-map elements'
   const fields: KeyField[] = []
   for (const name of list.keys) {
     // A key field that is left out, and has no default, is no part of the key: that is an identity of its own.
@@ -27,12 +27,13 @@ function identifyByKey(list: ListShape, item: Json): PathElement | string {
     if (value !== undefined) fields.push({ name, value })
   }
   if (fields.length > 0) return keyElement(fields)
-  return `leaves out all that makes its key: ${list.keys.join(', ')}`
+  const keys = list.keys.map((name) => JSON.stringify(name)).join(' ')
+  return `associative list with keys has an element that omits all key fields [${keys}] (and doesn't have default values for any key fields)`
 }
 
 function identifyByValue(item: Json): PathElement | string {
-  if (item === null) return 'an item of a set cannot be null'
-  if (Array.isArray(item)) return 'an item of a set cannot be a list'
-  if (typeof item === 'object') return 'an item of a set cannot be a map'
+  if (item === null) return "associative list without keys has an element that's an explicit null"
+  if (Array.isArray(item)) return 'not supported: associative list with lists as elements'
+  if (typeof item === 'object') return "associative list without keys has an element that's a map type"
   return { kind: 'value', value: item }
 }

@@ -93,6 +93,11 @@ export function messageOfKind(apiVersion: string, kind: string): Message | undef
   return everywhere.has(kind) ? messageNamed(`meta/v1.${kind}`) : undefined
 }
 
+/** A message by its name, if the table has it. */
+export function findMessage(name: string): Message | undefined {
+  return Object.hasOwn(loaded().messages, name) ? messageNamed(name) : undefined
+}
+
 /** A message by its name in the table, which has it. */
 export function messageNamed(name: string): Message {
   const known = parsed.get(name)

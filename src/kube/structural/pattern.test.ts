@@ -51,4 +51,19 @@ describe('patterns', () => {
     expect(patternProblem('(?=a)')).toContain('invalid or unsupported Perl syntax')
     expect(patternProblem('^a$')).toBeUndefined()
   })
+
+  it.each(['^(a|a)*$', '^(a?a?)*$', `^${'a?'.repeat(30)}${'a'.repeat(30)}b$`, `^${'(a|a)'.repeat(30)}b$`, 'a*a*a*b'])(
+    'leaves to the engine that cannot run away what could: %s',
+    (pattern) => {
+      expect(equivalentExpression(pattern)).toBeUndefined()
+      expect(patternOf(pattern)(`${'a'.repeat(200)}!`)).toBe(false)
+    },
+  )
+
+  it.each(['^[a-z]+-[0-9]+$', '^(red|green|blue)$', '^v[0-9]+(-rc)?$', '[a-z]+'])(
+    'is quick where nothing can go wrong: %s',
+    (pattern) => {
+      expect(equivalentExpression(pattern)).toBeDefined()
+    },
+  )
 })

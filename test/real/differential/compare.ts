@@ -27,7 +27,7 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
   {
     // An apply that does not fit its schema quotes the value as Go's debugger shows it, pointers and all.
     name: 'apply quotes values in a form of Go',
-    pattern: /(: expected (?:map|list|string|numeric \(int or float\)|boolean), got )[^\n]*/g,
+    pattern: /(: expected (?:map|list|string|numeric \(int or float\)|boolean|any scalar), got )[^\n]*/g,
     shown: '$1VALUE',
   },
   {
@@ -35,6 +35,22 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
     name: 'a patch that leaves no object of its kind quotes it',
     pattern: /(patch: Invalid value: )".*": (?=json: |quantities |illegal base64|parsing time |unrecognized type|error decoding|strict decoding|unable to convert)/gs,
     shown: '$1QUOTED: ',
+  },
+  {
+    // Types that are a string by another name (`v1.LimitType`) are not told apart in the schema.
+    name: 'a value of the wrong type names the type of Go',
+    pattern: /(json: cannot unmarshal [\w. -]+ into Go struct field \S+ of type )\S+$/,
+    shown: '$1TYPE',
+  },
+  {
+    name: 'what is immutable is quoted as the struct that the server keeps',
+    pattern: /(Invalid value: )\{.*?\}(: field is immutable)/g,
+    shown: '$1QUOTED$2',
+  },
+  {
+    name: 'an unknown directive of a strategic patch is quoted as a map of Go',
+    pattern: /(?:unknown patch type|the strategic merge patch).*/s,
+    shown: 'PATCH TYPE',
   },
   {
     // The embedded server says why, and leaves the body out: it may hold what is nobody's business.
@@ -67,8 +83,9 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, 'TIME'],
   [/\b10\.0\.\d+\.\d+\b(?!\/)/g, 'CLUSTER-IP'],
-  [/\b(gen-)[a-z0-9]{5}\b/g, '$1NAME'],
+  [/\b([Gg]en-)[a-z0-9]{5}\b/g, '$1NAME'],
   // In YAML, and in messages that quote it.
+  [/(\\?"resourceVersion\\?":\\?")\d+/g, '$1NUMBER'],
   [/((?:resourceVersion|nodePort|healthCheckNodePort): "?)\d+/g, '$1NUMBER'],
   [/in record \(\d+\)/g, 'in record (VERSION)'],
 ]

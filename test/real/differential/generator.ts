@@ -349,7 +349,7 @@ function actionStep(scene: Scene, kind: Kind): Step {
 
 function deleteStep(scene: Scene, kind: Kind): Step {
   const { chance } = scene
-  const body = chance.weigh<JsonObject>([
+  const own = chance.weigh<JsonObject>([
     [6, {}],
     [1, { preconditions: { uid: '{{uid}}' } }],
     [1, { preconditions: { resourceVersion: '{{stale}}' } }],
@@ -364,6 +364,8 @@ function deleteStep(scene: Scene, kind: Kind): Step {
     [1, { gracePeriodSeconds: 'x' }],
   ])
   const path = pathOf(scene, kind)
+  // By itself a job leaves its pods behind, which is for a collector of garbage to see to.
+  const body = kind.plural === 'jobs' ? { propagationPolicy: 'Background', ...own } : own
   // A namespace that goes is emptied here, and by nobody there.
   if (kind.plural === 'namespaces') return { method: 'DELETE', path, query: { dryRun: 'All' } }
   return chance.once(2)
@@ -412,8 +414,14 @@ function listStep(scene: Scene, kind: Kind): Step {
     [1, { resourceVersionMatch: 'Exact' }],
     [1, { limit: 'x' }],
   ])
-  const scoped = kind.namespaced || query['labelSelector']?.startsWith(own) ? query : { ...query, labelSelector: own }
+  const scoped = kind.namespaced ? query : ownOf(query, own)
   return { method: 'GET', path: collectionOf(scene, kind), query: scoped, ...(accept && { accept }) }
+}
+
+/** Outside of namespaces there are others: only what is one's own is listed, and not by the page. */
+function ownOf(query: Readonly<Record<string, string>>, own: string): Readonly<Record<string, string>> {
+  if (query['limit']) return { labelSelector: own }
+  return query['labelSelector']?.startsWith(own) ? query : { ...query, labelSelector: own }
 }
 
 function ownQuery({ namespace }: Scene, { namespaced }: Kind): Readonly<Record<string, string>> {

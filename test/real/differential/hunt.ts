@@ -55,8 +55,10 @@ export async function hunt(access: Access, options: HuntOptions): Promise<HuntRe
     }
     await Promise.all(Array.from({ length: lanes }, lane))
     const sorts = Map.groupBy(found, signatureOf)
-    const shortest = [...sorts.values()].slice(0, minimised).map((same) => same.reduce((a, b) => (b.index < a.index ? b : a)))
-    const told: string[] = []
+    const all = [...sorts.values()].map((same) => same.reduce((a, b) => (b.index < a.index ? b : a)))
+    const shortest = all.slice(0, minimised)
+    const told: string[] = all.slice(minimised).map(describeDifference)
+    for (const text of told) onDifference?.(text)
     const shorten = async (): Promise<void> => {
       for (let one = shortest.shift(); one; one = shortest.shift()) {
         const text = describeDifference(await minimise(bench, one, namespace))

@@ -103,12 +103,6 @@ export const workloadKinds: readonly Kind[] = [
           { spec: { ephemeralContainers: [{ name: 'two', image: 'busybox', ports: [{ containerPort: 1 }] }] } },
         ],
       },
-      {
-        method: 'PATCH',
-        subresource: 'resize',
-        type: 'application/strategic-merge-patch+json',
-        bodies: [{ spec: { containers: [{ name: 'main', resources: { requests: { cpu: '1' } } }] } }],
-      },
     ],
   },
   {
