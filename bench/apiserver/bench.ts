@@ -123,11 +123,11 @@ async function measure(start: () => Promise<Running>, sizes: Sizes, log: (line: 
   }
   const running = await start()
   starts.push(running.startMs)
+  // At rest: started, and nobody has asked for anything, or even connected.
+  await sleep(3000)
+  const restBytes = running.residentBytes()
   const load = openLoad(running.target)
   try {
-    // At rest: started, and nobody has asked for anything for a while.
-    await sleep(3000)
-    const restBytes = running.residentBytes()
     log('  writes')
     const rates = await writeRates(load, sizes.writes)
     log('  list')

@@ -18,8 +18,13 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
   if (!isJsonObject(body)) throw badRequest('a Binding must be an object')
   const { target, metadata: sent } = body as {
     readonly target?: { readonly kind?: string; readonly name?: string }
-    readonly metadata?: { readonly annotations?: Readonly<Record<string, string>>; readonly uid?: string }
+    readonly metadata?: {
+      readonly name?: string
+      readonly annotations?: Readonly<Record<string, string>>
+      readonly uid?: string
+    }
   }
+  if (sent?.name !== call.route.name) throw badRequest('name in URL does not match name in Binding object')
   // Told as a plain error, for historical reasons.
   if (target?.kind && target.kind !== 'Node') {
     const { message } = unsupported('target.kind', target.kind, ['Node', '<empty>'])

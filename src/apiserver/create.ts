@@ -1,5 +1,4 @@
 /** Create: an object that is new to this cluster gets a name, and all that the server alone gives. */
-import { updateObject } from '../kube/apply/apply.ts'
 import { formatTime } from '../kube/duration.ts'
 import type { Json } from '../kube/json.ts'
 import { generateName } from '../kube/name.ts'
@@ -23,7 +22,7 @@ import {
   checkIdentity,
   decode,
   kindContext,
-  ownershipOf,
+  recordUpdate,
   schemaCauses,
   withDefaults,
   type Writing,
@@ -36,7 +35,7 @@ export async function create(state: ClusterState, writing: Writing, body: Json):
     throw new Refusal(500, '', 'resourceVersion should not be set on objects to be created')
   }
   const named = withSystemFields(state, writing, object)
-  const owned = updateObject({ ...ownershipOf(state, writing), live: undefined, updated: named })
+  const owned = recordUpdate(state, writing, undefined, named)
   return await createOwned(state, writing, owned)
 }
 

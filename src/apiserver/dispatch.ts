@@ -36,11 +36,12 @@ export async function dispatch(
   const user = state.access.admit(request, peer)
   const route = findRoute(path, state.catalog)
   if (!route) return await respondAbove(state, request, path)
-  const representation = representationOf(request.headers['accept'], route.name === undefined)
-  const includeObject = query.get('includeObject') ?? 'Metadata'
-  const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
   const { deprecation } = route.served
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
+  const representation = representationOf(request.headers['accept'], route.name === undefined, route.served.custom)
+  if (representation instanceof Refusal) return await warning(Promise.reject(representation), warnings, 'json')
+  const includeObject = query.get('includeObject') ?? 'Metadata'
+  const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
   return await warning(onRoute({ state, request, route, query, dressing, user, warnings }), warnings, dressing.syntax)
 }
 

@@ -82,13 +82,16 @@ async function readBody(incoming: Readable, clock: Clock): Promise<Buffer> {
     reject(tooLarge(maxBodyBytes))
   }
   incoming.on('data', take)
+  const breakOff = (): void => reject(new MusterError('ConnectionLost', 'the request broke off.'))
   incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
   incoming.once('error', reject)
-  incoming.once('close', () => reject(new MusterError('ConnectionLost', 'the request broke off.')))
+  incoming.once('close', breakOff)
   try {
     return await promise
   } finally {
     timer.cancel()
+    // Every request closes in the end; an error for each would cost more than reading it did.
+    incoming.off('close', breakOff)
   }
 }
 

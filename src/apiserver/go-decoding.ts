@@ -26,7 +26,12 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
   if (value === null) return undefined
   const name = referenceOf(schema)
   const resolved = name === undefined ? schema : definitions[name]
-  if (!resolved || resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') return undefined
+  // Quantities are read from numbers, too, and speak for themselves.
+  if (!resolved || name?.endsWith('.Quantity')) return undefined
+  if (resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') {
+    const isFit = typeof value === 'string' || fitsNumber(value, { type: 'integer', format: 'int32' })
+    return isFit ? undefined : refuse(value, 'int32', { struct: '', path: [] })
+  }
   switch (resolved.type) {
     case 'string':
       return typeof value === 'string' ? undefined : refuse(value, name ? goType(schema) : 'string', place)
@@ -89,9 +94,10 @@ function first<T>(items: readonly T[], look: (item: T) => string | undefined): s
   return undefined
 }
 
-function fitsNumber(value: Json, { type }: Schema): boolean {
-  if (typeof value === 'bigint') return true
-  return typeof value === 'number' && (type === 'number' || Number.isInteger(value))
+function fitsNumber(value: Json, { type, format }: Schema): boolean {
+  if (typeof value === 'bigint') return format !== 'int32'
+  if (typeof value !== 'number' || type === 'number') return typeof value === 'number'
+  return Number.isInteger(value) && (format !== 'int32' || Math.abs(value) < 2 ** 31)
 }
 
 function refuse(value: Json, type: string, { struct, path }: Place): string {
@@ -105,7 +111,7 @@ function refuse(value: Json, type: string, { struct, path }: Place): string {
 export function jsonName(value: Json): string {
   if (isJsonArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'
-  if (typeof value === 'number' && !Number.isInteger(value)) return `number ${value}`
+  if (typeof value === 'number' && (!Number.isInteger(value) || Math.abs(value) >= 2 ** 31)) return `number ${value}`
   return typeof value === 'bigint' ? 'number' : typeof value
 }
 

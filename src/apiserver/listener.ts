@@ -9,7 +9,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket, Server } from 'node:tls'
 import type { Clock, Timer } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
-import { type Certificate, createCertificateAuthority, type Subject } from './access/certificate-authority.ts'
+import {
+  type Certificate,
+  createCertificateAuthority,
+  type Subject,
+  type CertificateAuthority,
+} from './access/certificate-authority.ts'
 import type { ApiServer } from './api-server.ts'
 import type { Protocol } from './connection.ts'
 
@@ -19,6 +24,8 @@ export interface ListenerOptions {
   readonly host?: string | undefined
   /** 0 takes a free one. @default 0 */
   readonly port?: number | undefined
+  /** Who signs the certificates of server and clients. @default one of its own */
+  readonly authority?: CertificateAuthority | undefined
 }
 
 export interface Listener {
@@ -44,14 +51,23 @@ const certificateMs = 365 * 24 * 3_600_000
 /** Clocks of one machine agree, but suspended ones wake up confused. */
 const hourMs = 3_600_000
 
+function validityFrom(clock: Clock): { readonly from: number; readonly until: number } {
+  return { from: clock.now() - hourMs, until: clock.now() + certificateMs }
+}
+
+/** An authority for one listener: who wants to know what clients must trust before there is one makes it first. */
+export function loopbackAuthority(clock: Clock): CertificateAuthority {
+  return createCertificateAuthority({ commonName: 'muster', ...validityFrom(clock) })
+}
+
 export async function startListener(api: ApiServer, options: ListenerOptions): Promise<Listener> {
   const { clock, host = '127.0.0.1', port = 0 } = options
   if (!isLoopback(host)) {
     throw new MusterError('InvalidFlag', `host ${host}: the embedded server listens on loopback addresses only.`)
   }
   const { createServer } = await import('node:tls')
-  const validity = { from: clock.now() - hourMs, until: clock.now() + certificateMs }
-  const authority = createCertificateAuthority({ commonName: 'muster', ...validity })
+  const validity = validityFrom(clock)
+  const authority = options.authority ?? loopbackAuthority(clock)
   const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
   // Who shows no certificate, or somebody else's, may still have a token: the handshake is not the place to refuse.
   const tls = { cert, key, ca: authority.cert, requestCert: true, rejectUnauthorized: false }

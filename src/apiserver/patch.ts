@@ -11,7 +11,7 @@ import { applyStrategicMerge } from '../kube/strategic-merge.ts'
 import type { Served } from './catalog.ts'
 import { change, checkVersion } from './change.ts'
 import { createOwned, withSystemFields } from './create.ts'
-import { jsonName } from './go-decoding.ts'
+import { goMismatch, jsonName } from './go-decoding.ts'
 import { patchRefusal } from './patch-refusal.ts'
 import { forbidden, required } from './kinds/problem.ts'
 import { badRequest, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
@@ -200,6 +200,8 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
 /** What came of an apply as an object of its kind. */
 function converted(served: Served, merged: UntypedObject, { metadata }: UntypedObject): UntypedObject {
   try {
+    const fraction = served.definition && goMismatch(merged as unknown as JsonObject, served.definition, served.definitions)
+    if (fraction) throw badRequest(`cannot be handled as a ${served.kind}: cannot convert float64 to int32`)
     return withDefaults(served, merged)
   } catch (error) {
     const [, why] = error instanceof Refusal ? (/cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []) : []

@@ -9,6 +9,7 @@ import type { TransportResponse } from '../client/transport.ts'
 import type { Served } from './catalog.ts'
 import { textOnce } from './object-text.ts'
 import { noSuchMediaType, notAcceptable, Refusal } from './refusal.ts'
+import { shownMetadata } from './shown-metadata.ts'
 import { atVersion, oneAtVersion } from './versions.ts'
 
 export interface Representation {
@@ -49,12 +50,17 @@ const plain: Representation = { form: 'object', syntax: 'json' }
 export function representationOf(
   accept: string | readonly string[] | undefined,
   isCollection: boolean,
-): Representation {
+  isCustom = false,
+): Representation | Refusal {
   if (accept === 'application/json') return plain
   const ranges = mediaRanges(accept)
   if (ranges.length === 0) return plain
   const isKnown = ({ type }: MediaRange): boolean => accepted.includes(type) || isJsonType(type)
-  if (!ranges.some(isKnown)) throw noSuchMediaType(isCollection)
+  // Of custom resources another handler takes care, which says it in other words, and says more.
+  if (!ranges.some(isKnown)) {
+    if (isCustom) return notAcceptable(accepted)
+    throw noSuchMediaType(isCollection)
+  }
   for (const { type, parameters } of ranges) {
     const syntax = type === 'application/yaml' ? 'yaml' : isJsonType(type) ? 'json' : undefined
     const { as, g, v } = parameters
@@ -125,9 +131,11 @@ function wrongForm(what: string, { group, kind, custom }: Served, suffix = ''): 
   return new Refusal(406, 'NotAcceptable', `you requested ${what} (${type})`)
 }
 
-function partial({ metadata }: UntypedObject, dressing: Dressing): unknown {
+function partial(object: UntypedObject, dressing: Dressing): unknown {
+  const metadata = shownMetadata(object, dressing.served)
   return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
 }
+
 
 export async function answer(
   status: number,

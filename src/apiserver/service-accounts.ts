@@ -9,6 +9,8 @@ import type { UntypedObject } from '../kube/object.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
 
+const retryMs = 5000
+
 const accountTable = 'serviceaccounts'
 const configTable = 'configmaps'
 const accountName = 'default'
@@ -59,11 +61,13 @@ export function keepServiceAccounts(state: ClusterState, rootCa: string): void {
     })
   }
 
-  storage.onChange(({ name: table }, { type, object, previous }) => {
+  storage.onChange(({ name: table }, { type, object, previous, isUndoing }) => {
     const { name, namespace } = object.metadata
-    if (table === 'namespaces' && type !== 'DELETED' && !previous) note(name)
-    if (table === accountTable && name === accountName && type === 'DELETED') note(namespace ?? '')
-    if (table === configTable && name === configName && type !== 'ADDED') note(namespace ?? '')
+    // What could not be kept is tried again when the disk may have room.
+    const soon = (one: string): void => (isUndoing ? void state.clock.after(retryMs, () => note(one)) : note(one))
+    if (table === 'namespaces' && type !== 'DELETED' && !previous) soon(name)
+    if (table === accountTable && name === accountName && type === 'DELETED') soon(namespace ?? '')
+    if (table === configTable && name === configName && type !== 'ADDED') soon(namespace ?? '')
   })
 }
 

@@ -15,7 +15,7 @@ export function settle({ served, subresource }: Writing, live: StoredObject, obj
     const labels = live.metadata.labels
     const { labels: _labels, ...others } = object.metadata
     const metadata =
-      served.group === 'apps'
+      served.table === 'deployments.apps'
         ? { ...others, ...(labels && { labels }) }
         : served.custom
           ? live.metadata
@@ -34,9 +34,7 @@ export function settle({ served, subresource }: Writing, live: StoredObject, obj
   if (!served.hasStatus) return { ...object, metadata }
   const { status: _status, ...rest } = object
   const status = live['status']
-  // What holds a namespace is changed through `finalize` alone, and its spec is nothing else.
-  const kept = served.table === 'namespaces' && subresource === '' ? { spec: live['spec'] } : {}
-  return { ...rest, ...kept, metadata, ...(status !== undefined && { status }) }
+  return { ...rest, metadata, ...(status !== undefined && { status }) }
 }
 
 const fixed = ['name', 'namespace', 'resourceVersion', 'generation', 'creationTimestamp', 'generateName'] as const

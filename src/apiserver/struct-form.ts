@@ -103,9 +103,9 @@ function itemOf(value: Json | undefined, { scalar, special, type }: Field, empty
   if (scalar === 'bytes' && typeof value === 'string') return bytesOf(value)
   if (scalar) return value ?? zeroScalars[scalar]
   if (special === 'quantity') {
-    return storedQuantity(
-      typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? value : 0,
-    )
+    const sent = value ?? 0
+    if (typeof sent === 'object' || typeof sent === 'boolean') throw new Unfit(quantityRule)
+    return storedQuantity(sent)
   }
   if (special === 'time' || special === 'microtime') {
     if (value === undefined || value === null) return null

@@ -1,5 +1,4 @@
 /** Update: the client sends the whole object as it shall be. */
-import { updateObject } from '../kube/apply/apply.ts'
 import type { Json } from '../kube/json.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../kube/object.ts'
 import { change, checkUid, checkVersion } from './change.ts'
@@ -10,7 +9,7 @@ import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { isCreatedByUpdate, needsVersion } from './strategy.ts'
-import { checkIdentity, decode, ownershipOf, type Writing } from './writing.ts'
+import { checkIdentity, decode, recordUpdate, type Writing } from './writing.ts'
 
 export interface Updated {
   readonly object: StoredObject
@@ -48,7 +47,7 @@ export function replacement(
 ): UntypedObject {
   checkVersion(writing.served, live, object)
   const settled = settle(writing, live, object)
-  const owned = updateObject<UntypedObject>({ ...ownershipOf(state, writing), live, updated: settled })
+  const owned = recordUpdate(state, writing, live, settled)
   return writing.subresource === 'scale' ? withoutScaleTimes(owned) : owned
 }
 

@@ -2,10 +2,8 @@
  * A write under way: what it is for, who makes it, and how it is to be taken. And the two things that every write goes
  * through: `decode` reads what the client sent, `ownershipOf` says how managedFields are kept.
  */
-import type { WriteOptions } from '../kube/apply/apply.ts'
-import { checkConforms } from '../kube/apply/conformance.ts'
+import { updateObject, type WriteOptions } from '../kube/apply/apply.ts'
 import { type FieldSet, fieldSet } from '../kube/apply/field-set.ts'
-import { shapeOf } from '../kube/apply/shape.ts'
 import { formatTime } from '../kube/duration.ts'
 import { quoteGo } from '../kube/go-text.ts'
 import { isMusterError } from '../kube/errors.ts'
@@ -85,7 +83,9 @@ export function admissionOf(
 ): Omit<AdmissionRequest, 'name' | 'object' | 'oldObject'> {
   // A patch ends in one or the other.
   const kind = operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions'
-  return { operation, served, subresource, namespace, user, dryRun, options: { ...options, kind }, warn }
+  const isByUpdate =
+    kind === 'CreateOptions' && (options['kind'] === 'UpdateOptions' || options['kind'] === 'PatchOptions')
+  return { operation, isByUpdate, served, subresource, namespace, user, dryRun, options: { ...options, kind }, warn }
 }
 
 /** What the rules of a kind may look at. */
@@ -121,18 +121,9 @@ export function decode(writing: Writing, body: Json): UntypedObject {
   if (problem !== undefined) throw undecodable(served, problem)
   // What a custom object may be is for its schema to validate, when all is settled.
   if (!served.custom) checkTypes(served, object)
-  const defaulted = defaultedBody(served, object)
+  const defaulted = withDefaults(served, object as unknown as UntypedObject)
   reportOddities(writing, unknown)
   return defaulted
-}
-
-function defaultedBody(served: Served, object: JsonObject): UntypedObject {
-  try {
-    return withDefaults(served, object as unknown as UntypedObject)
-  } catch (error) {
-    const why = served.definition && goMismatch(object, served.definition, served.definitions)
-    throw why ? undecodable(served, why) : error
-  }
 }
 
 /** The object with what its author left out. */
@@ -159,9 +150,9 @@ export function identify(served: Served, body: Json): JsonObject {
   if (body === null && !served.custom) return identify(served, {})
   if (!isJsonObject(body)) throw unrecognized(served, body, `Go value of type ${typeMeta}`)
   const wanted = formatApiVersion(served)
-  const { metadata, ...rest } = body
-  const apiVersion = rest['apiVersion'] ?? ''
-  const kind = rest['kind'] ?? ''
+  const { metadata } = body
+  const apiVersion = body['apiVersion'] ?? ''
+  const kind = body['kind'] ?? ''
   if (typeof apiVersion !== 'string') {
     throw unrecognized(served, body, 'Go struct field .apiVersion of type string', apiVersion)
   }
@@ -175,7 +166,8 @@ export function identify(served: Served, body: Json): JsonObject {
     const why = `json: cannot unmarshal ${jsonName(metadata)} into Go struct field ${served.kind}.metadata of type v1.ObjectMeta`
     throw undecodable(served, why)
   }
-  return { ...rest, apiVersion: wanted, kind: served.kind, metadata: metadata ?? {} }
+  // As the client ordered it: of several mistakes the first is told.
+  return { ...body, apiVersion: wanted, kind: served.kind, metadata: metadata ?? {} }
 }
 
 const typeMeta = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
@@ -245,17 +237,13 @@ function reportOddities({ served, validation, scan, warn }: Writing, unknown: re
   throw undecodable(served, `strict decoding error: ${problems.map(({ text }) => text).join(', ')}`)
 }
 
-function checkTypes(served: Served, object: JsonObject): void {
-  try {
-    checkConforms(object, shapeOf(served.schema, served.definitions), { allowDuplicates: true })
-  } catch (error) {
-    if (!isMusterError(error, 'SchemaMismatch')) throw error
-    const why = served.definition && goMismatch(object, served.definition, served.definitions)
-    throw undecodable(served, why || error.message)
-  }
+/** Whether Go's decoder could make an object of the kind of it. */
+function checkTypes({ kind, version, definition, definitions }: Served, object: JsonObject): void {
+  const why = definition && goMismatch(object, definition, definitions)
+  if (why) throw undecodable({ kind, version }, why)
 }
 
-function undecodable({ kind, version }: Served, why: string): Refusal {
+function undecodable({ kind, version }: Pick<Served, 'kind' | 'version'>, why: string): Refusal {
   return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
 }
 
@@ -293,7 +281,7 @@ function resetFields({ served, subresource }: Writing): FieldSet | undefined {
   if (!served.hasStatus) return undefined
   if (subresource !== 'status') return statusAlone
   if (served.custom) return allButStatus
-  return served.group === 'apps' ? specAndLabels : specAlone
+  return served.table === 'deployments.apps' ? specAndLabels : specAlone
 }
 
 export function ownershipOf(state: ClusterState, writing: Writing): WriteOptions {
@@ -306,5 +294,23 @@ export function ownershipOf(state: ClusterState, writing: Writing): WriteOptions
     definitions: served.definitions,
     now: state.clock.now(),
     ...(reset && { resetFields: reset }),
+  }
+}
+
+/** The object with the record of who owns what after an update, which `live` had before. */
+export function recordUpdate(
+  state: ClusterState,
+  writing: Writing,
+  live: UntypedObject | undefined,
+  updated: UntypedObject,
+): UntypedObject {
+  try {
+    return updateObject<UntypedObject>({ ...ownershipOf(state, writing), live, updated })
+  } catch (error) {
+    // Lists whose items cannot be told apart are stored like any other; only who owns them is not known.
+    if (!isMusterError(error, 'SchemaMismatch')) throw error
+    const { managedFields: _sent, ...metadata } = updated.metadata
+    const managedFields = live?.metadata.managedFields
+    return { ...updated, metadata: { ...metadata, ...(managedFields && { managedFields }) } }
   }
 }

@@ -4,9 +4,10 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { administrator } from '../apiserver/access/identity.ts'
 import { type ApiServer, createApiServer, openApiServer, type Workloads } from '../apiserver/api-server.ts'
-import { type Listener, startListener } from '../apiserver/listener.ts'
+import { type Listener, loopbackAuthority, startListener } from '../apiserver/listener.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
+import { releaseYoungGeneration } from './young-generation.ts'
 
 export interface EmbeddedClusterOptions {
   /** As the flag gives it. @default a free one */
@@ -33,12 +34,14 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
   const port = readPort(options.port)
   const token = randomBytes(32).toString('base64url')
   const tokens = new Map([[token, administrator]])
-  const opened = await open(options, tokens)
+  const authority = loopbackAuthority(systemClock)
+  const opened = await open(options, tokens, authority.cert)
   try {
     if (options.importFrom !== undefined) await opened.server.importGather(options.importFrom, { warn: options.warn })
-    const listener = await startListener(opened.server, { clock: systemClock, port })
+    const listener = await startListener(opened.server, { clock: systemClock, port, authority })
     try {
       await writeKubeconfig(kubeconfig, listener, token)
+      releaseYoungGeneration()
       options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
       if (!signal.aborted) {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -61,17 +64,19 @@ interface Opened {
 async function open(
   { folder, importFrom, nodes }: EmbeddedClusterOptions,
   tokens: ReadonlyMap<string, typeof administrator>,
+  rootCa: string,
 ): Promise<Opened> {
-  const collectGarbage = importFrom === undefined
+  // A directory that was gathered may be a part of a cluster: nothing is added to it, and nothing taken away.
+  const isWhole = importFrom === undefined
+  const common = { clock: systemClock, collectGarbage: isWhole, serviceAccounts: isWhole, rootCa }
   const workloads = await workloadsOn(readNodes(nodes))
   if (folder === undefined) {
-    const server = createApiServer({ clock: systemClock, access: { tokens }, collectGarbage, workloads })
+    const server = createApiServer({ ...common, access: { tokens }, workloads })
     return { server, note: '', close: () => Promise.resolve() }
   }
   const server = await openApiServer({
-    clock: systemClock,
+    ...common,
     folder,
-    collectGarbage,
     workloads,
     access: { tokens, signingKey: await signingKeyIn(folder) },
   })

@@ -4,9 +4,11 @@ import { describeError, MusterError } from '../kube/errors.ts'
 import { type Flags, type FlagValues, formatFlags, parseArguments } from './command.ts'
 import { type CommandEntry, commands } from './commands.ts'
 import { nearest } from './nearest.ts'
+import { holdYoungGeneration } from './young-generation.ts'
 
-// Commands are loaded after this line, so their second start finds them compiled.
+// Commands are loaded after these lines, so their second start finds them compiled.
 enableCompileCache()
+holdYoungGeneration()
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`)
 const err = (line: string): void => void process.stderr.write(`${line}\n`)

@@ -7,8 +7,8 @@ import type { AdmissionPlugin } from '../admission/admission.ts'
 /** The real server asks this before the first validating plugin. */
 export const createByUpdate: AdmissionPlugin = {
   name: 'CreateByUpdate',
-  validate({ access }, { operation, options, served, subresource, namespace, name, user }) {
-    if (operation !== 'CREATE' || options['kind'] === 'CreateOptions') return
+  validate({ access }, { isByUpdate, served, subresource, namespace, name, user }) {
+    if (!isByUpdate) return
     const { group, version, plural: resource } = served
     access.check(user, {
       verb: 'create',

@@ -14,6 +14,8 @@ import type { ClusterState } from '../state.ts'
 
 export interface AdmissionRequest {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+  /** A create that came as an update or a patch of what is not there. @default false */
+  readonly isByUpdate?: boolean | undefined
   readonly served: Served
   /** Empty for the object itself. */
   readonly subresource: string

@@ -93,7 +93,8 @@ export function keepQuotas(state: ClusterState): void {
         const total = used.get(quota.metadata.uid) ?? count(quota)
         if (previous) add(total, quota, table, previous, subtractQuantities)
         if (type !== 'DELETED') add(total, quota, table, object, addQuantities)
-        note(quota)
+        // Whoever undoes a change that could not be kept can keep no report of it, either.
+        if (!change.isUndoing) note(quota)
       }
     }
     if (table === quotaTable) onQuota(change)

@@ -16,7 +16,7 @@ type Spec = CustomResourceDefinition['spec']
 export const definitionRules: KindRules = {
   defaults: (object) => {
     // A struct in a struct is there, whether anybody sent it or not.
-    const { spec = {} as Spec } = crdOf(object)
+    const spec = (object['spec'] ?? {}) as Spec
     return { ...object, spec: withDefaults(spec) }
   },
   prepareCreate: (object) => ({

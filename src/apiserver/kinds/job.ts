@@ -249,7 +249,7 @@ function* checkStatus(status: JobStatus, live: JobStatus, spec: JobSpec): Iterab
   if ((isComplete || isFailed) && (status.active ?? 0) > 0) {
     yield invalid('status.active', status.active, 'active>0 is invalid for finished job')
   }
-  if ((status.ready ?? 0) > (status.active ?? 0)) {
+  if (status.ready !== undefined && status.ready > (status.active ?? 0)) {
     yield invalid('status.ready', status.ready, 'cannot set more ready pods than active')
   }
   if (isSucceeding && isFailed) yield withoutValue(at, 'cannot set SuccessCriteriaMet=True and Failed=true conditions')

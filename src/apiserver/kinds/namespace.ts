@@ -39,6 +39,8 @@ export const namespaceRules: KindRules = {
     draft['status'] = { phase: 'Active' }
     return finished(draft)
   },
+  // What holds a namespace is changed through `finalize` alone, and its spec is nothing else.
+  prepareUpdate: (object, live) => ({ ...object, spec: live['spec'] }),
   validateCreate: (object) => [...check(object)],
   validateUpdate: (object) => [...check(object)],
   validateStatus(object) {

@@ -95,8 +95,8 @@ function bindingRules(isNamespaced: boolean): KindRules {
       ...(kinds.includes(kind) ? fine : [unsupported('roleRef.kind', kind, kinds)]),
       ...eachInvalid('roleRef.name', name, pathSegment(name)),
       ...subjects.flatMap((subject, index) => [...checkSubject(subject, isNamespaced, `subjects[${index}]`)]),
-      ...changed,
       ...(name === '' ? [required('roleRef.name')] : fine),
+      ...changed,
       ...subjects.flatMap((subject, index) => (subject.name ? fine : [required(`subjects[${index}].name`)])),
     ]
   }

@@ -5,6 +5,7 @@
 import type { ListMeta, UntypedObject } from '../../kube/object.ts'
 import type { Served } from '../catalog.ts'
 import { badRequest } from '../refusal.ts'
+import { shownMetadata } from '../shown-metadata.ts'
 import type { Cell, PrintContext } from './cells.ts'
 import { plainColumns } from './cluster.ts'
 import { type ColumnDefinition, columnDefinitions } from './columns.ts'
@@ -42,7 +43,7 @@ export function tableOf(content: Shown | readonly Shown[], metadata: ListMeta, r
   const isPlain = !served.custom && !printerOf(served.table)
   const rows = all.map((one) => {
     const cells = row(one, context)
-    const object = rowObject(one, includeObject, metaVersion)
+    const object = rowObject(one, includeObject, metaVersion, served)
     const conditions = rowConditions(served, one.stored)
     return conditions ? { cells, conditions, object } : { cells, object }
   })
@@ -77,10 +78,10 @@ function layoutOf(served: Served): Layout {
   }
 }
 
-function rowObject({ shown }: Shown, includeObject: string, apiVersion: string): unknown {
+function rowObject({ shown }: Shown, includeObject: string, apiVersion: string, served: Served): unknown {
   if (includeObject === 'None') return null
   if (includeObject === 'Object') return shown
-  return { kind: 'PartialObjectMetadata', apiVersion, metadata: shown.metadata }
+  return { kind: 'PartialObjectMetadata', apiVersion, metadata: shownMetadata(shown, served) }
 }
 
 const endings: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@
  *
  *     const server = createApiServer({ clock, workloads: simulatedWorkloads({ nodes: [{ name: 'node-1' }] }) })
  */
+import type { Timer } from '../../clock/clock.ts'
 import type { Workloads } from '../api-server.ts'
 import type { Identity } from '../access/identity.ts'
 import { Refusal } from '../refusal.ts'
@@ -49,6 +50,9 @@ export function simulatedNodes(count: number): readonly SimulatedNode[] {
 /** Controllers look at what others changed when the dust has settled. */
 const settleMs = 20
 
+/** A disk that is full may have room a little later. */
+const retryMs = 5000
+
 function simulate(state: ClusterState, options: SimulationOptions): { stop(): void } {
   const { nodes = simulatedNodes(3), report } = options
   const pace: Pace = {
@@ -83,10 +87,17 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
   ]
   const running = controllers.map((controller) => run(state, controller, report))
   let isStopped = false
+  let retry: Timer | undefined
+  const startOver = (): void => {
+    retry = undefined
+    if (!isStopped) for (const one of running) one.startAll()
+  }
   state.storage.onChange(({ name }, change) => {
     if (isStopped) return
     cluster.follow(name, change)
-    for (const one of running) one.follow(name, change)
+    // What could not be kept is tried again, but not in the same breath.
+    if (change.isUndoing) retry ??= state.clock.after(retryMs, startOver)
+    else for (const one of running) one.follow(name, change)
   })
   for (const one of running) one.startAll()
   const stopLeases = keepLeases(state, cluster)
@@ -94,6 +105,7 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     stop() {
       isStopped = true
       stopLeases()
+      retry?.cancel()
       for (const { queue } of running) queue.stop()
     },
   }
