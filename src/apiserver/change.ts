@@ -101,7 +101,7 @@ function checkChange(state: ClusterState, writing: Writing, live: StoredObject, 
   const rules = served.custom ? {} : rulesOf(served.table)
   const rule = { '': rules.validateUpdate, status: rules.validateStatus }[subresource]
   const causes = [
-    ...changedMetadataProblems(live, object, served.custom),
+    ...changedMetadataProblems(live, object, served),
     ...schemaCauses(writing, object, live),
     ...(rule?.(object, live, kindContext(state, writing)) ?? []),
   ]

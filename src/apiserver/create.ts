@@ -15,7 +15,7 @@ import { alreadyExists, forbidden, invalid, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { storedForm } from './struct-form.ts'
-import { countsGenerations } from './strategy.ts'
+import { checksMetadataLast, countsGenerations } from './strategy.ts'
 import { oneAtVersion } from './versions.ts'
 import {
   admissionOf,
@@ -109,11 +109,13 @@ function checkNew(state: ClusterState, writing: Writing, object: UntypedObject):
   const { served } = writing
   const { name = '' } = object.metadata
   const rules = served.custom ? {} : rulesOf(served.table)
+  const own = rules.validateCreate?.(object, kindContext(state, writing)) ?? []
+  if (checksMetadataLast(served) && own.length > 0) throw invalid(served, name, own)
   const causes = [
     ...nameProblems(served, object),
     ...metadataProblems(object.metadata, served.custom),
     ...schemaCauses(writing, object, undefined),
-    ...(rules.validateCreate?.(object, kindContext(state, writing)) ?? []),
+    ...own,
   ]
   if (causes.length > 0) throw invalid(served, name, causes)
   const warnings = served.custom ? finalizerWarnings(object, undefined) : rules.warnings?.(object, undefined)

@@ -100,7 +100,11 @@ export function remove(state: ClusterState, served: Served, live: StoredObject, 
   checkDeletion(served, live, deleting)
   const object = marked(state, served, live, deleting)
   const isGone = isReleased(object)
-  if (deleting.dryRun) return { object: object as StoredObject, isGone }
+  if (deleting.dryRun) {
+    // What goes at once is told as it was; only what can end gracefully is seen as ending.
+    const shown = isGone && served.table !== 'pods' ? live : (object as StoredObject)
+    return { object: shown, isGone }
+  }
   if (isGone) {
     // What can end gracefully is seen as ending first, however short it takes.
     const last = served.table === 'pods' && object !== live ? state.storage.put(served.table, object) : live
@@ -142,7 +146,8 @@ function marked(state: ClusterState, served: Served, live: StoredObject, deletin
       ...(finalizers.length > 0 && { finalizers }),
       ...((!isMarked || isHurried) && {
         deletionTimestamp: formatTime(state.clock.now() + grace * 1000),
-        deletionGracePeriodSeconds: grace,
+        // A namespace takes as long as it takes.
+        ...(served.table !== 'namespaces' && { deletionGracePeriodSeconds: grace }),
       }),
       ...(!isMarked && metadata.generation && { generation: metadata.generation + 1 }),
     },

@@ -11,7 +11,7 @@ import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
 import { discover, versionDocument } from './discovery.ts'
 import { list } from './list.ts'
 import { patch, patchOf } from './patch.ts'
-import { methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
+import { badRequest, methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
 import { answer, answerText, type Dressing, dressList, dressObject, refuse, representationOf } from './representation.ts'
 import { findRoute, type Route, splitPath } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
@@ -107,6 +107,7 @@ async function onCollection(call: Call): Promise<TransportResponse> {
   }
   if (served.namespaced && route.namespace === undefined) throw methodNotAllowed()
   if (method === 'POST' && served.verbs.includes('create')) return await createOne(call)
+  if (served.custom && (method === 'PUT' || method === 'PATCH')) throw badRequest('name must be provided')
   if (method === 'DELETE' && served.verbs.includes('deletecollection')) {
     const deleting = await readDeleting(call)
     const { objects, metadata } = list(state, route, query)

@@ -1,7 +1,9 @@
 /** Metadata is the same for all kinds, and so is what may be wrong with it. */
 import type { ObjectMeta, OwnerReference, UntypedObject } from '../kube/object.ts'
+import type { Served } from './catalog.ts'
 import { labelValue, qualifiedName } from './kinds/name-format.ts'
 import { eachInvalid, forbidden, immutableDetail, invalid, type Problems, required, tooLong } from './kinds/problem.ts'
+import { checksMetadataLast } from './strategy.ts'
 
 /** All annotations of an object together. */
 const maxAnnotationBytes = 256 * 1024
@@ -32,11 +34,13 @@ function ownFinalizerProblems({ finalizers = [] }: ObjectMeta, isCustom: boolean
  * The same for a change, with what nobody may change. Of a custom object it is told as often as the real server looks at
  * it: once for all kinds, and twice for this one.
  */
-export function changedMetadataProblems(live: UntypedObject, { metadata }: UntypedObject, isCustom: boolean): Problems {
+export function changedMetadataProblems(live: UntypedObject, { metadata }: UntypedObject, served: Served): Problems {
+  const isCustom = served.custom
   const [before, after] = [live.metadata, metadata]
   const fixed = [...newFinalizerProblems(before, after), ...immutableProblems(before, after)]
   const common = commonProblems(after)
   const told = [...common, ...fixed]
+  if (checksMetadataLast(served)) return told
   return [...told, ...(isCustom ? [...told, ...common] : []), ...ownFinalizerProblems(after, isCustom)]
 }
 

@@ -52,15 +52,24 @@ export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject 
   }
 }
 
-/** The object with the replicas that a Scale asks for. */
-export function withScale(object: StoredObject, scale: JsonObject, paths: ScalePaths): UntypedObject {
+/** The replicas that a Scale asks for; `isWhole` where it is sent, not what a patch made of one. */
+export function checkReplicas(scale: JsonObject, { needed }: ScalePaths, isWhole = false): number {
   const spec = ownMember(scale, 'spec')
   const replicas = isJsonObject(spec) ? (spec['replicas'] ?? 0) : 0
-  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) {
-    const why = `json: cannot unmarshal ${jsonName(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32`
-    throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${why}`)
+  if (typeof replicas === 'number' && Number.isInteger(replicas)) return replicas
+  // Of custom kinds nobody told this decoder what a Scale is.
+  if (needed !== undefined && isWhole) {
+    throw badRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
   }
-  if (replicas < 0) {
+  const why = `json: cannot unmarshal ${jsonName(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32`
+  throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${why}`)
+}
+
+/** The object with the replicas that a Scale asks for. */
+export function withScale(object: StoredObject, scale: JsonObject, paths: ScalePaths): UntypedObject {
+  const replicas = checkReplicas(scale, paths)
+  // A custom kind has its own rules.
+  if (replicas < 0 && paths.needed === undefined) {
     const problem = invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')
     throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata.name, [problem])
   }

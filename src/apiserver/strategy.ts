@@ -82,6 +82,11 @@ export function needsVersion({ table, group, custom }: Served): boolean {
   return custom || group === 'admissionregistration.k8s.io' || conditional.has(table)
 }
 
+/** What is wrong with metadata is told only when nothing else is, and its finalizers are looked at once. */
+export function checksMetadataLast({ table }: Served): boolean {
+  return table === 'events' || table === 'poddisruptionbudgets.policy'
+}
+
 /** A delete answers with the object itself, not with a Status. */
 const returned = new Set([
   'pods',

@@ -15,7 +15,7 @@ import { finalizerProblems } from './object-meta.ts'
 import { patch, patchOf } from './patch.ts'
 import { badRequest, invalid, methodNotAllowed, noSuchResource, notFound } from './refusal.ts'
 import { answer, answerText } from './representation.ts'
-import { scaleOf, withScale } from './scale.ts'
+import { checkReplicas, scaleOf, withScale } from './scale.ts'
 import type { StoredObject } from './storage.ts'
 import { oneAtVersion } from './versions.ts'
 import { replacement } from './update.ts'
@@ -58,7 +58,10 @@ async function onScale(call: Call): Promise<TransportResponse> {
   const { served } = route
   const paths = served.scale!
   if (request.method === 'GET') {
-    return await answer(200, scaleOf(await oneAtVersion(existing(call), served), paths), dressing.syntax)
+    const scale = scaleOf(await oneAtVersion(existing(call), served), paths)
+    if (dressing.form !== 'table') return await answer(200, scale, dressing.syntax)
+    const { scaleTable } = await import('./printer/scale.ts')
+    return await answer(200, scaleTable(scale, dressing.now), dressing.syntax)
   }
   const answering = startWriting(call)
   const scaled = async (): Promise<StoredObject> => {
@@ -68,6 +71,7 @@ async function onScale(call: Call): Promise<TransportResponse> {
     if (!isJsonObject(scale)) throw badRequest('a Scale must be an object')
     const { metadata: sent } = scale as { readonly metadata?: UntypedObject['metadata'] }
     checkIdentity(answering.writing, { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: sent ?? {} })
+    checkReplicas(scale, paths, true)
     return await change(state, answering.writing, (live) => {
       const wanted = withScale(live, scale, paths)
       const resourceVersion = sent?.resourceVersion || live.metadata.resourceVersion

@@ -116,7 +116,7 @@ function validationOf(value: string | null, optionsKind: string): Writing['valid
 /** A body as an object of the kind that is written: known fields only, of the right types, defaulted. */
 export function decode(writing: Writing, body: Json): UntypedObject {
   const { served } = writing
-  const identified = identify(served, body)
+  const identified = identify(served, body, writing.validation)
   const { object, unknown, problem } = prune(identified, served)
   if (problem !== undefined) throw undecodable(served, problem)
   // What a custom object may be is for its schema to validate, when all is settled.
@@ -146,7 +146,7 @@ function withoutEmptyMetadata(object: UntypedObject): UntypedObject {
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
-export function identify(served: Served, body: Json): JsonObject {
+export function identify(served: Served, body: Json, validation: Writing['validation'] = 'Warn'): JsonObject {
   if (body === null && !served.custom) return identify(served, {})
   if (!isJsonObject(body)) throw unrecognized(served, body, `Go value of type ${typeMeta}`)
   const wanted = formatApiVersion(served)
@@ -157,9 +157,9 @@ export function identify(served: Served, body: Json): JsonObject {
     throw unrecognized(served, body, 'Go struct field .apiVersion of type string', apiVersion)
   }
   if (typeof kind !== 'string') throw unrecognized(served, body, 'Go struct field .kind of type string', kind)
-  if (served.custom && !kind) throw withoutKind(served, body)
+  if (served.custom && !kind) throw withoutKind(served, body, validation)
   if ((kind && kind !== served.kind) || (apiVersion && apiVersion !== wanted)) {
-    checkType(served, apiVersion || wanted, kind || served.kind)
+    checkType(served, apiVersion || wanted, kind || served.kind, body)
   }
   if (served.custom && apiVersion !== wanted) throw otherVersion(apiVersion, wanted)
   if (metadata !== undefined && metadata !== null && !isJsonObject(metadata)) {
@@ -177,9 +177,13 @@ function unrecognized({ kind }: Served, body: Json, into: string, wrong: Json = 
   return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${beginning(body)})`)
 }
 
-function withoutKind({ kind }: Served, body: Json): Refusal {
-  const why = `Object 'Kind' is missing in '${stringifyJson(body)}' (${beginning(body)})`
-  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why}`)
+function withoutKind(served: Served, body: Json, validation: Writing['validation']): Refusal {
+  const why = `Object 'Kind' is missing in '${stringifyJson(body)}'`
+  // Who does not want to be told of unknown fields is served by another decoder.
+  if (validation === 'Ignore') return undecodable(served, why)
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${served.kind}): ${why} (${beginning(body)})`,
+  )
 }
 
 /** Enough of a body to know it by. */
@@ -194,12 +198,14 @@ function otherVersion(sent: string, wanted: string): Refusal {
 }
 
 /** Something else than what is served here: a kind that there is, or none. */
-function checkType(served: Served, apiVersion: string, sent: string): void {
+function checkType(served: Served, apiVersion: string, sent: string, { metadata }: JsonObject): void {
   const { kind, group, custom } = served
   const wanted = formatApiVersion(served)
   if (custom) {
     if (apiVersion !== wanted) throw otherVersion(apiVersion, wanted)
-    throw invalid({ group, kind: sent }, '', [invalidValue('kind', sent, `must be ${kind}`)])
+    const { name } = isJsonObject(metadata) ? metadata : {}
+    const shown = typeof name === 'string' ? name : ''
+    throw invalid({ group, kind: sent }, shown, [invalidValue('kind', sent, `must be ${kind}`)])
   }
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const text = `${sent} in version "${version}" cannot be handled as a ${kind}`
@@ -225,8 +231,12 @@ function reportOddities({ served, validation, scan, warn }: Writing, unknown: re
     ...new Set(duplicates).values().map((path) => ({ path, what: 'duplicate' })),
   ]
   if (duplicates.length > 0) {
-    const places = new Map(order.toReversed().map((path, index) => [path, order.length - index]))
-    all.sort((a, b) => (places.get(a.path) ?? 0) - (places.get(b.path) ?? 0))
+    const first = new Map(order.toReversed().map((path, index) => [path, order.length - index]))
+    const last = new Map(order.map((path, index) => [path, index + 1]))
+    // What comes twice is known when it comes again.
+    const placeOf = ({ path, what }: (typeof all)[number]): number =>
+      (what === 'duplicate' ? last : first).get(path) ?? 0
+    all.sort((a, b) => placeOf(a) - placeOf(b))
   }
   const problems = all.slice(0, mostOddities).map(({ path, what }) => ({ text: `${what} field ${quoteGo(path)}` }))
   if (problems.length === 0) return
@@ -240,7 +250,10 @@ function reportOddities({ served, validation, scan, warn }: Writing, unknown: re
 /** Whether Go's decoder could make an object of the kind of it. */
 function checkTypes({ kind, version, definition, definitions }: Served, object: JsonObject): void {
   const why = definition && goMismatch(object, definition, definitions)
-  if (why) throw undecodable({ kind, version }, why)
+  if (!why) return
+  // Values that read themselves, times and quantities, speak up at once; the decoder itself only when it is through.
+  structForm(object as unknown as UntypedObject)
+  throw undecodable({ kind, version }, why)
 }
 
 function undecodable({ kind, version }: Pick<Served, 'kind' | 'version'>, why: string): Refusal {

@@ -76,6 +76,9 @@ describe('scale', () => {
     expect(
       server.masked(await server.call('PUT', path, { body: { metadata: { name: 'other' }, spec: { replicas: 1 } } })),
     ).toMatchSnapshot('step 6')
+    const table = await server.call('GET', path, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' })
+    const rows = (at(table.body, 'rows') as unknown as readonly { readonly cells: readonly unknown[] }[]) ?? []
+    expect([rows.map(({ cells }) => cells.slice(0, 3)), at(table.body, 'columnDefinitions')]).toMatchSnapshot('table')
     expect(server.masked(await server.call('GET', `${collection}/none/scale`))).toMatchSnapshot('step 7')
     expect(server.masked(await server.call('GET', `${collection}/d`))).toMatchSnapshot('step 8')
   })

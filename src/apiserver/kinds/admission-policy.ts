@@ -97,7 +97,7 @@ function* checkParamKind({ apiVersion = '', kind = '' }: Sent<ParamKind>, at: st
 /** Variables and what may refer to them. */
 function compiledOf({ paramKind, variables = [] }: AnySpec): CommonExpressions {
   return compileCommon({
-    ...(paramKind && { paramKind: paramKind as ParamKind }),
+    ...(paramKind && { paramKind: paramKind }),
     variables: variables.map(({ name = '', expression = '' }) => ({ name, expression })),
   })
 }
@@ -198,7 +198,7 @@ function* checkMutation(mutation: Sent<Mutation>, scope: Scope, at: string): Ite
   if (!own) yield required(`${at}.${member}`, `must be specified when patchType is ${type}`)
   else if ((own.expression ?? '').trim() === '') yield required(`${at}.${member}.expression`)
   else {
-    const { text, problem } = compileMutation({ ...mutation, patchType: type } as Mutation, scope)
+    const { text, problem } = compileMutation({ ...mutation, patchType: type }, scope)
     yield* expressionProblems(`${at}.${member}.expression`, text, problem)
   }
   if (mutation[other]) yield invalid(`${at}.${other}`, `{${other}}`, `must not be specified when patchType is ${type}`)

@@ -87,10 +87,11 @@ function limited(body: Json): Json {
   const details = body['details']
   const causes = isJsonObject(details) && isJsonArray(details['causes']) ? (details['causes'] as readonly JsonObject[]) : []
   const told = causes.map((cause) => ({ ...cause, message: rules(`${String(cause['field'])}: ${String(cause['message'])}`) }))
-  // Of custom objects faults are told as Go's maps come.
+  // Of custom objects faults are told as Go's maps come, and so are the managers that an apply is in conflict with.
   const isCustom = causes.length > 1 && String((details as JsonObject)['group']).endsWith('.example.com')
   const message = isCustom ? body['message'].split(' is invalid: ', 1)[0]! : sortedFaults(rules(body['message']))
-  const ordered = isCustom ? told.toSorted((a, b) => (a.message < b.message ? -1 : 1)) : told
+  const isConflict = causes.some(({ reason }) => reason === 'FieldManagerConflict')
+  const ordered = isCustom || isConflict ? told.toSorted((a, b) => (a.message < b.message ? -1 : 1)) : told
   return {
     ...body,
     message,
@@ -106,7 +107,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   // In YAML, and in messages that quote it.
   [/(\\?"resourceVersion\\?":\\?")\d+/g, '$1NUMBER'],
   [/((?:resourceVersion|nodePort|healthCheckNodePort): "?)\d+/g, '$1NUMBER'],
-  [/in record \(\d+\)/g, 'in record (VERSION)'],
+  [/(in record|in the precondition) \(\d+\)/g, '$1 (VERSION)'],
 ]
 
 function maskedText(text: string): string {
@@ -139,8 +140,9 @@ export function differences(a: Json | undefined, b: Json | undefined, limit = 6,
     const names = [...new Set([...Object.keys(a), ...Object.keys(b)])]
     return names.flatMap((name) => differences(a[name], b[name], limit, `${place}/${name}`)).slice(0, limit)
   }
-  if (isJsonArray(a) && isJsonArray(b) && a.length === b.length) {
-    return a.flatMap((item, index) => differences(item, b[index], limit, `${place}/${index}`)).slice(0, limit)
+  if (isJsonArray(a) && isJsonArray(b)) {
+    const longer = a.length > b.length ? a : b
+    return longer.flatMap((_item, index) => differences(a[index], b[index], limit, `${place}/${index}`)).slice(0, limit)
   }
   return [`${place}\n    embedded: ${shown(a)}\n    real:     ${shown(b)}`]
 }

@@ -277,16 +277,19 @@ function applyStep(scene: Scene, kind: Kind): Step {
   // All of it, or only what is changed: then managers own different parts.
   const part = withoutNulls(patchOf(edits, kind.template, strategicPatchOf))
   const body = chance.once(2) ? whole(scene, kind, short, edits) : (settled(scene, name, overlaid(identity, part)) as JsonObject)
+  const query: Readonly<Record<string, string>> = {
+    ...writeQuery(scene),
+    ...(kind.isDryRun && { dryRun: 'All' }),
+    fieldManager: chance.pick(managers),
+    ...(chance.once(3) && { force: 'true' }),
+  }
   return {
     method: 'PATCH',
     path,
-    query: {
-      ...writeQuery(scene),
-      fieldManager: chance.pick(managers),
-      ...(chance.once(3) && { force: 'true' }),
-    },
+    query,
     type: 'application/apply-patch+yaml',
-    body: chance.once(10) ? overlaid(body, precondition(chance)) : body,
+    // A version in a dry run of what is not there is sent back, which is of no use to anybody.
+    body: chance.once(10) && query['dryRun'] === undefined ? overlaid(body, precondition(chance)) : body,
   }
 }
 
@@ -334,9 +337,13 @@ function scaleStep(scene: Scene, kind: Kind): Step {
   const replicas = chance.pick<Json>([0, 1, 3, 5, -1, 'x', 1.5])
   return chance.weigh<() => Step>([
     [1, () => ({ method: 'GET', path })],
-    [2, () => ({ method: 'PUT', path, query: writeQuery(scene), onto: true, body: { spec: { replicas } } })],
+    [2, () => ({ method: 'PUT', path, query: writeQuery(scene), body: scaleBody(path, replicas) })],
     [2, () => ({ method: 'PATCH', path, query: writeQuery(scene), type: 'application/merge-patch+json', body: { spec: { replicas } } })],
   ])()
+}
+
+function scaleBody(path: string, replicas: Json): JsonObject {
+  return { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: path.split('/').at(-2)! }, spec: { replicas } }
 }
 
 function actionStep(scene: Scene, kind: Kind): Step {
@@ -441,10 +448,11 @@ function watchSteps(scene: Scene, kind: Kind, name: string): readonly Step[] {
     resourceVersion: chance.pick(['{{start}}', '{{start}}', '{{list}}']),
   }
   const accept = chance.weigh([[6, ''], [1, shapes.table], [1, shapes.metadata]])
+  const away: Step = { method: 'DELETE', path: `${end.path}/${nameOf(scene, kind, name)}`, query: { propagationPolicy: 'Background' } }
   return [
     end,
     { method: 'GET', path: end.path, query, until: nameOf(scene, kind, name), ...(accept && { accept }) },
-    { method: 'DELETE', path: `${end.path}/${nameOf(scene, kind, name)}`, query: { propagationPolicy: 'Background' } },
+    ...(kind.plural === 'namespaces' ? [] : [away]),
   ]
 }
 
@@ -466,8 +474,8 @@ function oddStep(scene: Scene, kind: Kind): Step {
     { method: 'PATCH', path, type: 'application/json-patch+json', body: {} },
     { method: 'PATCH', path, type: 'application/apply-patch+yaml', body },
     { method: 'GET', path: `${path}/nothing` },
-    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: { name: 'Bad_Name!' } } },
-    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: { name: 'x', namespace: 'elsewhere' } } },
+    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: { name: 'Bad-Name' } } },
+    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: { name: nameOf(scene, kind, 'x'), namespace: 'elsewhere' } } },
     { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: {} } },
   ])
 }

@@ -190,7 +190,8 @@ export const clusterKinds: readonly Kind[] = [
       ['webhooks/0/rules/0/operations', ['UPDATE'], ['ODD'], [], ['*', 'CREATE']],
       ['webhooks/0/matchConditions', [{ name: 'c', expression: 'true' }], [{ name: 'c', expression: 'no(' }]],
       ['webhooks/1', { ...webhook, name: 'three.example.com' }, webhook],
-      ['webhooks', [], gone],
+      // Not an empty list: whether that is a change depends on what Go calls empty.
+      ['webhooks', gone],
     ],
   },
   {
@@ -205,7 +206,8 @@ export const clusterKinds: readonly Kind[] = [
       ['webhooks/0/failurePolicy', 'Ignore', 'Odd'],
       ['webhooks/0/timeoutSeconds', 5, 0],
       ['webhooks/1', { ...webhook, name: 'three.example.com' }],
-      ['webhooks', [], gone],
+      // Not an empty list: whether that is a change depends on what Go calls empty.
+      ['webhooks', gone],
     ],
   },
   {
