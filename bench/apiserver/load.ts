@@ -69,13 +69,15 @@ export function openLoad({ url, ca, token }: Target): Load {
         let seen = 0
         stream.on('response', () => ready.resolve())
         stream.on('data', (chunk: Buffer) => {
-          for (const byte of chunk) if (byte === newline) seen++
+          for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) seen++
           if (seen >= events) {
             done.resolve()
             stream.close()
           }
         })
         stream.on('error', done.reject)
+        // A server ends the watch of a client that is too slow for it.
+        stream.on('end', () => done.reject(new Error(`a watch ended after ${seen} of ${events} events`)))
         return { ready: ready.promise, done: done.promise }
       })
       await Promise.all(open.map(({ ready }) => ready))

@@ -106,8 +106,8 @@ function checkChange(state: ClusterState, writing: Writing, live: StoredObject, 
     ...(rule?.(object, live, kindContext(state, writing)) ?? []),
   ]
   if (causes.length > 0) throw invalid(served, live.metadata.name, causes)
-  const warnings =
-    served.custom && subresource === '' ? finalizerWarnings(object, live) : rules.warnings?.(object, live)
+  if (subresource !== '') return
+  const warnings = served.custom ? finalizerWarnings(object, live) : rules.warnings?.(object, live)
   for (const warning of warnings ?? []) writing.warn(warning)
 }
 

@@ -15,7 +15,7 @@ import { alreadyExists, forbidden, invalid, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { storedForm } from './struct-form.ts'
-import { checksMetadataLast, countsGenerations } from './strategy.ts'
+import { checksMetadataLast, countsGenerations, hasFreeFinalizers } from './strategy.ts'
 import { oneAtVersion } from './versions.ts'
 import {
   admissionOf,
@@ -54,9 +54,8 @@ export async function createOwned(state: ClusterState, writing: Writing, owned: 
   await checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
   const stored = await oneAtVersion(prepared, served, served.storedAs)
   settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
-  if (findObject(state, served, namespace, prepared.metadata.name ?? '')) {
-    throw alreadyExists(served, prepared.metadata.name ?? '')
-  }
+  const known = findObject(state, served, namespace, prepared.metadata.name ?? '')
+  if (known) throw alreadyExists(served, prepared.metadata.name ?? '', known.metadata.deletionTimestamp !== undefined)
   // Nothing is stored by a dry run; its answer has no revision.
   return dryRun ? (stored as StoredObject) : state.storage.put(served.table, stored)
 }
@@ -113,7 +112,7 @@ function checkNew(state: ClusterState, writing: Writing, object: UntypedObject):
   if (checksMetadataLast(served) && own.length > 0) throw invalid(served, name, own)
   const causes = [
     ...nameProblems(served, object),
-    ...metadataProblems(object.metadata, served.custom),
+    ...metadataProblems(object.metadata, hasFreeFinalizers(served)),
     ...schemaCauses(writing, object, undefined),
     ...own,
   ]
@@ -150,8 +149,9 @@ function nameProblems(served: Served, { metadata }: UntypedObject): Problems {
 
 function nameFormatOf({ table, group }: Served): FormatCheck {
   if (group === 'rbac.authorization.k8s.io') return pathSegment
+  if (table === 'events' || table === 'limitranges') return pathSegment
   if (group === 'certificates.k8s.io' || group === 'apiregistration.k8s.io') return pathSegment
   if (table === 'namespaces') return dnsLabel
   if (table === 'ipaddresses.networking.k8s.io') return canonicalIp
-  return table === 'services' ? dnsLabel : dnsSubdomain
+  return table === 'services' || table === 'statefulsets.apps' ? dnsLabel : dnsSubdomain
 }

@@ -12,7 +12,15 @@ import { discover, versionDocument } from './discovery.ts'
 import { list } from './list.ts'
 import { patch, patchOf } from './patch.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
-import { answer, answerText, type Dressing, dressList, dressObject, refuse, representationOf } from './representation.ts'
+import {
+  answer,
+  answerText,
+  type Dressing,
+  dressList,
+  dressObject,
+  refuse,
+  representationOf,
+} from './representation.ts'
 import { findRoute, type Route, splitPath } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'

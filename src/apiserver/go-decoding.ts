@@ -26,14 +26,15 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
   if (value === null) return undefined
   const name = referenceOf(schema)
   const resolved = name === undefined ? schema : definitions[name]
-  // Quantities are read from numbers, too, and speak for themselves.
-  if (!resolved || name?.endsWith('.Quantity')) return undefined
+  // Quantities are read from numbers, too, and speak for themselves; what is raw may be anything.
+  if (!resolved || name?.endsWith('.Quantity') || name?.endsWith('.RawExtension')) return undefined
   if (resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') {
     const isFit = typeof value === 'string' || fitsNumber(value, { type: 'integer', format: 'int32' })
     return isFit ? undefined : refuse(value, 'int32', { struct: '', path: [] })
   }
   switch (resolved.type) {
     case 'string':
+      if (resolved.format === 'byte' && isJsonArray(value)) return byteMismatch(value, place)
       return typeof value === 'string' ? undefined : refuse(value, name ? goType(schema) : 'string', place)
     case 'boolean':
       return typeof value === 'boolean' ? undefined : refuse(value, 'bool', place)
@@ -51,6 +52,14 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
     default:
       return undefined
   }
+}
+
+/** Bytes may also be a list of numbers. */
+function byteMismatch(value: readonly Json[], place: Place): string | undefined {
+  return first(value, (item) => {
+    const isByte = item === null || (typeof item === 'number' && Number.isInteger(item) && item >= 0 && item < 256)
+    return isByte ? undefined : refuse(item, 'uint8', place)
+  })
 }
 
 function memberMismatch(

@@ -255,11 +255,7 @@ describe('what is unknown or doubled', () => {
     expect(warned.headers['warning']?.length).toBeLessThan(10_000)
     const strict = await raw('POST', '/api/v1/namespaces/default/configmaps?fieldValidation=Strict', { body })
     expect(strict.status).toBe(400)
-    expect((strict.json as JsonObject)['message'] as string).toHaveLength(
-      `ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: `.length +
-        Array.from({ length: 50 }, (_, index) => `unknown field "k${index}", duplicate field "k${index}"`).join(', ')
-          .length,
-    )
+    expect(((strict.json as JsonObject)['message'] as string).match(/(?:unknown|duplicate) field "/g)).toHaveLength(100)
   })
 })
 

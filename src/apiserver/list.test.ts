@@ -64,6 +64,9 @@ describe('listing', () => {
     expect(await get('resourceVersion=9999')).toMatchObject({ code: 504, reason: 'Timeout' })
     expect(await get('resourceVersionMatch=Exact')).toMatchObject({ code: 422 })
     expect(await get('resourceVersion=x')).toMatchObject({ code: 400 })
-    expect(await get('continue=x')).toMatchObject({ code: 400, message: 'invalid continue token: continue key is not valid' })
+    expect(await get('continue=x')).toMatchObject({
+      code: 400,
+      message: 'invalid continue token: continue key is not valid',
+    })
   })
 })

@@ -3,17 +3,17 @@ import type { ObjectMeta, OwnerReference, UntypedObject } from '../kube/object.t
 import type { Served } from './catalog.ts'
 import { labelValue, qualifiedName } from './kinds/name-format.ts'
 import { eachInvalid, forbidden, immutableDetail, invalid, type Problems, required, tooLong } from './kinds/problem.ts'
-import { checksMetadataLast } from './strategy.ts'
+import { hasFreeFinalizers } from './strategy.ts'
 
 /** All annotations of an object together. */
 const maxAnnotationBytes = 256 * 1024
 
 /**
- * Everything wrong with labels, annotations, owners and finalizers, in the order the real server tells it. Custom objects
- * may have finalizers of no domain.
+ * Everything wrong with labels, annotations, owners and finalizers, in the order the real server tells it. Where they are
+ * free, finalizers need no domain.
  */
-export function metadataProblems(metadata: ObjectMeta, isCustom = false): Problems {
-  return [...commonProblems(metadata), ...ownFinalizerProblems(metadata, isCustom)]
+export function metadataProblems(metadata: ObjectMeta, isFree: boolean): Problems {
+  return [...commonProblems(metadata), ...ownFinalizerProblems(metadata, isFree)]
 }
 
 function commonProblems({ labels, annotations, ownerReferences }: ObjectMeta): Problems {
@@ -24,8 +24,8 @@ function commonProblems({ labels, annotations, ownerReferences }: ObjectMeta): P
   ]
 }
 
-function ownFinalizerProblems({ finalizers = [] }: ObjectMeta, isCustom: boolean): Problems {
-  return isCustom
+function ownFinalizerProblems({ finalizers = [] }: ObjectMeta, isFree: boolean): Problems {
+  return isFree
     ? finalizers.flatMap((one) => eachInvalid('metadata.finalizers', one, qualifiedName(one)))
     : finalizerProblems(finalizers, 'metadata.finalizers')
 }
@@ -40,8 +40,7 @@ export function changedMetadataProblems(live: UntypedObject, { metadata }: Untyp
   const fixed = [...newFinalizerProblems(before, after), ...immutableProblems(before, after)]
   const common = commonProblems(after)
   const told = [...common, ...fixed]
-  if (checksMetadataLast(served)) return told
-  return [...told, ...(isCustom ? [...told, ...common] : []), ...ownFinalizerProblems(after, isCustom)]
+  return [...told, ...(isCustom ? [...told, ...common] : []), ...ownFinalizerProblems(after, hasFreeFinalizers(served))]
 }
 
 function immutableProblems(before: ObjectMeta, after: ObjectMeta): Problems {

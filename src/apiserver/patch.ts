@@ -1,6 +1,8 @@
 /** Patch: four ways to say a change. Three are carried out here and end as an update; apply has rules of its own. */
 import { applyObject } from '../kube/apply/apply.ts'
 import { ApplyConflict } from '../kube/apply/conflict.ts'
+import { checkConforms } from '../kube/apply/conformance.ts'
+import { shapeOf } from '../kube/apply/shape.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../kube/json-patch.ts'
@@ -95,8 +97,8 @@ function decodePatched(
     return read()
   } catch (error) {
     if (!(error instanceof Refusal) || error.status.code !== 400) throw error
-    // Of a custom kind only its schema knows the types, and that speaks later.
-    if (isCustom && !error.message.includes('strict decoding error')) throw error
+    // Of a custom kind only its schema knows the types, and that speaks later; but metadata is the same everywhere.
+    if (isCustom && !/strict decoding error|cannot be handled as/.test(error.message)) throw error
     const [, why = error.message] = /cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []
     throw patchRefusal(wanted, outcome, type === strategicPatch, why)
   }
@@ -128,6 +130,9 @@ function patched(served: Served, current: JsonObject, wish: Json, type: string):
     if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
     // A JSON patch that can be read but not carried out is an object that cannot be.
     if (type === strategicPatch && error.message.includes('$patch')) throw new Refusal(500, '', error.message)
+    if (type === strategicPatch && /merge key|elements of several types/.test(error.message)) {
+      throw new Refusal(500, '', error.message)
+    }
     if (error.message.includes('$retainKeys')) throw badRequest('invalid patch format of retainKeys')
     if (type !== jsonPatch) throw badRequest(error.message)
     const message = 'the server rejected our request due to an error in our request'
@@ -184,14 +189,16 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
     return { object: await createOwned(state, writing, named), isNew: true }
   }
   const object = await change(state, writing, (live) => {
-    checkVersion(served, live, applied)
     const merged = refusing(
       () => applyObject<UntypedObject>({ ...ownership, live, applied, force }),
       served,
       identified,
+      live,
     )
     const { managedFields } = merged.metadata
     const settled = settle(writing, live, converted(served, merged, identified))
+    // Of several things in the way the oldest comes last.
+    checkVersion(served, live, applied)
     return { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }
   })
   return { object, isNew: false }
@@ -200,7 +207,8 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
 /** What came of an apply as an object of its kind. */
 function converted(served: Served, merged: UntypedObject, { metadata }: UntypedObject): UntypedObject {
   try {
-    const fraction = served.definition && goMismatch(merged as unknown as JsonObject, served.definition, served.definitions)
+    const fraction =
+      served.definition && goMismatch(merged as unknown as JsonObject, served.definition, served.definitions)
     if (fraction) throw badRequest(`cannot be handled as a ${served.kind}: cannot convert float64 to int32`)
     return withDefaults(served, merged)
   } catch (error) {
@@ -232,8 +240,19 @@ function textIn(body: JsonObject, member: string): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** Why nobody can tell who owns what of an object. */
+function nonconformity({ schema, definitions }: Served, object: UntypedObject): string | undefined {
+  try {
+    checkConforms(object as unknown as JsonObject, shapeOf(schema, definitions), { allowDuplicates: true })
+    return undefined
+  } catch (error) {
+    if (isMusterError(error, 'SchemaMismatch')) return error.message
+    throw error
+  }
+}
+
 /** Runs an apply and says its refusals as a server does. */
-function refusing<T>(run: () => T, served: Served, { metadata }: UntypedObject): T {
+function refusing<T>(run: () => T, served: Served, { metadata }: UntypedObject, live?: UntypedObject): T {
   try {
     return run()
   } catch (error) {
@@ -243,7 +262,20 @@ function refusing<T>(run: () => T, served: Served, { metadata }: UntypedObject):
     }
     if (isMusterError(error, 'InvalidObject')) throw badRequest(error.message)
     if (!isMusterError(error, 'SchemaMismatch', 'InvalidFieldSet')) throw error
-    const kind = `${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${served.group}/${served.version}, Kind=${served.kind}`
-    throw new Refusal(500, '', `failed to create typed patch object (${kind}): ${error.message}`)
+    const type = `${served.group}/${served.version}, Kind=${served.kind}`
+    const fault = live && nonconformity(served, live)
+    if (fault !== undefined) {
+      const place = `(${live!.metadata.namespace ?? ''}/${live!.metadata.name ?? ''}; ${type})`
+      const isManaged = (live!.metadata.managedFields ?? []).length > 0
+      throw new Refusal(
+        500,
+        '',
+        isManaged
+          ? `failed to create typed live object ${place}: ${fault}`
+          : `failed to create manager for existing fields: failed to convert new object ${place} to smd typed: ${fault}`,
+      )
+    }
+    const place = `(${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${type})`
+    throw new Refusal(500, '', `failed to create typed patch object ${place}: ${error.message}`)
   }
 }

@@ -41,7 +41,9 @@ function pruneValue(value: Json, declared: Schema | undefined, path: string, wal
   const schema = resolveSchema(declared, walk.definitions)
   if (isJsonArray(value)) {
     if (!schema.items) return value
-    return value.map((item, index) => pruneValue(item ?? zeroOf(schema.items, walk), schema.items, `${path}[${index}]`, walk))
+    return value.map((item, index) =>
+      pruneValue(item ?? zeroOf(schema.items, walk), schema.items, `${path}[${index}]`, walk),
+    )
   }
   const { properties, additionalProperties } = schema
   if (!properties && !additionalProperties) return value

@@ -43,8 +43,8 @@ export function notFound(resource: Plural, name: string): Refusal {
   return new Refusal(404, 'NotFound', message, detailsOf(resource, name))
 }
 
-export function alreadyExists(resource: Plural, name: string): Refusal {
-  const message = `${qualifiedPlural(resource)} "${name}" already exists`
+export function alreadyExists(resource: Plural, name: string, isGoing = false): Refusal {
+  const message = `${isGoing ? 'object is being deleted: ' : ''}${qualifiedPlural(resource)} "${name}" already exists`
   return new Refusal(409, 'AlreadyExists', message, detailsOf(resource, name))
 }
 

@@ -136,7 +136,6 @@ function partial(object: UntypedObject, dressing: Dressing): unknown {
   return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
 }
 
-
 export async function answer(
   status: number,
   value: unknown,

@@ -36,6 +36,7 @@ export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject 
   if (paths.needed !== undefined && readAt(object as unknown as JsonObject, paths.replicas) === undefined) {
     throw internal(`the spec replicas field "${paths.needed}" does not exist`)
   }
+  const replicas = numberAt(object, paths.replicas)
   const selector = selectorText(paths.selector && readAt(object as unknown as JsonObject, paths.selector))
   return {
     kind: 'Scale',
@@ -47,7 +48,7 @@ export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject 
       resourceVersion,
       ...(creationTimestamp !== undefined && { creationTimestamp }),
     },
-    spec: { replicas: numberAt(object, paths.replicas) },
+    spec: replicas === 0 ? {} : { replicas },
     status: { replicas: numberAt(object, paths.statusReplicas), ...(selector !== '' && { selector }) },
   }
 }

@@ -2,10 +2,16 @@
 import type { UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
 
-/** An annotation that is a field to the server is not among those that it shows without the rest. */
+/** Annotations that are fields to the server are not among those that it shows without the rest. */
+const fields: Readonly<Record<string, RegExp>> = {
+  'daemonsets.apps': /^deprecated\.daemonset\.template\.generation$/,
+  'horizontalpodautoscalers.autoscaling': /^autoscaling\.alpha\.kubernetes\.io\//,
+}
+
 export function shownMetadata({ metadata }: UntypedObject, { table }: Served): UntypedObject['metadata'] {
-  if (table !== 'daemonsets.apps' || !metadata.annotations) return metadata
-  const { 'deprecated.daemonset.template.generation': _generation, ...annotations } = metadata.annotations
+  const hidden = fields[table]
+  if (!hidden || !metadata.annotations) return metadata
+  const shown = Object.entries(metadata.annotations).filter(([name]) => !hidden.test(name))
   const { annotations: _annotations, ...rest } = metadata
-  return Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest
+  return shown.length > 0 ? { ...rest, annotations: Object.fromEntries(shown) } : rest
 }

@@ -82,9 +82,21 @@ export function needsVersion({ table, group, custom }: Served): boolean {
   return custom || group === 'admissionregistration.k8s.io' || conditional.has(table)
 }
 
-/** What is wrong with metadata is told only when nothing else is, and its finalizers are looked at once. */
-export function checksMetadataLast({ table }: Served): boolean {
-  return table === 'events' || table === 'poddisruptionbudgets.policy'
+/** Finalizers without a domain are nobody's business. */
+export function hasFreeFinalizers(served: Served): boolean {
+  const { group, custom } = served
+  return (
+    custom ||
+    group === 'coordination.k8s.io' ||
+    group === 'admissionregistration.k8s.io' ||
+    group === 'events.k8s.io' ||
+    checksMetadataLast(served)
+  )
+}
+
+/** What is wrong with metadata is told only when nothing else is. */
+export function checksMetadataLast({ table, group }: Served): boolean {
+  return (table === 'events' && group === '') || table === 'poddisruptionbudgets.policy'
 }
 
 /** A delete answers with the object itself, not with a Status. */

@@ -73,11 +73,23 @@ function structOf(source: JsonObject, message: Message, empty?: null): JsonObjec
 function memberOf(value: Json | undefined, field: Field, empty?: null): Json | undefined {
   if (field.many === 'list') {
     if (isJsonArray(value) && value.length > 0) return value.map((item) => itemOf(item, field, empty))
-    return value === undefined || isJsonArray(value) ? (field.always ? (empty === null ? null : (value ?? null)) : undefined) : value
+    return value === undefined || isJsonArray(value)
+      ? field.always
+        ? empty === null
+          ? null
+          : (value ?? null)
+        : undefined
+      : value
   }
   if (field.many === 'map') {
     if (isJsonObject(value) && Object.keys(value).length > 0) return mapOf(value, field, empty)
-    return value === undefined || isJsonObject(value) ? (field.always ? (empty === null ? null : (value ?? null)) : undefined) : value
+    return value === undefined || isJsonObject(value)
+      ? field.always
+        ? empty === null
+          ? null
+          : (value ?? null)
+        : undefined
+      : value
   }
   if (value === undefined && (field.pointer || field.special === 'time' || field.special === 'microtime')) {
     return field.always ? null : undefined
@@ -100,6 +112,7 @@ function mapOf(value: JsonObject, field: Field, empty?: null): JsonObject {
 const zeroScalars = { string: '', bytes: null, bool: false, int32: 0, int64: 0, double: 0 } as const
 
 function itemOf(value: Json | undefined, { scalar, special, type }: Field, empty?: null): Json {
+  if (scalar === 'bytes' && isJsonArray(value)) return Buffer.from(value.map(Number)).toString('base64')
   if (scalar === 'bytes' && typeof value === 'string') return bytesOf(value)
   if (scalar) return value ?? zeroScalars[scalar]
   if (special === 'quantity') {

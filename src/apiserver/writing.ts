@@ -20,7 +20,7 @@ import type { KeyScan } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { invalid as invalidValue, tooLong, unsupported } from './kinds/problem.ts'
 import { prune } from './prune.ts'
-import { badRequest, type Cause, invalid, invalidOptions, type Refusal } from './refusal.ts'
+import { badRequest, type Cause, invalid, invalidOptions, Refusal } from './refusal.ts'
 import type { Route } from './route.ts'
 import type { ClusterState } from './state.ts'
 import { structForm } from './struct-form.ts'
@@ -136,13 +136,21 @@ export function withDefaults(served: Served, object: UntypedObject): UntypedObje
   return defaults(object, served.version)
 }
 
-/** Metadata is a struct even where the rest is not: what is empty is not there. */
+/** Metadata is a struct even where the rest is not: what is empty is not there, and no text is an empty one. */
 function withoutEmptyMetadata(object: UntypedObject): UntypedObject {
   const isEmpty = (value: unknown): boolean =>
     value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  const isHollow = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null && Object.values(value).includes(null)
   const members = Object.entries(object.metadata)
-  if (!members.some(([, value]) => isEmpty(value))) return object
-  return { ...object, metadata: Object.fromEntries(members.filter(([, value]) => !isEmpty(value))) }
+  if (!members.some(([, value]) => isEmpty(value) || isHollow(value))) return object
+  const filled = members.map(([name, value]): [string, unknown] => [
+    name,
+    (name === 'labels' || name === 'annotations') && isHollow(value)
+      ? Object.fromEntries(Object.entries(value as object).map(([key, text]) => [key, (text as unknown) ?? '']))
+      : value,
+  ])
+  return { ...object, metadata: Object.fromEntries(filled.filter(([, value]) => !isEmpty(value))) }
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
@@ -181,9 +189,7 @@ function withoutKind(served: Served, body: Json, validation: Writing['validation
   const why = `Object 'Kind' is missing in '${stringifyJson(body)}'`
   // Who does not want to be told of unknown fields is served by another decoder.
   if (validation === 'Ignore') return undecodable(served, why)
-  return badRequest(
-    `the object provided is unrecognized (must be of type ${served.kind}): ${why} (${beginning(body)})`,
-  )
+  return badRequest(`the object provided is unrecognized (must be of type ${served.kind}): ${why} (${beginning(body)})`)
 }
 
 /** Enough of a body to know it by. */
@@ -234,8 +240,9 @@ function reportOddities({ served, validation, scan, warn }: Writing, unknown: re
     const first = new Map(order.toReversed().map((path, index) => [path, order.length - index]))
     const last = new Map(order.map((path, index) => [path, index + 1]))
     // What comes twice is known when it comes again.
+    // Of a custom object, before it is known what its fields are.
     const placeOf = ({ path, what }: (typeof all)[number]): number =>
-      (what === 'duplicate' ? last : first).get(path) ?? 0
+      what === 'duplicate' ? (last.get(path) ?? 0) - (served.custom ? order.length : 0) : (first.get(path) ?? 0)
     all.sort((a, b) => placeOf(a) - placeOf(b))
   }
   const problems = all.slice(0, mostOddities).map(({ path, what }) => ({ text: `${what} field ${quoteGo(path)}` }))
@@ -251,9 +258,17 @@ function reportOddities({ served, validation, scan, warn }: Writing, unknown: re
 function checkTypes({ kind, version, definition, definitions }: Served, object: JsonObject): void {
   const why = definition && goMismatch(object, definition, definitions)
   if (!why) return
-  // Values that read themselves, times and quantities, speak up at once; the decoder itself only when it is through.
-  structForm(object as unknown as UntypedObject)
-  throw undecodable({ kind, version }, why)
+  throw readProblem(object) ?? undecodable({ kind, version }, why)
+}
+
+/** Values that read themselves, times and quantities, speak up at once; the decoder itself only when it is through. */
+function readProblem(object: JsonObject): Refusal | undefined {
+  try {
+    structForm(object as unknown as UntypedObject)
+    return undefined
+  } catch (error) {
+    return error instanceof Refusal && /parsing time|quantities must/.test(error.message) ? error : undefined
+  }
 }
 
 function undecodable({ kind, version }: Pick<Served, 'kind' | 'version'>, why: string): Refusal {

@@ -18,7 +18,11 @@ export function readGoTime(text: string, isMicro: boolean): ReadTime {
   const unfit = (element: string): ReadTime => ({
     problem: `${head} as "${layout}": cannot parse ${JSON.stringify(rest)} as ${JSON.stringify(element)}`,
   })
-  const take = (element: string, pattern: RegExp, highest?: readonly [what: string, lowest: number, limit: number]): string => {
+  const take = (
+    element: string,
+    pattern: RegExp,
+    highest?: readonly [what: string, lowest: number, limit: number],
+  ): string => {
     if (wrong) return ''
     const found = pattern.exec(rest)?.[0]
     if (found === undefined) {
@@ -60,7 +64,15 @@ function daysIn(year: number, month: number): number {
 }
 
 function shifted(whole: string, zone: string): string {
-  const [, year, month, day, hour, minute, second] = plain.exec(whole)!.map(Number) as [number, number, number, number, number, number, number]
+  const [, year, month, day, hour, minute, second] = plain.exec(whole)!.map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   const [hours, minutes] = zone.slice(1).split(':').map(Number) as [number, number]
   const minutesAhead = (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
   const instant = Date.UTC(year, month - 1, day, hour, minute - minutesAhead, second)

@@ -48,7 +48,9 @@ function check(object: UntypedObject, live: UntypedObject | undefined): Problems
       : endpoints.flatMap((endpoint, index) => [
           ...checkEndpoint(endpoint, slice.addressType ?? '', `endpoints[${index}]`),
         ])),
-    ...(live?.['addressType'] === slice.addressType ? fine : oneOf('addressType', slice.addressType, ['FQDN', 'IPv4', 'IPv6'])),
+    ...(live?.['addressType'] === slice.addressType
+      ? fine
+      : oneOf('addressType', slice.addressType, ['FQDN', 'IPv4', 'IPv6'])),
     ...endpoints.flatMap(({ addresses = [] }, index) => countProblems(addresses, `endpoints[${index}].addresses`)),
   ]
 }

@@ -97,8 +97,8 @@ const fixed: readonly (readonly [member: string, field: string])[] = [
 
 /** Objects by the names of Go's own structs. */
 function shown(member: string, value: Json | undefined): unknown {
-  // Only texts are plain, and one that is absent is empty.
-  if (!isJsonObject(value)) return value ?? ''
+  // A text that is absent is empty; a time is not.
+  if (!isJsonObject(value)) return value ?? (member === 'eventTime' ? null : '')
   const of = (...names: readonly string[]): readonly unknown[] => names.map((name) => value[name] ?? '')
   if (member === 'source') {
     const [Component, Host] = of('component', 'host')

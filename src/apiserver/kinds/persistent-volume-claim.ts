@@ -102,6 +102,22 @@ function* checkChange(object: UntypedObject, live: UntypedObject): Iterable<Prob
   }
 }
 
+function* checkStatus(object: UntypedObject): Iterable<Problems[number]> {
+  const { capacity = {}, allocatedResources = {} } = (object as unknown as PersistentVolumeClaim).status ?? {}
+  for (const [field, amounts] of Object.entries({ capacity, allocatedResources })) {
+    for (const [name, amount] of Object.entries(amounts)) {
+      const shown = parseQuantity(amount)
+      if (compareQuantities(shown, makeQuantity(0)) >= 0) continue
+      yield invalid(`status.${field}[${name}]`, numberOf(amount as string), 'must be a valid resource quantity')
+    }
+  }
+}
+
+/** Quantities are quoted as they are written, and without quotes. */
+function numberOf(amount: string): unknown {
+  return Number.isNaN(Number(amount)) ? amount : Number(amount)
+}
+
 export const persistentVolumeClaimRules: KindRules = {
   defaults,
   prepareCreate(object) {
@@ -116,5 +132,6 @@ export const persistentVolumeClaimRules: KindRules = {
     return finished(draft)
   },
   validateCreate: (object) => [...checkClaimSpec(specOf(object), 'spec')],
+  validateStatus: (object) => [...checkStatus(object)],
   validateUpdate: (object, live) => [...checkClaimSpec(specOf(object), 'spec'), ...checkChange(object, live)],
 }

@@ -4,12 +4,15 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, PodSpec, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../refusal.ts'
 import { type Draft, draftOf, finished, madePart, part, parts } from './draft.ts'
+import { checkIp } from './ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
+import { dnsSubdomain, qualifiedName } from './name-format.ts'
 import { defaultPod, defaultTemplate } from './pod-defaults.ts'
 import { podRequests, qualityOf } from './pod-resources.ts'
 import { checkPodChange } from './pod-update.ts'
 import { checkNewPod, checkPod, checkTemplate } from './pod-validation.ts'
 import { podWarnings, templateWarnings } from './pod-warnings.ts'
+import { eachInvalid } from './problem.ts'
 import { checkImmutable } from './workload-validation.ts'
 
 export const pod: KindRules = {
@@ -61,8 +64,19 @@ export const pod: KindRules = {
   ],
   validateStatus: (object, live) => [
     ...checkImmutable(statusOf(object).qosClass, statusOf(live).qosClass, 'status.qosClass'),
+    ...checkStatus(statusOf(object)),
   ],
   warnings: podWarnings,
+}
+
+function* checkStatus({ nominatedNodeName, conditions = [], podIPs = [] }: PodStatus): Iterable<Cause> {
+  if (nominatedNodeName) {
+    yield* eachInvalid('status.nominatedNodeName', nominatedNodeName, dnsSubdomain(nominatedNodeName))
+  }
+  for (const [index, { type }] of conditions.entries()) {
+    yield* eachInvalid(`status.conditions[${index}].Type`, type, qualifiedName(type))
+  }
+  for (const [index, { ip = '' }] of podIPs.entries()) yield* checkIp(ip, `status.podIPs[${index}]`)
 }
 
 function specOf(object: UntypedObject): PodSpec {

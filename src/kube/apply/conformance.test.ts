@@ -79,7 +79,10 @@ describe('a value fits its shape', () => {
       { ports: [{ port: 1 }, { port: 1, protocol: 'TCP' }] },
       '.spec.ports: duplicate entries for key [port=1,protocol="TCP"]',
     ],
-    [{ items: [{ v: 'x' }] }, ".spec.items: element 0: associative list with keys has an element that omits all key fields [\"name\"] (and doesn't have default values for any key fields)"],
+    [
+      { items: [{ v: 'x' }] },
+      '.spec.items: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)',
+    ],
     [{ items: ['x'] }, '.spec.items: element 0: associative list with keys may not have non-map elements'],
     [{ items: [null] }, '.spec.items: element 0: associative list with keys may not have a null element'],
   ])('but not %j', (spec, message) => {

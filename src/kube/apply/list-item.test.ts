@@ -32,9 +32,11 @@ describe('an item', () => {
   })
 
   it('without any key has no identity', () => {
-    expect(identifyItem(list('a'), { b: 1 })).toBe("associative list with keys has an element that omits all key fields [\"a\"] (and doesn't have default values for any key fields)")
+    expect(identifyItem(list('a'), { b: 1 })).toBe(
+      'associative list with keys has an element that omits all key fields ["a"] (and doesn\'t have default values for any key fields)',
+    )
     expect(() => identify(JSON.parse('{"x":1}') as Json, 'constructor')).toThrow(
-      "associative list with keys has an element that omits all key fields [\"constructor\"] (and doesn't have default values for any key fields)",
+      'associative list with keys has an element that omits all key fields ["constructor"] (and doesn\'t have default values for any key fields)',
     )
   })
 })

@@ -51,10 +51,16 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
     shown: '$1QUOTED$2',
   },
   {
-    // The embedded server has the same differences for pods, where people look at them.
-    name: 'what changed of an immutable volume is shown as a diff of internal structs',
-    pattern: /(spec\.persistentvolumesource is immutable after creation\n)[^\]]*/,
-    shown: '$1',
+    // The embedded server shows them, too, for pods and claims, but cannot tell nil from empty.
+    name: 'what changed is shown as a difference of internal structs',
+    pattern: /\n(?:@@ [\s\S]*)?\]?$/,
+    shown: '',
+  },
+  {
+    name: 'an apply that cannot be converted quotes one of three converters',
+    pattern:
+      /(failed to convert new object .* to proper version: unable to convert unstructured object to [^:]*: )(?:cannot convert|json: ).*/,
+    shown: '$1WHY',
   },
   {
     // To a struct of Go both are empty, and which of them it was is lost on the way here.
@@ -64,34 +70,39 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
   },
   {
     name: 'an unknown directive of a strategic patch is quoted as a map of Go',
-    pattern: /(?:unknown patch type|the strategic merge patch).*/s,
+    pattern: /(?:unknown patch type|the strategic merge patch|list element types are not identical|map: map\[).*/s,
     shown: 'PATCH TYPE',
   },
   {
     // The embedded server says why, and leaves the body out: it may hold what is nobody's business.
     name: 'a body that cannot be parsed is not quoted',
-    pattern: /^(?:the object provided is unrecognized \(must be of type \w+\): couldn't get version\/kind; json parse error: (?:unexpected end of JSON input|invalid character).*|error decoding patch: error converting YAML to JSON.*|the body of the request is no valid JSON)$/s,
+    pattern:
+      /^(?:the object provided is unrecognized \(must be of type \w+\): couldn't get version\/kind; json parse error: (?:unexpected end of JSON input|invalid character).*|error decoding patch: error converting YAML to JSON.*|the body of the request is no valid JSON)$/s,
     shown: 'UNREADABLE',
   },
 ]
 
-/** Go walks maps in no order, and several faults are told as they are found. */
-function sortedFaults(message: string): string {
-  const [head, ...lines] = message.split('\n  ')
-  return lines.length > 1 && head!.endsWith('errors:') ? [head, ...lines.toSorted()].join('\n  ') : message
+/** Go walks maps in no order, and stops at an unknown field: which faults of an apply are told is a matter of luck. */
+function withoutFaults(message: string): string {
+  const [, head, faults = ''] = /^(failed to create typed patch object \(.*?\): )(.*)$/s.exec(message) ?? []
+  return head && /^errors:|field not declared in schema/.test(faults) ? `${head}FAULTS` : message
 }
 
 function limited(body: Json): Json {
   if (!isJsonObject(body) || body['kind'] !== 'Status' || typeof body['message'] !== 'string') return body
-  const rules = (text: string): string => limits.reduce((shown, { pattern, shown: word }) => shown.replace(pattern, word), text)
+  const rules = (text: string): string =>
+    limits.reduce((current, { pattern, shown: word }) => current.replace(pattern, word), text)
   const details = body['details']
-  const causes = isJsonObject(details) && isJsonArray(details['causes']) ? (details['causes'] as readonly JsonObject[]) : []
-  const told = causes.map((cause) => ({ ...cause, message: rules(`${String(cause['field'])}: ${String(cause['message'])}`) }))
-  // Of custom objects faults are told as Go's maps come, and so are the managers that an apply is in conflict with.
-  const isCustom = causes.length > 1 && String((details as JsonObject)['group']).endsWith('.example.com')
-  const message = isCustom ? body['message'].split(' is invalid: ', 1)[0]! : sortedFaults(rules(body['message']))
-  const isConflict = causes.some(({ reason }) => reason === 'FieldManagerConflict')
-  const ordered = isCustom || isConflict ? told.toSorted((a, b) => (a.message < b.message ? -1 : 1)) : told
+  const causes =
+    isJsonObject(details) && isJsonArray(details['causes']) ? (details['causes'] as readonly JsonObject[]) : []
+  const told = causes.map((cause) => ({
+    ...cause,
+    message: rules(`${cause['field'] as string}: ${cause['message'] as string}`),
+  }))
+  // Several faults are told as Go's maps come, and as handwritten rules and generated ones mix: in no order.
+  const [head = ''] = body['message'].split(/(?<= is invalid: )\[/, 1)
+  const message = causes.length > 1 ? head : rules(withoutFaults(body['message']))
+  const ordered = told.toSorted((a, b) => (a.message < b.message ? -1 : 1))
   return {
     ...body,
     message,
@@ -111,7 +122,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
 ]
 
 function maskedText(text: string): string {
-  return volatile.reduce((shown, [pattern, word]) => shown.replaceAll(pattern, word), text)
+  return volatile.reduce((current, [pattern, word]) => current.replaceAll(pattern, word), text)
 }
 
 function masked(value: Json, key = ''): Json {
@@ -148,6 +159,9 @@ export function differences(a: Json | undefined, b: Json | undefined, limit = 6,
 }
 
 function shown(value: Json | undefined): string {
-  const text = value === undefined ? '(absent)' : JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? Number(one) : one))
+  const text =
+    value === undefined
+      ? '(absent)'
+      : JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? Number(one) : one))
   return text.length > 500 ? `${text.slice(0, 330)} … ${text.slice(-160)}` : text
 }

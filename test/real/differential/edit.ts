@@ -28,7 +28,7 @@ export function edited(value: Json | undefined, { place, value: wanted }: Edit):
   if (isRemoval) members.delete(part)
   else if (rest.length > 0 && wanted === gone && !members.has(part)) return value ?? {}
   else members.set(part, edited(members.get(part), inner))
-  return Object.fromEntries(members) as JsonObject
+  return Object.fromEntries(members)
 }
 
 /** A merge patch knows no lists: of one that is touched it sends the whole. */

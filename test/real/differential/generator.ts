@@ -27,6 +27,8 @@ export interface GeneratorOptions {
 interface Scene {
   readonly chance: Chance
   readonly namespace: string
+  /** How often something was scaled. */
+  scales: number
 }
 
 const managers = ['alpha', 'beta', 'gamma']
@@ -34,14 +36,18 @@ const names = ['a', 'b']
 
 export function generate({ seed, length, group, namespace, only }: GeneratorOptions): Sequence {
   const chance = chanceOf(seed)
-  const scene = { chance, namespace }
+  const scene: Scene = { chance, namespace, scales: 0 }
   const all = [...coreKinds, ...workloadKinds, ...clusterKinds, ...customKinds(group), ...customKinds(group)]
   const some = only ? all.filter(({ plural }) => only.includes(plural)) : all
   const kinds = Array.from({ length: 2 }, () => chance.pick(some))
   const steps: Step[] = kinds.map((kind) => createStep(scene, kind, 'a', []))
   while (steps.length < length - 2 * kinds.length) steps.push(...stepsOf(scene, chance.pick(kinds)))
   for (const [index, kind] of kinds.entries()) {
-    steps.push(...watchSteps(scene, kind, `last-${index}`), { method: 'GET', path: collectionOf(scene, kind), query: ownQuery(scene, kind) })
+    steps.push(...watchSteps(scene, kind, `last-${index}`), {
+      method: 'GET',
+      path: collectionOf(scene, kind),
+      query: ownQuery(scene, kind),
+    })
   }
   const tried = new Set(kinds.filter(({ isDryRun }) => isDryRun).map((kind) => collectionOf(scene, kind)))
   return { seed, namespace, steps: steps.map((step) => (isUnder(step.path, tried) ? dryRun(step) : step)) }
@@ -110,7 +116,11 @@ function whole(scene: Scene, kind: Kind, name: string, edits: readonly Edit[]): 
     metadata: { name: nameOf(scene, kind, name), labels: { run: scene.namespace } },
     ...template,
   }
-  return settled(scene, nameOf(scene, kind, name), edits.reduce((object, edit) => edited(object, edit), base as Json)) as JsonObject
+  return settled(
+    scene,
+    nameOf(scene, kind, name),
+    edits.reduce((object, edit) => edited(object, edit), base as Json),
+  ) as JsonObject
 }
 
 /** The template's words for what only the sequence knows. */
@@ -130,16 +140,21 @@ const metadataEdits: readonly Edits[] = [
 ]
 
 function someEdits({ chance }: Scene, kind: Kind, from: readonly Edits[] = kind.edits, atMost = 3): readonly Edit[] {
+  // What comes through another door than its own is put back, and better not be nonsense.
+  const isWhole = from === kind.edits
   return Array.from({ length: 1 + chance.below(atMost) }, () => {
     const how = chance.weigh<'kind' | 'metadata' | 'hostile' | 'unknown'>([
       [70, 'kind'],
       [18, 'metadata'],
-      [kind.isTouchy ? 0 : 6, 'hostile'],
-      [2, 'unknown'],
+      [kind.isTouchy || !isWhole ? 0 : 6, 'hostile'],
+      [isWhole ? 2 : 0, 'unknown'],
     ])
     const places = placesIn(kind.template)
     if (how === 'hostile' && places.length > 0) {
-      return { place: chance.pick(places), value: chance.pick<Json>([null, '', 0, -1, true, 'text', [], {}, [null], gone, 1.5, [{}]]) }
+      return {
+        place: chance.pick(places),
+        value: chance.pick<Json>([null, '', 0, -1, true, 'text', [], {}, [null], gone, 1.5, [{}]]),
+      }
     }
     if (how === 'unknown' && places.length > 0) {
       const place = chance.pick(places.filter((one) => one.length < 4))
@@ -204,13 +219,18 @@ function replaceStep(scene: Scene, kind: Kind): Step {
   const query = writeQuery(scene)
   if (chance.once(4)) {
     const edits = someEdits(scene, kind)
-    return { method: 'PUT', path, query, body: whole(scene, kind, nameIn(path).replace(`${scene.namespace}-`, ''), edits) }
+    return {
+      method: 'PUT',
+      path,
+      query,
+      body: whole(scene, kind, nameIn(path).replace(`${scene.namespace}-`, ''), edits),
+    }
   }
   const edits = someEdits(scene, kind)
   const patch = patchOf(edits, kind.template, mergePatchOf)
   const odd = chance.weigh<JsonObject>([
     [12, {}],
-    [2, { metadata: { resourceVersion: '{{stale}}' } }],
+    [kind.isRestless ? 0 : 2, { metadata: { resourceVersion: '{{stale}}' } }],
     [2, { metadata: { resourceVersion: null } }],
     [1, { metadata: { uid: '{{uid}}', resourceVersion: null } }],
     [1, { metadata: { uid: '00000000-0000-0000-0000-000000000001' } }],
@@ -222,15 +242,21 @@ function replaceStep(scene: Scene, kind: Kind): Step {
 
 function mergePatchStep(scene: Scene, kind: Kind): Step {
   const { chance } = scene
-  const body = overlaid(patchOf(someEdits(scene, kind), kind.template, mergePatchOf), precondition(chance))
-  return { method: 'PATCH', path: pathOf(scene, kind), query: writeQuery(scene), type: 'application/merge-patch+json', body }
+  const body = overlaid(patchOf(someEdits(scene, kind), kind.template, mergePatchOf), precondition(chance, kind))
+  return {
+    method: 'PATCH',
+    path: pathOf(scene, kind),
+    query: writeQuery(scene),
+    type: 'application/merge-patch+json',
+    body,
+  }
 }
 
-function precondition(chance: Chance): JsonObject {
+function precondition(chance: Chance, { isRestless }: Kind): JsonObject {
   return chance.weigh<JsonObject>([
     [12, {}],
     [1, { metadata: { resourceVersion: '{{version}}' } }],
-    [1, { metadata: { resourceVersion: '{{stale}}' } }],
+    [isRestless ? 0 : 1, { metadata: { resourceVersion: '{{stale}}' } }],
     [1, { metadata: { uid: '00000000-0000-0000-0000-000000000001' } }],
   ])
 }
@@ -240,13 +266,27 @@ function strategicPatchStep(scene: Scene, kind: Kind): Step {
   const patch = patchOf(someEdits(scene, kind), kind.template, strategicPatchOf)
   const directive = chance.weigh<JsonObject>([
     [14, {}],
-    [1, { metadata: { $deleteFromPrimitiveList: undefined, '$deleteFromPrimitiveList/finalizers': ['example.com/hold'] } as unknown as JsonObject }],
+    [
+      1,
+      {
+        metadata: {
+          $deleteFromPrimitiveList: undefined,
+          '$deleteFromPrimitiveList/finalizers': ['example.com/hold'],
+        } as JsonObject,
+      },
+    ],
     [1, { metadata: { labels: { $patch: 'replace', run: scene.namespace } } }],
     [1, { spec: { $retainKeys: ['replicas', 'selector', 'template'] } }],
     [1, { spec: { $patch: 'bogus' } }],
   ])
-  const body = overlaid(overlaid(patch, directive), precondition(chance))
-  return { method: 'PATCH', path: pathOf(scene, kind), query: writeQuery(scene), type: 'application/strategic-merge-patch+json', body }
+  const body = overlaid(overlaid(patch, directive), precondition(chance, kind))
+  return {
+    method: 'PATCH',
+    path: pathOf(scene, kind),
+    query: writeQuery(scene),
+    type: 'application/strategic-merge-patch+json',
+    body,
+  }
 }
 
 function jsonPatchStep(scene: Scene, kind: Kind): Step {
@@ -264,7 +304,13 @@ function jsonPatchStep(scene: Scene, kind: Kind): Step {
     { op: 'add', path: 'no-slash', value: 1 },
   ]
   const body = chance.once(5) ? [...operations, chance.pick(odd)] : operations
-  return { method: 'PATCH', path: pathOf(scene, kind), query: writeQuery(scene), type: 'application/json-patch+json', body }
+  return {
+    method: 'PATCH',
+    path: pathOf(scene, kind),
+    query: writeQuery(scene),
+    type: 'application/json-patch+json',
+    body,
+  }
 }
 
 function applyStep(scene: Scene, kind: Kind): Step {
@@ -276,7 +322,9 @@ function applyStep(scene: Scene, kind: Kind): Step {
   const short = name.replace(`${scene.namespace}-`, '')
   // All of it, or only what is changed: then managers own different parts.
   const part = withoutNulls(patchOf(edits, kind.template, strategicPatchOf))
-  const body = chance.once(2) ? whole(scene, kind, short, edits) : (settled(scene, name, overlaid(identity, part)) as JsonObject)
+  const body = chance.once(2)
+    ? whole(scene, kind, short, edits)
+    : (settled(scene, name, overlaid(identity, part)) as JsonObject)
   const query: Readonly<Record<string, string>> = {
     ...writeQuery(scene),
     ...(kind.isDryRun && { dryRun: 'All' }),
@@ -289,7 +337,7 @@ function applyStep(scene: Scene, kind: Kind): Step {
     query,
     type: 'application/apply-patch+yaml',
     // A version in a dry run of what is not there is sent back, which is of no use to anybody.
-    body: chance.once(10) && query['dryRun'] === undefined ? overlaid(body, precondition(chance)) : body,
+    body: chance.once(10) && query['dryRun'] === undefined ? overlaid(body, precondition(chance, kind)) : body,
   }
 }
 
@@ -334,16 +382,31 @@ function statusStep(scene: Scene, kind: Kind): Step {
 function scaleStep(scene: Scene, kind: Kind): Step {
   const { chance } = scene
   const path = `${pathOf(scene, kind)}/scale`
-  const replicas = chance.pick<Json>([0, 1, 3, 5, -1, 'x', 1.5])
+  // Never what it was: a scale that changes nothing makes the real server forget who owns the replicas.
+  const replicas = chance.once(3) ? chance.pick<Json>([-1, 'x', 1.5]) : 3 + ++scene.scales
   return chance.weigh<() => Step>([
     [1, () => ({ method: 'GET', path })],
     [2, () => ({ method: 'PUT', path, query: writeQuery(scene), body: scaleBody(path, replicas) })],
-    [2, () => ({ method: 'PATCH', path, query: writeQuery(scene), type: 'application/merge-patch+json', body: { spec: { replicas } } })],
+    [
+      2,
+      () => ({
+        method: 'PATCH',
+        path,
+        query: writeQuery(scene),
+        type: 'application/merge-patch+json',
+        body: { spec: { replicas } },
+      }),
+    ],
   ])()
 }
 
 function scaleBody(path: string, replicas: Json): JsonObject {
-  return { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: path.split('/').at(-2)! }, spec: { replicas } }
+  return {
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name: path.split('/').at(-2)! },
+    spec: { replicas },
+  }
 }
 
 function actionStep(scene: Scene, kind: Kind): Step {
@@ -359,7 +422,7 @@ function deleteStep(scene: Scene, kind: Kind): Step {
   const own = chance.weigh<JsonObject>([
     [6, {}],
     [1, { preconditions: { uid: '{{uid}}' } }],
-    [1, { preconditions: { resourceVersion: '{{stale}}' } }],
+    [kind.isRestless ? 0 : 1, { preconditions: { resourceVersion: '{{stale}}' } }],
     [1, { preconditions: { resourceVersion: '{{version}}' } }],
     [1, { preconditions: { uid: '00000000-0000-0000-0000-000000000001' } }],
     [2, { propagationPolicy: 'Background' }],
@@ -382,8 +445,15 @@ function deleteStep(scene: Scene, kind: Kind): Step {
 
 function deleteCollectionStep(scene: Scene, kind: Kind): Step {
   if (kind.plural === 'namespaces') return getStep(scene, kind)
-  const query = { labelSelector: `run=${scene.namespace}${scene.chance.once(2) ? ',tier=x' : ''}`, propagationPolicy: 'Background' }
-  return { method: 'DELETE', path: collectionOf(scene, kind), query: scene.chance.once(4) ? { ...query, dryRun: 'All' } : query }
+  const query = {
+    labelSelector: `run=${scene.namespace}${scene.chance.once(2) ? ',tier=x' : ''}`,
+    propagationPolicy: 'Background',
+  }
+  return {
+    method: 'DELETE',
+    path: collectionOf(scene, kind),
+    query: scene.chance.once(4) ? { ...query, dryRun: 'All' } : query,
+  }
 }
 
 const shapes = {
@@ -395,13 +465,24 @@ const shapes = {
 
 function getStep(scene: Scene, kind: Kind): Step {
   const { chance } = scene
-  const accept = chance.weigh([[4, ''], [1, shapes.table], [1, shapes.metadata], [1, shapes.yaml], [1, 'application/nonsense']])
+  const accept = chance.weigh([
+    [4, ''],
+    [1, shapes.table],
+    [1, shapes.metadata],
+    [1, shapes.yaml],
+    [1, 'application/nonsense'],
+  ])
   return { method: 'GET', path: pathOf(scene, kind), ...(accept && { accept }) }
 }
 
 function listStep(scene: Scene, kind: Kind): Step {
   const { chance } = scene
-  const accept = chance.weigh([[6, ''], [2, shapes.table], [1, shapes.metadataList], [1, shapes.yaml]])
+  const accept = chance.weigh([
+    [6, ''],
+    [2, shapes.table],
+    [1, shapes.metadataList],
+    [1, shapes.yaml],
+  ])
   const own = `run=${scene.namespace}`
   const query = chance.weigh<Readonly<Record<string, string>>>([
     [4, {}],
@@ -412,7 +493,18 @@ function listStep(scene: Scene, kind: Kind): Step {
     [2, { fieldSelector: `metadata.name=${nameOf(scene, kind, 'a')}` }],
     [1, { fieldSelector: `metadata.name!=${nameOf(scene, kind, 'a')}` }],
     [1, { fieldSelector: 'spec.nothing=x' }],
-    [1, { fieldSelector: chance.pick(['status.phase=Running', 'spec.nodeName=', 'type=Opaque', 'reason=Started', 'spec.size=small']) }],
+    [
+      1,
+      {
+        fieldSelector: chance.pick([
+          'status.phase=Running',
+          'spec.nodeName=',
+          'type=Opaque',
+          'reason=Started',
+          'spec.size=small',
+        ]),
+      },
+    ],
     [2, { limit: '1' }],
     [2, { limit: '1', continue: '{{continue}}' }],
     [1, { resourceVersion: '0' }],
@@ -438,6 +530,7 @@ function ownQuery({ namespace }: Scene, { namespaced }: Kind): Readonly<Record<s
 /** A last object that both sides wait for, and all that was seen before it. */
 function watchSteps(scene: Scene, kind: Kind, name: string): readonly Step[] {
   const { chance } = scene
+  if (kind.isRestless) return [getStep(scene, kind)]
   const own = `run=${scene.namespace}`
   const selector = chance.pick([own, own, `${own},tier!=x`])
   const end = createStep(scene, kind, name, [])
@@ -447,8 +540,16 @@ function watchSteps(scene: Scene, kind: Kind, name: string): readonly Step[] {
     timeoutSeconds: '5',
     resourceVersion: chance.pick(['{{start}}', '{{start}}', '{{list}}']),
   }
-  const accept = chance.weigh([[6, ''], [1, shapes.table], [1, shapes.metadata]])
-  const away: Step = { method: 'DELETE', path: `${end.path}/${nameOf(scene, kind, name)}`, query: { propagationPolicy: 'Background' } }
+  const accept = chance.weigh([
+    [6, ''],
+    [1, shapes.table],
+    [1, shapes.metadata],
+  ])
+  const away: Step = {
+    method: 'DELETE',
+    path: `${end.path}/${nameOf(scene, kind, name)}`,
+    query: { propagationPolicy: 'Background' },
+  }
   return [
     end,
     { method: 'GET', path: end.path, query, until: nameOf(scene, kind, name), ...(accept && { accept }) },
@@ -474,8 +575,19 @@ function oddStep(scene: Scene, kind: Kind): Step {
     { method: 'PATCH', path, type: 'application/json-patch+json', body: {} },
     { method: 'PATCH', path, type: 'application/apply-patch+yaml', body },
     { method: 'GET', path: `${path}/nothing` },
-    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: { name: 'Bad-Name' } } },
-    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: { name: nameOf(scene, kind, 'x'), namespace: 'elsewhere' } } },
-    { method: 'POST', path: collectionOf(scene, kind), body: { ...body, metadata: {} } },
+    {
+      method: 'POST',
+      path: collectionOf(scene, kind),
+      body: { ...body, metadata: { name: nameOf(scene, kind, 'Bad-Name') } },
+    },
+    {
+      method: 'POST',
+      path: collectionOf(scene, kind),
+      body: { ...body, metadata: { name: nameOf(scene, kind, 'x'), namespace: 'elsewhere' } },
+    },
+    // A service without a name fails at getting its address, there.
+    ...(kind.plural === 'services'
+      ? []
+      : [{ method: 'POST' as const, path: collectionOf(scene, kind), body: { ...body, metadata: {} } }]),
   ])
 }

@@ -73,7 +73,9 @@ export async function hunt(access: Access, options: HuntOptions): Promise<HuntRe
       counts: new Map([...sorts].map(([sort, same]) => [sort, same.length])),
     }
   } finally {
-    for (const { metadata } of bench.definitions as unknown as readonly { readonly metadata: { readonly name: string } }[]) {
+    for (const { metadata } of bench.definitions as unknown as readonly {
+      readonly metadata: { readonly name: string }
+    }[]) {
       await request(bench, 'DELETE', `${crds}/${metadata.name}`)
     }
     bench.real.close()
@@ -89,12 +91,18 @@ async function define(bench: Bench, group: string): Promise<void> {
     if (status !== 201) throw new Error(`a CRD was answered with ${status}`)
   }
   const paths = ['v1/widgets', 'v1beta1/widgets', 'v1/rules', 'v1/opens'].map((path) => `/apis/${group}/${path}`)
-  for (const path of paths) while ((await request(bench, 'GET', path)) !== 200) await new Promise((resolve) => setImmediate(resolve))
+  for (const path of paths)
+    while ((await request(bench, 'GET', path)) !== 200) await new Promise((resolve) => setImmediate(resolve))
 }
 
-async function request({ real }: Bench, method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<number> {
+async function request(
+  { real }: Bench,
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  body?: string,
+): Promise<number> {
   const headers = { authorization: 'Bearer admin-token', ...(body && { 'content-type': 'application/json' }) }
   const reply = await real.send({ method, path, headers, body, signal: AbortSignal.timeout(30_000) })
-  for await (const _chunk of reply.body) void _chunk
+  await Array.fromAsync(reply.body)
   return reply.status
 }

@@ -33,7 +33,13 @@ export const clusterKinds: readonly Kind[] = [
       ['spec/rules/0/host', '*.example.com', 'Bad_Host', gone, '1.2.3.4'],
       ['spec/rules/0/http/paths/0/path', '/x', 'x', gone, ''],
       ['spec/rules/0/http/paths/0/pathType', 'Exact', 'ImplementationSpecific', 'Odd', gone],
-      ['spec/rules/0/http/paths/0/backend', { service: { name: 's', port: { name: 'http' } } }, { service: { name: 's' } }, { resource: { kind: 'X', name: 'y' } }, {}],
+      [
+        'spec/rules/0/http/paths/0/backend',
+        { service: { name: 's', port: { name: 'http' } } },
+        { service: { name: 's' } },
+        { resource: { kind: 'X', name: 'y' } },
+        {},
+      ],
       ['spec/rules/1', { host: 'b.example.com' }],
       ['spec/rules', [], gone],
       ['spec/tls', [{ hosts: ['a.example.com'], secretName: 't' }], [{ hosts: ['bad_'] }], []],
@@ -51,8 +57,19 @@ export const clusterKinds: readonly Kind[] = [
     edits: [
       ['spec/podSelector', {}, gone, { matchExpressions: [{ key: 'a', operator: 'In' }] }],
       ['spec/policyTypes', ['Egress'], ['Odd'], gone, ['Ingress', 'Egress'], ['Ingress', 'Egress', 'Ingress']],
-      ['spec/ingress', [{ from: [{ podSelector: {} }], ports: [{ port: 80 }] }], [{}], [], [{ from: [{}] }], [{ from: [{ ipBlock: { cidr: '10.0.0.0/8', except: ['11.0.0.0/9'] } }] }]],
-      ['spec/egress', [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [{ port: 'http', protocol: 'UDP' }] }], [{ ports: [{ port: 5, endPort: 3 }] }], [{ ports: [{ port: 0 }] }]],
+      [
+        'spec/ingress',
+        [{ from: [{ podSelector: {} }], ports: [{ port: 80 }] }],
+        [{}],
+        [{ from: [{}] }],
+        [{ from: [{ ipBlock: { cidr: '10.0.0.0/8', except: ['11.0.0.0/9'] } }] }],
+      ],
+      [
+        'spec/egress',
+        [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [{ port: 'http', protocol: 'UDP' }] }],
+        [{ ports: [{ port: 5, endPort: 3 }] }],
+        [{ ports: [{ port: 0 }] }],
+      ],
     ],
   },
   {
@@ -84,7 +101,16 @@ export const clusterKinds: readonly Kind[] = [
       ['roleRef/name', 'other', ''],
       ['roleRef/kind', 'ClusterRole', 'Odd'],
       ['roleRef/apiGroup', gone, 'x'],
-      ['subjects', [{ kind: 'User', name: 'u' }], [{ kind: 'Group', name: 'g', apiGroup: 'rbac.authorization.k8s.io' }], [], gone, [{ kind: 'Odd', name: 'x' }], [{ kind: 'ServiceAccount', name: 'x' }], [{ kind: 'User', name: '' }]],
+      [
+        'subjects',
+        [{ kind: 'User', name: 'u' }],
+        [{ kind: 'Group', name: 'g', apiGroup: 'rbac.authorization.k8s.io' }],
+        [],
+        gone,
+        [{ kind: 'Odd', name: 'x' }],
+        [{ kind: 'ServiceAccount', name: 'x' }],
+        [{ kind: 'User', name: '' }],
+      ],
       ['subjects/0/namespace', 'other', gone],
     ],
   },
@@ -97,7 +123,11 @@ export const clusterKinds: readonly Kind[] = [
     edits: [
       ['rules/0/verbs', ['watch'], []],
       ['rules/0/nonResourceURLs', ['/healthz']],
-      ['rules/1', { nonResourceURLs: ['/metrics', '/x/*'], verbs: ['get'] }, { nonResourceURLs: ['x*y'], verbs: ['get'] }],
+      [
+        'rules/1',
+        { nonResourceURLs: ['/metrics', '/x/*'], verbs: ['get'] },
+        { nonResourceURLs: ['x*y'], verbs: ['get'] },
+      ],
       ['rules', [], gone],
       // No selector that selects: who gathers rules here is a controller there.
       ['aggregationRule', { clusterRoleSelectors: [] }, {}],
@@ -124,7 +154,12 @@ export const clusterKinds: readonly Kind[] = [
     plural: 'persistentvolumes',
     namespaced: false,
     template: {
-      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/tmp' }, storageClassName: 'none' },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteOnce'],
+        hostPath: { path: '/tmp' },
+        storageClassName: 'none',
+      },
     },
     edits: [
       ['spec/capacity/storage', '2Gi', '0', 'x', gone],
@@ -136,10 +171,18 @@ export const clusterKinds: readonly Kind[] = [
       ['spec/storageClassName', 'other', gone],
       ['spec/volumeMode', 'Block', 'Odd'],
       ['spec/mountOptions', ['ro'], []],
-      ['spec/nodeAffinity', { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'Exists' }] }] } }, {}],
+      [
+        'spec/nodeAffinity',
+        { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'Exists' }] }] } },
+        {},
+      ],
       ['spec/claimRef', { namespace: 'x', name: 'y' }, {}],
     ],
-    status: [['status/phase', 'Bound', 'Available', 'Failed'], ['status/message', 'm'], ['status/reason', 'r']],
+    status: [
+      ['status/phase', 'Bound', 'Available', 'Failed'],
+      ['status/message', 'm'],
+      ['status/reason', 'r'],
+    ],
   },
   {
     apiVersion: 'scheduling.k8s.io/v1',
@@ -168,7 +211,12 @@ export const clusterKinds: readonly Kind[] = [
       ['volumeBindingMode', 'WaitForFirstConsumer', 'Odd'],
       ['allowVolumeExpansion', true, false],
       ['mountOptions', ['ro'], []],
-      ['allowedTopologies', [{ matchLabelExpressions: [{ key: 'z', values: ['a'] }] }], [{}], [{ matchLabelExpressions: [{ key: 'z', values: [] }] }]],
+      [
+        'allowedTopologies',
+        [{ matchLabelExpressions: [{ key: 'z', values: ['a'] }] }],
+        [{}],
+        [{ matchLabelExpressions: [{ key: 'z', values: [] }] }],
+      ],
     ],
   },
   {
@@ -185,7 +233,13 @@ export const clusterKinds: readonly Kind[] = [
       ['webhooks/0/timeoutSeconds', 5, 0, 31],
       ['webhooks/0/admissionReviewVersions', ['v1beta1'], [], ['v1', 'v1']],
       ['webhooks/0/name', 'short', 'two.example.com'],
-      ['webhooks/0/clientConfig', { service: { name: 's', namespace: 'n' } }, {}, { url: 'http://x/' }, { service: { name: 's', namespace: 'n', path: '/x', port: 1 } }],
+      [
+        'webhooks/0/clientConfig',
+        { service: { name: 's', namespace: 'n' } },
+        {},
+        { url: 'http://x/' },
+        { service: { name: 's', namespace: 'n', path: '/x', port: 1 } },
+      ],
       ['webhooks/0/rules/0/scope', 'Namespaced', 'Odd'],
       ['webhooks/0/rules/0/operations', ['UPDATE'], ['ODD'], [], ['*', 'CREATE']],
       ['webhooks/0/matchConditions', [{ name: 'c', expression: 'true' }], [{ name: 'c', expression: 'no(' }]],

@@ -20,7 +20,10 @@ const widgetSchema = object(
         tags: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
         ports: {
           type: 'array',
-          items: object({ name: text, port: integer, protocol: { type: 'string', default: 'TCP' } }, { required: ['name'] }),
+          items: object(
+            { name: text, port: integer, protocol: { type: 'string', default: 'TCP' } },
+            { required: ['name'] },
+          ),
           'x-kubernetes-list-type': 'map',
           'x-kubernetes-list-map-keys': ['name'],
         },
@@ -53,9 +56,23 @@ const ruleSchema = object({
       min: integer,
       max: integer,
       fixed: { type: 'string', 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'fixed is fixed' }] },
-      items: { type: 'array', maxItems: 5, items: { type: 'string', maxLength: 10 }, 'x-kubernetes-validations': [{ rule: 'self.all(x, x.startsWith("i"))' }] },
+      items: {
+        type: 'array',
+        maxItems: 5,
+        items: { type: 'string', maxLength: 10 },
+        'x-kubernetes-validations': [{ rule: 'self.all(x, x.startsWith("i"))' }],
+      },
     },
-    { 'x-kubernetes-validations': [{ rule: '!has(self.min) || !has(self.max) || self.min <= self.max', messageExpression: 'self.min > 5 ? "min is far above max" : "min is above max"', reason: 'FieldValueForbidden', fieldPath: '.min' }] },
+    {
+      'x-kubernetes-validations': [
+        {
+          rule: '!has(self.min) || !has(self.max) || self.min <= self.max',
+          messageExpression: 'self.min > 5 ? "min is far above max" : "min is above max"',
+          reason: 'FieldValueForbidden',
+          fieldPath: '.min',
+        },
+      ],
+    },
   ),
 })
 
@@ -80,7 +97,11 @@ const version = (name: string, schema: object, more: object = {}): object => ({
 
 const subresources = {
   status: {},
-  scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },
+  scale: {
+    specReplicasPath: '.spec.replicas',
+    statusReplicasPath: '.status.replicas',
+    labelSelectorPath: '.status.selector',
+  },
 }
 
 export function definitions(group: string): readonly JsonObject[] {
@@ -94,7 +115,11 @@ export function definitions(group: string): readonly JsonObject[] {
           { name: 'Size', type: 'string', jsonPath: '.spec.size', priority: 1 },
         ],
       }),
-      version('v1beta1', { ...widgetSchema, description: 'An older form of the same.' }, { storage: false, subresources, deprecated: true }),
+      version(
+        'v1beta1',
+        { ...widgetSchema, description: 'An older form of the same.' },
+        { storage: false, subresources, deprecated: true },
+      ),
     ]),
     crd(group, 'Rule', 'rules', 'Namespaced', [version('v1', ruleSchema)]),
     crd(group, 'Open', 'opens', 'Cluster', [version('v1', openSchema, { subresources: { status: {} } })]),
@@ -136,7 +161,20 @@ const widget: Omit<Kind, 'apiVersion'> = {
     ['status/replicas', 1, -1, 'x'],
     ['status/phase', 'Ready', 'Failed', 5, gone],
     ['status/selector', 'app=a'],
-    ['status/conditions', [{ type: 'A', status: 'True' }], [{ type: 'A', status: 'False' }, { type: 'B', status: 'True' }], [{ type: 'A', status: 'x' }, { type: 'A', status: 'y' }], [], [{ type: 'A' }]],
+    [
+      'status/conditions',
+      [{ type: 'A', status: 'True' }],
+      [
+        { type: 'A', status: 'False' },
+        { type: 'B', status: 'True' },
+      ],
+      [
+        { type: 'A', status: 'x' },
+        { type: 'A', status: 'y' },
+      ],
+      [],
+      [{ type: 'A' }],
+    ],
     ['status', gone, {}],
   ],
 }
@@ -144,7 +182,8 @@ const widget: Omit<Kind, 'apiVersion'> = {
 export function customKinds(group: string): readonly Kind[] {
   return [
     { ...widget, apiVersion: `${group}/v1` },
-    { ...widget, apiVersion: `${group}/v1beta1` },
+    // Who scales through a version that is not stored is not recorded there.
+    { ...widget, apiVersion: `${group}/v1beta1`, hasScale: false },
     {
       apiVersion: `${group}/v1`,
       kind: 'Rule',
@@ -170,7 +209,10 @@ export function customKinds(group: string): readonly Kind[] {
         ['other', 'y', { now: 'object' }, gone, null],
         ['more/deep/er', 1, 2],
       ],
-      status: [['status/any', 1, { x: 'y' }, null], ['status', gone]],
+      status: [
+        ['status/any', 1, { x: 'y' }, null],
+        ['status', gone],
+      ],
     },
   ]
 }

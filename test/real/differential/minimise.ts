@@ -1,5 +1,5 @@
 /** The shortest sequence that still shows a difference of the same sort: what a person wants to look at. */
-import { isJsonObject, type Json } from '../../../src/kube/json.ts'
+import { type Json } from '../../../src/kube/json.ts'
 import { comparable, differences } from './compare.ts'
 import { type Bench, type Difference, runSequence } from './runner.ts'
 import type { Sequence, Step } from './step.ts'
@@ -8,24 +8,34 @@ import type { Sequence, Step } from './step.ts'
 export async function minimise(bench: Bench, found: Difference, namespace: () => string): Promise<Difference> {
   let best = found
   const attempt = async (steps: readonly Step[]): Promise<boolean> => {
+    if (!steps.every(({ until }, index) => until === undefined || ends(steps.slice(0, index), until))) return false
     const again = await runSequence(bench, inNamespace({ ...best.sequence, steps }, namespace()))
     const isSame = again !== undefined && signatureOf(again) === signatureOf(best)
     if (isSame) best = again
     return isSame
   }
   const upTo = ({ sequence, index }: Difference): readonly Step[] => sequence.steps.slice(0, index + 1)
-  const collection = (path: string): string => path.split('/').slice(0, path.includes('/namespaces/') ? 7 : 5).join('/')
+  const collection = (path: string): string =>
+    path
+      .split('/')
+      .slice(0, path.includes('/namespaces/') ? 7 : 5)
+      .join('/')
   // Other kinds seldom matter.
   const last = upTo(best).at(-1)!
   await attempt(upTo(best).filter(({ path }) => collection(path) === collection(last.path)))
   for (let size = Math.ceil(best.index / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let start = 0; start < best.index; ) {
+    for (let start = 0; start < best.index;) {
       const steps = upTo(best)
       const count = Math.min(size, best.index - start)
       if (!(await attempt(steps.toSpliced(start, count)))) start += size
     }
   }
   return best
+}
+
+/** A watch waits for an object that somebody must have made. */
+function ends(before: readonly Step[], name: string): boolean {
+  return before.some(({ method, body }) => method === 'POST' && JSON.stringify(body).includes(`"name":"${name}"`))
 }
 
 /** The same sequence where nobody has been. */
@@ -50,13 +60,22 @@ export function describeDifference({ sequence, index, embedded, real }: Differen
 }
 
 function describeStep({ method, path, query, type, accept, body, onto, until }: Step): string {
-  const question = query && Object.keys(query).length > 0 ? `?${decodeURIComponent(new URLSearchParams(query).toString())}` : ''
-  const parts = [method, path + question, type, accept, onto && '(onto what is there)', until && `(until ${until})`, bodyText(body)]
+  const question =
+    query && Object.keys(query).length > 0 ? `?${decodeURIComponent(new URLSearchParams(query).toString())}` : ''
+  const parts = [
+    method,
+    path + question,
+    type,
+    accept,
+    onto && '(onto what is there)',
+    until && `(until ${until})`,
+    bodyText(body),
+  ]
   return parts.filter(Boolean).join(' ')
 }
 
 function bodyText(body: Json | undefined): string {
   if (body === undefined) return ''
-  const text = typeof body === 'string' ? body : isJsonObject(body) || Array.isArray(body) ? JSON.stringify(body) : String(body)
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
   return text.length > 3000 ? `${text.slice(0, 3000)}…` : text
 }

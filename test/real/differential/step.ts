@@ -44,6 +44,8 @@ export interface Kind {
   /** Changes of its status, where that has an endpoint. */
   readonly status?: readonly Edits[]
   readonly hasScale?: boolean
+  /** The real server stores a new object once more at its first change, even if that changes nothing: no watches. */
+  readonly isRestless?: boolean
   /** Something here acts on what is kept, and nothing there: nothing is. */
   readonly isDryRun?: boolean
   /** Values of the template that must stay, for the sake of other sequences: no hostile edits there. */
