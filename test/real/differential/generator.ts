@@ -272,7 +272,7 @@ function strategicPatchStep(scene: Scene, kind: Kind): Step {
         metadata: {
           $deleteFromPrimitiveList: undefined,
           '$deleteFromPrimitiveList/finalizers': ['example.com/hold'],
-        } as JsonObject,
+        },
       },
     ],
     [1, { metadata: { labels: { $patch: 'replace', run: scene.namespace } } }],
