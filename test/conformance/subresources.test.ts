@@ -167,26 +167,6 @@ describe('other doors', () => {
     expect(at(answer.body, 'spec', 'ephemeralContainers')).toMatchSnapshot('step 1')
   })
 
-  it('takes the word of an approver', async () => {
-    const name = server.unique('csr')
-    const path = `/apis/certificates.k8s.io/v1/certificatesigningrequests/${name}`
-    const request =
-      'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIS01IRUNBUUF3RHpFTk1Bc0dBMVVFQXd3RWRHVnpkREJaTUJNR0J5cUdTTTQ5QWdFR0NDcUdTTTQ5QXdFSApBMElBQkZ2SjJRTTBZVkJ0Q3VlQWpqWWlxOFpHeFpIVDRXUT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg=='
-    const created = await server.call('POST', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
-      body: { metadata: { name }, spec: { request, signerName: 'example.com/x', usages: ['client auth'] } },
-    })
-    expect([201, 422]).toContain(created.status)
-    if (created.status !== 201) return
-    server.cleanUp(path)
-    const approved = await server.call('PATCH', `${path}/approval`, {
-      body: {
-        status: { conditions: [{ type: 'Approved', status: 'True', reason: 'r', message: 'm' }], certificate: 'eA==' },
-      },
-      type: merge,
-    })
-    expect(server.masked(approved)).toMatchSnapshot('step 1')
-  })
-
   it('finalizes a namespace', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}`
     const { body } = await server.call('GET', path)

@@ -8,6 +8,9 @@ import { type Recorder, mapInTurns } from './recorder.ts'
 
 const uidPattern = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const uid = '00000000-0000-4000-8000-000000000000'
+/** The administrator of each cluster has a certificate of its own, which requests for certificates tell of. */
+const certificatePattern = /X509SHA256=[0-9a-f]{64}/g
+const certificate = `X509SHA256=${'0'.repeat(64)}`
 const moment = Date.UTC(2026, 0, 1) / 1000
 
 export const protobufRecorder: Recorder<ProtobufVector> = {
@@ -24,7 +27,9 @@ export const protobufRecorder: Recorder<ProtobufVector> = {
       const json = await ask('application/json')
       const bytes = await ask('application/vnd.kubernetes.protobuf')
       const after = Math.ceil(Date.now() / 1000)
-      let [text, binary] = [json.replaceAll(uidPattern, uid), bytes.replaceAll(uidPattern, uid)]
+      const plain = (said: string): string =>
+        said.replaceAll(uidPattern, uid).replaceAll(certificatePattern, certificate)
+      let [text, binary] = [plain(json), plain(bytes)]
       for (let second = before - 1; second <= after + 1; second++) {
         text = text.replaceAll(`${new Date(second * 1000).toISOString().slice(0, -5)}Z`, '2026-01-01T00:00:00Z')
         binary = binary.replaceAll(varint(second), varint(moment))
