@@ -14,7 +14,7 @@ afterAll(() => api.close())
 
 describe('recorded vectors', () => {
   for (const recorder of recorders)
-    it(`${recorder.set} are what the server answers`, async () => {
+    it(`${recorder.set} are what the server answers`, { timeout: 300_000 }, async () => {
       const vectors = await recorder.record(api)
       // Vectors are told apart by their names.
       expect(vectors.map(({ name }) => name).filter((name, index, names) => names.indexOf(name) !== index)).toEqual([])
