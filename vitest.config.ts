@@ -4,9 +4,13 @@ import { type ViteUserConfig, defineConfig } from 'vitest/config'
 const real = Boolean(process.env['MUSTER_TEST_REAL'])
 
 const config: ViteUserConfig = defineConfig({
+  // Examples import the package by its name, and find the sources.
+  ssr: { resolve: { conditions: ['muster-source', 'module', 'node', 'development|production'] } },
   test: {
     include: [
-      ...(real ? ['test/real/**/*.test.ts'] : ['src/**/*.test.ts', 'test/offline/**/*.test.ts']),
+      ...(real
+        ? ['test/real/**/*.test.ts']
+        : ['src/**/*.test.ts', 'examples/**/*.test.ts', 'test/offline/**/*.test.ts']),
       // The same cases, with another server behind them.
       'test/conformance/**/*.test.ts',
     ],

@@ -13,6 +13,7 @@ const layers: readonly (readonly string[])[] = [
   ['client'],
   ['cache'],
   ['apiserver'],
+  ['sidecar'],
   ['operator'],
   ['manager'],
   ['contract'],

@@ -21,7 +21,7 @@ export interface ErrorEntry {
   readonly cure: string
 }
 
-/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server. */
+/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server, MUS17xx operators, MUS18xx the sidecar. */
 export const errorTable = {
   InvalidQuantity: {
     code: 'MUS1001',
@@ -430,6 +430,164 @@ export const errorTable = {
     retry: 'terminal',
     meaning: 'A must-gather directory, or a file in it, cannot be read.',
     cure: 'Check the path that the message names; without strictness a broken file is left out.',
+  },
+
+  UnknownKind: {
+    code: 'MUS1701',
+    retry: 'terminal',
+    meaning: 'An operator names a kind that is not built in, and does not say how it is served.',
+    cure: 'Give its plural and scope, or define it with defineKind.',
+  },
+  UndeclaredInput: {
+    code: 'MUS1702',
+    retry: 'terminal',
+    meaning: 'A controller reads a kind that it did not declare.',
+    cure: "Add the kind to the controller's reads.",
+  },
+  UndeclaredOutput: {
+    code: 'MUS1703',
+    retry: 'terminal',
+    meaning: 'A plan writes a kind that its operator did not declare.',
+    cure: 'Make it a resource of the controller, or add the kind to its writes.',
+  },
+  InvalidResource: {
+    code: 'MUS1704',
+    retry: 'terminal',
+    meaning: 'The definition of a resource contradicts itself or what it makes.',
+    cure: 'Correct the resource that the message names.',
+  },
+  InvalidController: {
+    code: 'MUS1705',
+    retry: 'terminal',
+    meaning: 'The definition of a controller or operator contradicts itself.',
+    cure: 'Correct the definition that the message names.',
+  },
+  InvalidFieldPath: {
+    code: 'MUS1706',
+    retry: 'terminal',
+    meaning: 'A path to a field cannot be read.',
+    cure: 'Write members with dots, keys in ["…"], items of lists as [name=app].',
+  },
+  InvalidStepGraph: {
+    code: 'MUS1707',
+    retry: 'terminal',
+    meaning: 'A graph of steps leads nowhere, in circles, or to steps that it does not have.',
+    cure: 'Correct the children that the message names.',
+  },
+  StepsNeverEnd: {
+    code: 'MUS1708',
+    retry: 'terminal',
+    meaning: 'A walk through the steps of a controller did not come to an end.',
+    cure: 'Correct the graph or the step that leads back; the message shows the path.',
+  },
+  StepTimeout: {
+    code: 'MUS1709',
+    retry: 'transient',
+    meaning: 'A step of a controller took longer than it may.',
+    cure: 'Start long work and return; look for its result in a later reconcile.',
+  },
+  FrozenObject: {
+    code: 'MUS1710',
+    retry: 'terminal',
+    meaning: 'Author code tried to change an object that it was only shown.',
+    cure: 'Return what shall be different instead of changing what was given.',
+  },
+  NotOurs: {
+    code: 'MUS1711',
+    retry: 'terminal',
+    meaning: 'An object of the name that a resource wants exists and belongs to somebody else.',
+    cure: 'Choose another name, delete the object, or set the policy of the resource to adopt or ignore.',
+  },
+  NeedsCluster: {
+    code: 'MUS1712',
+    retry: 'terminal',
+    meaning: 'Author code reaches outside in a run that has no cluster.',
+    cure: 'Reach outside only where the operator runs live: live.available tells.',
+  },
+  InvalidLifecycle: {
+    code: 'MUS1731',
+    retry: 'terminal',
+    meaning: 'A life-cycle graph has states that lead nowhere, in circles or to states that it does not have.',
+    cure: 'Correct the places that the message names.',
+  },
+  InvalidWebhook: {
+    code: 'MUS1741',
+    retry: 'terminal',
+    meaning: 'The definition of a webhook or conversion contradicts itself.',
+    cure: 'Correct the definition that the message names.',
+  },
+  ConversionMissing: {
+    code: 'MUS1742',
+    retry: 'terminal',
+    meaning: 'An object is wanted at a version that no conversion of its kind knows.',
+    cure: 'Declare a conversion for that version with defineConversion.',
+  },
+  WebhookUnknown: {
+    code: 'MUS1743',
+    retry: 'transient',
+    meaning: 'A webhook was asked for that no hosted operator has; it may be about to be removed, or not there yet.',
+    cure: 'Host the operator that the message names, or delete the configuration that points here.',
+  },
+  InvalidReview: {
+    code: 'MUS1744',
+    retry: 'terminal',
+    meaning: 'What a webhook was sent is no review that it could answer.',
+    cure: 'Let only API servers call webhooks; the message says what was wrong.',
+  },
+  WebhookFailed: {
+    code: 'MUS1745',
+    retry: 'transient',
+    meaning: 'The author code of a webhook threw, gave nonsense or took too long; its failure policy decides.',
+    cure: 'See the log of the manager for the cause, and correct the webhook that the message names.',
+  },
+  CertificatesForeign: {
+    code: 'MUS1746',
+    retry: 'terminal',
+    meaning: 'The Secret for the certificates of the webhooks exists and was made by somebody else.',
+    cure: 'Name another Secret, or delete the one that the message names.',
+  },
+
+  SidecarConfigInvalid: {
+    code: 'MUS1801',
+    retry: 'terminal',
+    meaning: 'A sidecar cannot start with its configuration, token file or address.',
+    cure: 'Correct what the message names; src/sidecar/README.md has an example.',
+  },
+  SidecarStateUnusable: {
+    code: 'MUS1802',
+    retry: 'terminal',
+    meaning: 'A sidecar cannot use its state directory, or another one uses it already.',
+    cure: 'Give every sidecar a directory of its own that it may write to.',
+  },
+  SidecarUnreachable: {
+    code: 'MUS1803',
+    retry: 'transient',
+    meaning: 'No whole answer came from a sidecar.',
+    cure: 'Check that the Pod runs, and that the sidecar listens on an address that can be reached (--listen).',
+  },
+  SidecarRefused: {
+    code: 'MUS1804',
+    retry: 'terminal',
+    meaning: 'A sidecar refused a request: the token, the name of the action or the request itself is wrong.',
+    cure: 'Correct what the message names; token and action must be those of the sidecar.',
+  },
+  SidecarBusy: {
+    code: 'MUS1805',
+    retry: 'throttled',
+    meaning: 'A sidecar carries out as many actions as it may.',
+    cure: 'Ask again when the action that the message names has ended, or raise concurrency.',
+  },
+  ActionConflict: {
+    code: 'MUS1806',
+    retry: 'terminal',
+    meaning: 'A sidecar knows the key of an action, with another name or another input.',
+    cure: 'Ask for another action under another key.',
+  },
+  SidecarFailed: {
+    code: 'MUS1807',
+    retry: 'transient',
+    meaning: 'A sidecar could not do what it was asked for: it is stopping, or its disk or token file fails it.',
+    cure: "Read the sidecar's log; free its disk, or mend its token file.",
   },
 } as const
 

@@ -20,4 +20,40 @@ export {
   string,
   type StringOptions,
 } from './field.ts'
-export { defineKind, type DraftOf, type Kind, type KindOptions, type ObjectOf, type VersionDefinition } from './kind.ts'
+export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
+export { type ObjectOf, resourceOf, type TypedResource } from './typed-resource.ts'
+export * from './kinds.ts'
+export { type Config, type ConfigOf, defineConfig } from './config.ts'
+export {
+  type Controller,
+  type ControllerOptions,
+  defineController,
+  type Finalization,
+  type LiveContext,
+  type Report,
+  type ReportContext,
+  type StepContext,
+  type StepOverride,
+  type Wanted,
+} from './controller.ts'
+export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
+export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts, traceOf } from './ledger.ts'
+export type { CommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
+export { defineOperator, type Operator, type OperatorOptions } from './operator.ts'
+export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './pods.ts'
+export type { Apply, Delete, Mutation, Outcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
+export { type Conclusion, type Memory, noMemory, reconcile, type Situation } from './reconcile.ts'
+export {
+  type Context,
+  defineResource,
+  type ItemContext,
+  type Overlay,
+  type Policy,
+  type ResourceDefinition,
+  type ResourceOptions,
+  type Verdict,
+} from './resource.ts'
+export { roleOf } from './role.ts'
+export type { Scope } from './scope.ts'
+export { drawSteps, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
+export { type ObjectName, openView, type Selection, type View, type ViewSource } from './view.ts'

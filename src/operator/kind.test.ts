@@ -54,7 +54,7 @@ describe('a kind', () => {
     expectTypeOf<NonNullable<Cache['spec']['ports']>[number]['open']>().toEqualTypeOf<boolean>()
     expectTypeOf<CacheDraft['spec']['size']>().toEqualTypeOf<number | undefined>()
     expectTypeOf<NonNullable<CacheDraft['spec']['ports']>[number]['open']>().toEqualTypeOf<boolean | undefined>()
-    expectTypeOf<NonNullable<Cache['status']>['ready']>().toEqualTypeOf<number>()
+    expectTypeOf<NonNullable<Cache['status']>['ready']>().toEqualTypeOf<number | undefined>()
     // @ts-expect-error a spec without its engine is none
     draft({})
     // @ts-expect-error nor is one with a word that is not among them

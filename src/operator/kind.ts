@@ -5,7 +5,7 @@
 import { embeddedChecks } from '../apiserver/crd/embedded-checks.ts'
 import type { Cause } from '../kube/cause.ts'
 import type { JsonObject } from '../kube/json.ts'
-import type { Resource } from '../kube/kind.ts'
+import type { Condition } from '../kube/condition.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import { type StructuralSchema, structuralSchema } from '../kube/structural/structural.ts'
 import type {
@@ -17,12 +17,13 @@ import type {
   ValidationRule,
 } from '../kube/types/apiextensions/v1.ts'
 import { type Fields, objectSchema, type ReadObject, type WriteObject } from './field.ts'
+import type { ObjectOf, TypedResource } from './typed-resource.ts'
 
 export interface VersionDefinition<Spec extends Fields = Fields, Status extends Fields = Fields> {
   /** `v1`, `v1beta1`. */
   readonly version: string
   readonly spec: Spec
-  /** What the operator reports. Written through its own endpoint alone. @default none */
+  /** What the operator reports, beside conditions and the generation that was seen last, which every kind has. */
   readonly status?: Status
   /** CEL rules about the object as a whole. */
   readonly rules?: readonly ValidationRule[]
@@ -48,7 +49,9 @@ export interface KindOptions<Spec extends Fields, Status extends Fields> extends
 }
 
 /** A kind is a resource, too: `client` and `cache` take it as it is. */
-export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fields> extends Resource {
+export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fields> extends TypedResource<
+  KindObject<Spec, Status>
+> {
   readonly definition: KindOptions<Spec, Status>
   /** The CustomResourceDefinition to install. */
   crd(): CustomResourceDefinition
@@ -58,11 +61,19 @@ export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fiel
   validate(object: DraftOf<Kind<Spec, Status>>, old?: ObjectOf<Kind<Spec, Status>>): readonly Cause[]
 }
 
+/** What every kind reports. */
+export interface StandardStatus {
+  readonly conditions?: readonly Condition[]
+  /** The `metadata.generation` that the operator saw last. */
+  readonly observedGeneration?: number
+}
+
 /** An object of the kind as it is read from a cluster. */
-export type ObjectOf<K> =
-  K extends Kind<infer Spec, infer Status>
-    ? KubeObject & { readonly spec: ReadObject<Spec>; readonly status?: ReadObject<Status> }
-    : never
+export type KindObject<Spec extends Fields, Status extends Fields> = KubeObject & {
+  readonly spec: ReadObject<Spec>
+  /** Part by part: an operator that has only begun has reported only a part. */
+  readonly status?: Partial<ReadObject<Status>> & StandardStatus
+}
 
 /** An object of the kind as it may be written. */
 export type DraftOf<K> =
@@ -72,7 +83,7 @@ export type DraftOf<K> =
         readonly kind: string
         readonly metadata: ObjectMeta
         readonly spec: WriteObject<Spec>
-        readonly status?: WriteObject<Status>
+        readonly status?: Partial<WriteObject<Status>> & StandardStatus
       }
     : never
 
@@ -121,15 +132,15 @@ function crdOf(definition: KindOptions<Fields, Fields>, plural: string, scope: s
 }
 
 function versionOf(definition: VersionDefinition, storage: boolean): CustomResourceDefinitionVersion {
-  const { version, status, scale, columns, deprecationWarning } = definition
-  const subresources = { ...(status && { status: {} }), ...(scale && { scale }) }
+  const { version, scale, columns, deprecationWarning } = definition
+  const subresources = { status: {}, ...(scale && { scale }) }
   return {
     name: version,
     served: true,
     storage,
     ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
     schema: { openAPIV3Schema: schemaOf(definition) },
-    ...(Object.keys(subresources).length > 0 && { subresources }),
+    subresources,
     ...(columns && { additionalPrinterColumns: columns }),
   }
 }
@@ -143,9 +154,41 @@ function schemaOf({ spec, status, rules, description }: VersionDefinition): JSON
     ...(description !== undefined && { description }),
     properties: {
       spec: isOptional ? { ...specSchema, default: {} } : specSchema,
-      ...(status && { status: objectSchema(status) }),
+      status: statusSchema(status ?? {}),
     },
     ...(!isOptional && { required: ['spec'] }),
     ...(rules && { 'x-kubernetes-validations': rules }),
   }
+}
+
+/** Nothing in it is required: an operator reports as it goes, and several may report to one object. */
+function statusSchema(status: Fields): JSONSchemaProps {
+  const { required: _, properties, ...rest } = objectSchema(status)
+  return { ...rest, properties: { ...standardStatus, ...properties } }
+}
+
+const standardStatus: NonNullable<JSONSchemaProps['properties']> = {
+  conditions: {
+    type: 'array',
+    description: 'What is known about the object, one observation a type.',
+    items: {
+      type: 'object',
+      required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+      properties: {
+        type: { type: 'string', maxLength: 316, minLength: 1 },
+        status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+        reason: { type: 'string', minLength: 1, maxLength: 1024 },
+        message: { type: 'string', maxLength: 32_768 },
+        lastTransitionTime: { type: 'string', format: 'date-time' },
+        observedGeneration: { type: 'integer', format: 'int64', minimum: 0 },
+      },
+    },
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['type'],
+  },
+  observedGeneration: {
+    type: 'integer',
+    format: 'int64',
+    description: 'The generation of the object that the operator saw last.',
+  },
 }

@@ -1,0 +1,118 @@
+/**
+ * Memcached: a cache of N servers, as the Operator SDK's sample has it. A CR asks for a size; the operator keeps a
+ * ConfigMap with the settings, a Secret with the password, and a Deployment that uses both.
+ */
+import {
+  ConfigMap,
+  defineController,
+  defineKind,
+  defineOperator,
+  defineResource,
+  Deployment,
+  giveUp,
+  integer,
+  list,
+  type ObjectOf,
+  optional,
+  Pod,
+  Secret,
+  string,
+  type View,
+} from 'muster/operator'
+
+export const Memcached = defineKind({
+  group: 'cache.example.com',
+  version: 'v1alpha1',
+  kind: 'Memcached',
+  spec: {
+    size: integer({ minimum: 0, maximum: 5, default: 1, description: 'How many servers there are.' }),
+    image: string({ default: 'memcached:1.6-alpine', minLength: 1 }),
+    memoryMegabytes: integer({ minimum: 1, default: 64, description: 'What each server may keep.' }),
+    passwordFrom: optional(string({ description: 'A Secret whose password is used. Without one there is none.' })),
+  },
+  status: { nodes: optional(list(string())) },
+  columns: [
+    { name: 'Size', type: 'integer', jsonPath: '.spec.size' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  ],
+})
+export type Memcached = ObjectOf<typeof Memcached>
+
+const labelsOf = (cr: Memcached) => ({ app: 'memcached', memcached: cr.metadata.name ?? '' })
+
+const config = defineResource({
+  for: Memcached,
+  kind: ConfigMap,
+  fromCR: ({ cr }) => ({ data: { MEMORY: String(cr.spec.memoryMegabytes) } }),
+})
+
+const secret = defineResource({
+  for: Memcached,
+  kind: Secret,
+  activeWhen: ({ cr }) => cr.spec.passwordFrom !== undefined,
+  writtenWhen: ({ cr, view }) => password(cr, view) !== undefined || `a password in Secret ${cr.spec.passwordFrom}`,
+  fromCR: ({ cr, view }) => ({ data: { PASSWORD: password(cr, view) } }),
+})
+
+const deployment = defineResource({
+  for: Memcached,
+  kind: Deployment,
+  dependsOn: [config, secret],
+  initial: `
+    spec:
+      template:
+        spec:
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: RuntimeDefault } }
+          containers:
+            - name: memcached
+              args: [memcached, -m=$(MEMORY), -o, modern]
+              ports: [{ name: memcached, containerPort: 11211 }]
+              securityContext: { allowPrivilegeEscalation: false, runAsUser: 1001, capabilities: { drop: [ALL] } }
+  `,
+  fromCR: ({ cr }) => ({
+    spec: {
+      replicas: cr.spec.size,
+      selector: { matchLabels: labelsOf(cr) },
+      template: {
+        metadata: { labels: labelsOf(cr) },
+        spec: {
+          containers: [
+            {
+              name: 'memcached',
+              image: cr.spec.image,
+              resources: { requests: { cpu: '10m', memory: `${cr.spec.memoryMegabytes + 16}Mi` } },
+              envFrom: [
+                { configMapRef: { name: cr.metadata.name } },
+                ...(cr.spec.passwordFrom ? [{ secretRef: { name: cr.metadata.name } }] : []),
+              ],
+            },
+          ],
+        },
+      },
+    },
+  }),
+})
+
+function password({ metadata, spec }: Memcached, view: View): string | undefined {
+  if (spec.passwordFrom === undefined) return undefined
+  return view.get(Secret, { namespace: metadata.namespace, name: spec.passwordFrom })?.data?.['password']
+}
+
+const memcached = defineController({
+  for: Memcached,
+  resources: [config, secret, deployment],
+  reads: [Pod],
+  check({ cr }) {
+    if (cr.spec.passwordFrom === cr.metadata.name) {
+      giveUp('PasswordFromItself', `spec.passwordFrom names ${cr.metadata.name}, the Secret that is made from it.`)
+    }
+  },
+  status: ({ cr, view }) => ({
+    nodes: view
+      .list(Pod, { namespace: cr.metadata.namespace, labels: { matchLabels: labelsOf(cr) } })
+      .map(({ metadata }) => metadata.name ?? '')
+      .toSorted(),
+  }),
+})
+
+export const operator = defineOperator({ name: 'memcached', controllers: [memcached] })

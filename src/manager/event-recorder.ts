@@ -1,0 +1,125 @@
+/**
+ * Kubernetes Events, told once: what is said again about the same object is counted, not repeated. The name of an Event
+ * follows from what it says, so that a restart does not begin anew.
+ */
+import { createHash } from 'node:crypto'
+import type { Client } from '../client/client.ts'
+import type { Clock } from '../clock/clock.ts'
+import { formatTime } from '../kube/duration.ts'
+import { isMusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import type { EventDraft } from '../operator/ledger.ts'
+
+export interface EventRecorder {
+  /** Never rejects: an Event that cannot be written harms nobody. */
+  record(about: KubeObject, event: EventDraft): Promise<void>
+}
+
+export interface EventRecorderOptions {
+  readonly client: Client
+  readonly clock: Clock
+  /** Who tells. */
+  readonly operator: string
+  /** The least time between two writes about the same thing; what comes in between is counted. @default 60_000 */
+  readonly quietMs?: number
+  readonly onProblem: (error: unknown) => void
+}
+
+const events: Resource = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+
+interface Told {
+  count: number
+  readonly first: string
+  writtenAt: number
+}
+
+/** Beyond this many, the oldest is forgotten: it would be told as new. */
+const mostRemembered = 4096
+const longestMessage = 1024
+
+export function createEventRecorder({
+  client,
+  clock,
+  operator,
+  quietMs = 60_000,
+  onProblem,
+}: EventRecorderOptions): EventRecorder {
+  const told = new Map<string, Told>()
+
+  return {
+    async record(about, { type, reason, message }) {
+      const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
+      const text = message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message
+      const id = createHash('sha256')
+        .update(JSON.stringify([uid, operator, type, reason, text]))
+        .digest('hex')
+        .slice(0, 16)
+      const now = clock.now()
+      const time = formatTime(now)
+      const known = told.get(id)
+      if (known) {
+        known.count++
+        if (now - known.writtenAt < quietMs) return
+      }
+      const entry = known ?? { count: 1, first: time, writtenAt: now }
+      entry.writtenAt = now
+      told.delete(id)
+      told.set(id, entry)
+      if (told.size > mostRemembered) told.delete(told.keys().next().value!)
+      const eventName = `${name.slice(0, 230)}.${id}`
+      const { apiVersion, kind } = about
+      const object = {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: eventName, namespace },
+        involvedObject: {
+          apiVersion,
+          kind,
+          name,
+          ...(about.metadata.namespace !== undefined && { namespace }),
+          uid,
+          resourceVersion,
+        },
+        type,
+        reason,
+        message: text,
+        source: { component: operator },
+        reportingComponent: operator,
+        reportingInstance: operator,
+        firstTimestamp: entry.first,
+        lastTimestamp: time,
+        count: entry.count,
+      } as UntypedObject
+      try {
+        if (known)
+          await client.patch(
+            events,
+            { name: eventName, namespace },
+            { count: entry.count, lastTimestamp: time },
+            { type: 'merge', fieldManager: operator },
+          )
+        else await create(object, eventName, namespace, time)
+      } catch (error) {
+        onProblem(error)
+      }
+    },
+  }
+
+  /** One that was told before a restart is counted on. */
+  async function create(object: UntypedObject, name: string, namespace: string, time: string): Promise<void> {
+    try {
+      await client.create(events, object, { fieldManager: operator })
+    } catch (error) {
+      if (!isMusterError(error, 'AlreadyExists')) throw error
+      const before = await client.get(events, { name, namespace })
+      const count = Number(before['count'] ?? 1) + 1
+      await client.patch(
+        events,
+        { name, namespace },
+        { count, lastTimestamp: time },
+        { type: 'merge', fieldManager: operator },
+      )
+    }
+  }
+}

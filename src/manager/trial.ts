@@ -1,0 +1,161 @@
+/**
+ * A trial: an operator on an embedded cluster of its own, in virtual time. Nothing is mocked but the clock, the
+ * randomness and the wire, and the wire is counted: what an operator asks of a server is part of what it does.
+ */
+import { seededRandom } from '../clock/random.ts'
+import { type VirtualClock, virtualClock } from '../clock/virtual-clock.ts'
+import { type ApiServer, createApiServer } from '../apiserver/api-server.ts'
+import { simulatedWorkloads } from '../apiserver/simulated/simulation.ts'
+import { createSharedCache, type SharedCache } from '../cache/shared-cache.ts'
+import type { Client } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
+import { inProcessTransport } from '../client/in-process.ts'
+import type { Transport, TransportRequest } from '../client/transport.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import type { Ledger } from '../operator/ledger.ts'
+import type { Operator } from '../operator/operator.ts'
+import { type Host, hostOperator, type HostOptions } from './host.ts'
+
+export interface TrialOptions extends Pick<HostOptions, 'config' | 'concurrency' | 'live' | 'log'> {
+  /** Pods are scheduled and run, Deployments make them. @default false */
+  readonly workloads?: boolean
+  /** @default 1 */
+  readonly seed?: number
+  /** The operator is not started yet. @default false */
+  readonly stopped?: boolean
+  /** Its kinds are not installed yet. @default false */
+  readonly bare?: boolean
+}
+
+/** A request that the operator sent. */
+export interface Sent {
+  readonly method: string
+  readonly path: string
+}
+
+export interface Trial {
+  readonly clock: VirtualClock
+  readonly server: ApiServer
+  /** Somebody else's, whose requests are not counted: a person with kubectl. */
+  readonly client: Client
+  /** What the operator did, one a reconcile. */
+  readonly ledgers: readonly Ledger[]
+  /** What the operator has sent, the watches that keep its caches aside. */
+  readonly sent: readonly Sent[]
+  /** Of those, the ones that ask for a change. Events are told apart from what is being done: they are not among them. */
+  readonly writes: readonly Sent[]
+  /** Runs until nothing moves any more: no reconcile is due within `horizonMs`. @default 2000 */
+  settle(horizonMs?: number): Promise<void>
+  /** As if the process had ended, and another had begun. */
+  restart(): Promise<void>
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** Installs the operator's kinds. */
+  install(): Promise<void>
+  create(resource: Resource, object: UntypedObject): Promise<UntypedObject>
+  close(): Promise<void>
+}
+
+const crds: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+
+export async function openTrial(operator: Operator, options: TrialOptions = {}): Promise<Trial> {
+  const { seed = 1, workloads = false } = options
+  const clock = virtualClock()
+  const random = seededRandom(seed)
+  const server = createApiServer({ clock, random, ...(workloads && { workloads: simulatedWorkloads() }) })
+  const client = createClient({ transport: inProcessTransport(server), clock, random })
+  const ledgers: Ledger[] = []
+  const sent: Sent[] = []
+  let running: { readonly host: Host; readonly cache: SharedCache; readonly client: Client } | undefined
+
+  const start = async (): Promise<void> => {
+    if (running) throw new MusterError('InvalidController', `${operator.name} is running already.`)
+    const own = createClient({ transport: counted(inProcessTransport(server), sent), clock, random })
+    const cache = createSharedCache({ client: own, clock, random })
+    const host = hostOperator({
+      ...options,
+      operator,
+      client: own,
+      cache,
+      clock,
+      onLedger: (ledger) => void ledgers.push(ledger),
+    })
+    running = { host, cache, client: own }
+    let isStarted = false
+    const starting = host.start().then(() => (isStarted = true))
+    await clock.until(() => isStarted)
+    await starting
+  }
+
+  const stop = async (): Promise<void> => {
+    const { host, cache, client: own } = running ?? {}
+    running = undefined
+    if (!host) return
+    let isStopped = false
+    const stopping = host.stop().then(() => (isStopped = true))
+    await clock.until(() => isStopped)
+    await stopping
+    cache?.close()
+    await own?.close()
+  }
+
+  const install = async (): Promise<void> => {
+    for (const kind of operator.kinds) await client.create(crds, kind.crd() as unknown as UntypedObject)
+    await clock.settle()
+  }
+
+  const trial: Trial = {
+    clock,
+    server,
+    client,
+    ledgers,
+    sent,
+    get writes() {
+      return sent.filter(({ method, path }) => method !== 'GET' && !/\/events(?:\/|$|\?)/.test(path))
+    },
+    async settle(horizonMs = 2000) {
+      await clock.advance(horizonMs)
+      let isIdle = false
+      const waiting = running?.host.idle().then(() => (isIdle = true))
+      if (!waiting) return
+      await clock.until(() => isIdle)
+      await waiting
+      await clock.settle()
+    },
+    start,
+    stop,
+    async restart() {
+      await stop()
+      await start()
+    },
+    install,
+    create: (resource, object) => client.create(resource, object),
+    async close() {
+      await stop()
+      await client.close()
+    },
+  }
+  if (!options.bare) await install()
+  if (!options.stopped) await start()
+  return trial
+}
+
+/** Watches and lists are how caches are kept; whatever else goes over the wire is counted. */
+function counted(transport: Transport, sent: Sent[]): Transport {
+  return {
+    ...transport,
+    send(request: TransportRequest) {
+      const { method, path } = request
+      if (!/[?&]watch=/.test(path)) sent.push({ method, path })
+      return transport.send(request)
+    },
+  }
+}

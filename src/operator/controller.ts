@@ -1,0 +1,211 @@
+/**
+ * A controller: keeps the cluster as the CRs of one kind ask. An author fills in what differs (resources, a check, what
+ * to report, how to finalize); the steps, the comparisons, the conditions and the waiting are the kit's.
+ */
+import type { ConditionUpdate } from '../kube/condition.ts'
+import { MusterError } from '../kube/errors.ts'
+import { formatResource, type Resource } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import type { BackOffOptions } from './failure.ts'
+import { defaultBackOff } from './failure.ts'
+import type { Live } from './live.ts'
+import type { Context, ResourceDefinition } from './resource.ts'
+import { checkStepGraph, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
+import type { TypedResource } from './typed-resource.ts'
+
+/** Author code that may reach outside: its operator runs live, or it fails there. */
+export interface LiveContext<CR extends KubeObject, Config = unknown> extends Context<CR, Config> {
+  readonly live: Live
+}
+
+/** What is known at the end of a reconcile. */
+export interface ReportContext<CR extends KubeObject, Config = unknown> extends LiveContext<CR, Config> {
+  /** The object of a resource, as it is now; the first of N. */
+  own<T extends KubeObject>(resource: ResourceDefinition<CR, T>): T | undefined
+  /** All objects of a resource. */
+  all<T extends KubeObject>(resource: ResourceDefinition<CR, T>): readonly T[]
+}
+
+/** What an author reports. Conditions beside the standard ones belong here, too. */
+export type Report<CR extends KubeObject> = Omit<Partial<StatusOf<CR>>, 'conditions' | 'observedGeneration'> & {
+  readonly conditions?: readonly Omit<ConditionUpdate, 'observedGeneration'>[]
+}
+
+type StatusOf<CR> = CR extends { readonly status?: infer Status } ? NonNullable<Status> : object
+
+/** `done`, or what it still waits for and when to look again. */
+export type Finalization = 'done' | { readonly waitingFor: string; readonly afterMs?: number }
+
+/** What a free-style controller wants: objects of the kinds in `writes`. */
+export interface Wanted<CR extends KubeObject> {
+  readonly objects?: readonly UntypedObject[]
+  readonly status?: Report<CR>
+  readonly requeueAfterMs?: number
+}
+
+/** What a step that an author overrides is given. */
+export interface StepContext<CR extends KubeObject, Config = unknown> extends ReportContext<CR, Config> {
+  /** Adds a resource that is wanted for this CR alone; from ObjectsGetter on. */
+  register(resource: ResourceDefinition<CR>): void
+  /** What is wanted so far, by subject; from Mutator on. */
+  readonly wanted: ReadonlyMap<string, UntypedObject>
+  /** Wants something else for that subject; in Mutator. */
+  want(subject: string, object: UntypedObject): void
+  /** Runs again after this time at the latest. */
+  requeueAfter(ms: number): void
+}
+
+/** `next` does what the step does by default. */
+export type StepOverride<CR extends KubeObject, Config = unknown> = StepMethods<CR, Config>['step']
+
+// As a method, so that an operator can keep controllers of many kinds in one list.
+interface StepMethods<CR extends KubeObject, Config> {
+  step(context: StepContext<CR, Config>, next: () => Promise<void>): void | Promise<void>
+}
+
+export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
+  readonly for: TypedResource<CR>
+  /** @default the kind in lower case */
+  readonly name?: string
+  readonly resources?: readonly ResourceDefinition<CR>[]
+  /** Kinds that it reads beside its own and its resources'. */
+  readonly reads?: readonly Resource[]
+  /** Kinds that `reconcile` or overridden steps write beside its resources'. */
+  readonly writes?: readonly TypedResource[]
+  /** CRChecker: what no schema can say. Ends with `giveUp` or `fail` when the CR makes no sense. */
+  check?(context: LiveContext<CR, Config>): void | Promise<void>
+  /** What to report beside conditions and generation. */
+  status?(context: ReportContext<CR, Config>): Report<CR> | Promise<Report<CR>>
+  /** CRFinalizer: undoes what the garbage collector cannot see. Runs until it says `done`. */
+  finalize?(context: LiveContext<CR, Config>): Finalization | Promise<Finalization>
+  /** Free style: one function instead of `resources`. */
+  reconcile?(context: LiveContext<CR, Config>): Wanted<CR> | Promise<Wanted<CR>>
+  /** Steps done in another way. */
+  readonly steps?: Partial<Readonly<Record<StepName, StepOverride<CR, Config>>>> &
+    Readonly<Record<string, StepOverride<CR, Config>>>
+  /** @default the standard steps */
+  readonly graph?: StepGraph
+  /** Looks again after this time even if nothing happened; for what no event tells of. @default never */
+  readonly resyncMs?: number
+  /** The most objects that one reconcile creates; the rest follows a second later. @default no limit */
+  readonly maxCreations?: number
+  /** The longest that a step may take. @default 30_000 */
+  readonly timeoutMs?: number
+  readonly backOff?: Partial<BackOffOptions>
+}
+
+export interface Controller<CR extends KubeObject = KubeObject, Config = unknown> {
+  readonly name: string
+  readonly kind: TypedResource<CR>
+  readonly options: ControllerOptions<CR, Config>
+  readonly resources: readonly ResourceDefinition<CR>[]
+  readonly graph: StepGraph
+  readonly backOff: BackOffOptions
+  readonly timeoutMs: number
+  /** Everything it reads. */
+  readonly inputs: readonly Resource[]
+  /** Everything it writes, its own kind's status and finalizers aside. */
+  readonly outputs: readonly Resource[]
+  /** It has something to undo: its CRs get a finalizer. */
+  readonly finalizes: boolean
+  /** Its author has something to say in the status. */
+  readonly reports: boolean
+}
+
+/** @throws InvalidController, InvalidStepGraph */
+export function defineController<CR extends KubeObject, Config = unknown>(
+  options: ControllerOptions<CR, Config>,
+): Controller<CR, Config> {
+  const { for: kind, resources = [], reads = [], writes = [], graph = standardSteps, timeoutMs = 30_000 } = options
+  const name = options.name ?? kind.kind.toLowerCase()
+  const place = `Controller ${name}`
+  checkStepGraph(graph, name)
+  checkSteps(options, graph, place)
+  checkLimits(options, place)
+  if (options.reconcile && resources.length > 0) {
+    throw new MusterError('InvalidController', `${place} has both resources and reconcile(): one of them decides.`)
+  }
+  const outputs = unique([...resources.map((resource) => resource.kind), ...writes])
+  return {
+    name,
+    kind,
+    options,
+    resources: inOrder(resources, place),
+    graph,
+    timeoutMs,
+    backOff: { ...defaultBackOff, ...options.backOff },
+    inputs: unique([kind, ...outputs, ...reads]),
+    outputs,
+    finalizes: options.finalize !== undefined || resources.some(({ ownership }) => ownership === 'label'),
+    reports: options.status !== undefined || options.reconcile !== undefined,
+  }
+}
+
+/** Dependencies first. */
+function inOrder<CR extends KubeObject>(
+  resources: readonly ResourceDefinition<CR>[],
+  place: string,
+): readonly ResourceDefinition<CR>[] {
+  const byId = new Map(resources.map((resource) => [resource.id, resource]))
+  if (byId.size < resources.length) {
+    const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at)!
+    throw new MusterError(
+      'InvalidController',
+      `${place} has two resources called ${twice.id}. Give one of them another id.`,
+    )
+  }
+  const ordered = new Set<ResourceDefinition<CR>>()
+  const visit = (resource: ResourceDefinition<CR>, above: readonly string[]): void => {
+    if (above.includes(resource.id)) {
+      throw new MusterError(
+        'InvalidController',
+        `${place}: ${[...above, resource.id].join(' → ')} wait for each other.`,
+      )
+    }
+    for (const id of resource.dependsOn) {
+      const other = byId.get(id)
+      if (!other) {
+        throw new MusterError(
+          'InvalidController',
+          `${place}: ${resource.id} depends on ${id}, which is not among its resources.`,
+        )
+      }
+      visit(other, [...above, resource.id])
+    }
+    ordered.add(resource)
+  }
+  for (const resource of resources) visit(resource, [])
+  return [...ordered]
+}
+
+function checkSteps<CR extends KubeObject, Config>(
+  { steps = {} }: ControllerOptions<CR, Config>,
+  graph: StepGraph,
+  place: string,
+): void {
+  for (const name of Object.keys(steps)) {
+    if (Object.hasOwn(graph.steps, name)) continue
+    const known = Object.keys(graph.steps).join(', ')
+    throw new MusterError(
+      'InvalidController',
+      `${place} overrides step ${name}, which its graph does not have: ${known}.`,
+    )
+  }
+  for (const name of Object.keys(graph.steps)) {
+    if (Object.hasOwn(standardSteps.steps, name) || Object.hasOwn(steps, name)) continue
+    throw new MusterError('InvalidController', `${place} has a step ${name} in its graph, but nothing that does it.`)
+  }
+}
+
+function checkLimits<CR extends KubeObject, Config>(options: ControllerOptions<CR, Config>, place: string): void {
+  const limits = ['resyncMs', 'maxCreations', 'timeoutMs'] as const
+  for (const name of limits) {
+    const value = options[name]
+    if (value === undefined || (Number.isFinite(value) && value > 0)) continue
+    throw new MusterError('InvalidController', `${place}: ${name} is ${value}; it must be a number above 0.`)
+  }
+}
+
+function unique(resources: readonly Resource[]): readonly Resource[] {
+  return [...new Map(resources.map((resource) => [formatResource(resource), resource])).values()]
+}

@@ -1,0 +1,163 @@
+/**
+ * What a resource shall look like, worked out from its author's two parts, and the mark by which it is known again: a
+ * hash over what is in scope, kept in an annotation. A change of what is wanted shows in the mark, even where it only
+ * takes something away; a change of what is there shows in the comparison.
+ */
+import { createHash } from 'node:crypto'
+import { mergeValues } from '../kube/apply/merge.ts'
+import { canonicalJson } from '../kube/apply/canonical.ts'
+import { shapeOf } from '../kube/apply/shape.ts'
+import { builtinDefinitions, builtinSchema } from '../kube/builtin.ts'
+import { MusterError } from '../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { formatApiVersion, type Resource } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { ownerReference } from '../kube/owner.ts'
+import type { Schema } from '../kube/schema.ts'
+import { readYaml } from '../kube/yaml.ts'
+import type { Typing } from './difference.ts'
+import type { Kind } from './kind.ts'
+import type { ItemContext, ResourceDefinition } from './resource.ts'
+import { inScope, type Scope } from './scope.ts'
+
+export const hashAnnotation = 'muster.dev/desired'
+/** Whose object it is, where an owner reference cannot say it: the uid of the CR. */
+export const ownerLabel = 'muster.dev/owner'
+/** By which operator it is kept. */
+export const managedByLabel = 'app.kubernetes.io/managed-by'
+
+/** Who wants it. */
+export interface Owner {
+  readonly operator: string
+  readonly controller: string
+}
+
+export interface Desired {
+  readonly subject: string
+  readonly object: UntypedObject
+  readonly hash: string
+}
+
+export function desiredOf<CR extends KubeObject>(
+  resource: ResourceDefinition<CR>,
+  context: ItemContext<CR, unknown>,
+  owner: Owner,
+): Desired {
+  const { kind, ownership, scope } = resource
+  const subject = subjectOf(resource, context)
+  const { schema, definitions } = typingOf(kind)
+  const initial = readInitial(resource.initial(context), subject)
+  const overlay = plain((resource.overlay(context) ?? {}) as unknown as Json) as JsonObject
+  const merged = mergeValues(initial, overlay, shapeOf(schema, definitions)) as JsonObject
+  const name = resource.nameOf(context)
+  checkIdentity(merged, kind, name, subject)
+  const meta: JsonObject = isJsonObject(merged['metadata']) ? merged['metadata'] : {}
+  const labels = {
+    [managedByLabel]: owner.operator,
+    ...(ownership === 'label' && { [ownerLabel]: context.cr.metadata.uid ?? '' }),
+    ...(isJsonObject(meta['labels']) ? meta['labels'] : {}),
+  }
+  const object = {
+    ...foldSecret(merged, kind),
+    apiVersion: formatApiVersion(kind),
+    kind: kind.kind,
+    metadata: {
+      ...meta,
+      name: name.name,
+      ...(name.namespace !== undefined && { namespace: name.namespace }),
+      labels,
+      ...(ownership === 'reference' && { ownerReferences: [ownerReference(context.cr, { controller: true })] }),
+    },
+  } as unknown as JsonObject
+  return { subject, ...marked(object, scope, owner) }
+}
+
+/** `deployment`, or `config[blue]` for one of N. */
+export function subjectOf<CR extends KubeObject>(
+  { id, isBulk }: ResourceDefinition<CR>,
+  { key }: ItemContext<CR, unknown>,
+): string {
+  return isBulk ? `${id}[${key}]` : id
+}
+
+/** The object with its mark, made anew where it had one. */
+export function marked(object: JsonObject, scope: Scope, { operator, controller }: Owner): Omit<Desired, 'subject'> {
+  const { metadata, ...rest } = object
+  const { annotations, ...meta } = metadata as JsonObject
+  const { [hashAnnotation]: _, ...others } = isJsonObject(annotations) ? annotations : {}
+  const bare = { ...rest, metadata: { ...meta, ...(Object.keys(others).length > 0 && { annotations: others }) } }
+  const hash = hashOf(inScope(bare, scope))
+  const mark = { ...others, [hashAnnotation]: `${operator}.${controller}:${hash}` }
+  return { hash, object: { ...rest, metadata: { ...meta, annotations: mark } } as unknown as UntypedObject }
+}
+
+export function hashOf(value: Json): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32)
+}
+
+/** What is known about the objects of a kind: the built-in table, or the kind's own definition. */
+export function typingOf(resource: Resource): Typing {
+  if (isKind(resource)) {
+    const { version } = resource
+    const { versions } = resource.crd().spec
+    const schema = versions.find(({ name }) => name === version)?.schema?.openAPIV3Schema as Schema | undefined
+    return { schema, definitions: {} }
+  }
+  const schema = builtinSchema(resource)
+  return { schema, definitions: schema ? builtinDefinitions() : {} }
+}
+
+function isKind(resource: Resource): resource is Kind {
+  return 'definition' in resource && 'crd' in resource
+}
+
+function readInitial(initial: UntypedObject | string, subject: string): JsonObject {
+  if (typeof initial !== 'string') return plain(initial as unknown as Json) as JsonObject
+  const read = readYaml(initial)
+  if (!isJsonObject(read)) {
+    throw new MusterError('InvalidResource', `Resource ${subject}: its initial YAML is not an object.`)
+  }
+  return read
+}
+
+/** JSON without what is undefined: an author may well write `image: cr.spec.image` where there is none. */
+function plain(value: Json | undefined): Json {
+  if (Array.isArray(value)) return value.filter((item) => item !== undefined).map(plain)
+  if (!isJsonObject(value)) return value ?? null
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([name, member]) => [name, plain(member)]),
+  )
+}
+
+function checkIdentity(
+  { apiVersion, kind, metadata }: JsonObject,
+  resource: Resource,
+  { name, namespace }: { readonly name: string; readonly namespace: string | undefined },
+  subject: string,
+): void {
+  const told: JsonObject = isJsonObject(metadata) ? metadata : {}
+  const pairs: readonly (readonly [string, Json | undefined, string | undefined])[] = [
+    ['apiVersion', apiVersion, formatApiVersion(resource)],
+    ['kind', kind, resource.kind],
+    ['metadata.name', told['name'], name],
+    ['metadata.namespace', told['namespace'], namespace],
+  ]
+  for (const [field, is, should] of pairs) {
+    if (is === undefined || is === should) continue
+    throw new MusterError(
+      'InvalidResource',
+      `Resource ${subject}: ${field} is ${JSON.stringify(is)} in its data and ${JSON.stringify(should)} by its definition. Leave it out of the data, or say it with name and namespace.`,
+    )
+  }
+}
+
+/** Servers keep Secrets as `data` alone: text in `stringData` would never be found again. */
+function foldSecret(object: JsonObject, { group, kind }: Resource): JsonObject {
+  if (group !== '' || kind !== 'Secret' || !isJsonObject(object['stringData'])) return object
+  const { stringData, data, ...rest } = object
+  const texts = Object.entries(stringData as Readonly<Record<string, string>>)
+  const encoded = texts.map(([name, text]) => [name, Buffer.from(text).toString('base64')] as const)
+  return { ...rest, data: { ...(isJsonObject(data) ? data : {}), ...Object.fromEntries(encoded) } }
+}

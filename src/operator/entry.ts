@@ -1,0 +1,164 @@
+/**
+ * The registry of one reconcile: each object that is wanted, beside the one that is there, and what follows from the two.
+ */
+import { MusterError } from '../kube/errors.ts'
+import type { Health } from '../kube/health.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { controllerOf, isControlledBy } from '../kube/owner.ts'
+import { type Desired, hashAnnotation, ownerLabel, typingOf } from './desired.ts'
+import { differences } from './difference.ts'
+import type { Apply, Delete } from './plan.ts'
+import type { ItemContext, ResourceDefinition } from './resource.ts'
+import { inScope, toSend } from './scope.ts'
+import type { ObjectName, View } from './view.ts'
+
+export interface Entry<CR extends KubeObject> {
+  readonly resource: ResourceDefinition<CR>
+  readonly context: ItemContext<CR, unknown>
+  readonly subject: string
+  readonly name: ObjectName
+  /** What is there. */
+  live: UntypedObject | undefined
+  /** What shall be; absent before Mutator. */
+  desired: Desired | undefined
+  /** Where it stands in this reconcile. */
+  state: 'open' | 'settled' | 'failed'
+}
+
+/** What an apply brought nothing new for: known until the object or the wish changes. */
+export interface Settled {
+  readonly hash: string
+  readonly resourceVersion: string
+}
+
+export type Decision =
+  | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
+  | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
+
+/** @throws NotOurs when something else has the name */
+export function decide<CR extends KubeObject>(
+  { resource, subject, live, desired, context }: Entry<CR>,
+  owner: string,
+  settled: Settled | undefined,
+): Decision {
+  const { kind, policy, scope } = resource
+  const { object, hash } = desired!
+  const target = { verb: 'apply', subject, resource: kind } as const
+  if (!live) return { what: 'apply', mutation: { ...target, object, why: 'missing', force: false }, isAdoption: false }
+  const isOurs = belongsTo(live, resource, context.cr, owner)
+  if (!isOurs) {
+    if (policy === 'ignore' || policy === 'create-only') return { what: 'nothing', operation: 'ignored' }
+    const controller = controllerOf(live)
+    if (policy === 'own' || (controller && resource.ownership === 'reference')) {
+      throw notOurs(live, kind, context.cr, controller?.kind && `${controller.kind} ${controller.name}`)
+    }
+  }
+  if (policy === 'create-only') return { what: 'nothing', operation: 'unchanged' }
+  const wanted = object as unknown as JsonObject
+  const is = live as unknown as JsonObject
+  const isSame = markOf(live)?.hash === hash && isOurs
+  const fields = isSame ? differences(is, inScope(wanted, scope), typingOf(kind)) : []
+  const { uid, resourceVersion = '' } = live.metadata
+  const isSettled = settled?.hash === hash && settled.resourceVersion === resourceVersion
+  if (isSame && (fields.length === 0 || isSettled)) return { what: 'nothing', operation: 'unchanged' }
+  const { metadata, ...rest } = toSend(wanted, is, scope)
+  // The uid makes it this very object: one that was deleted and made anew meanwhile is not written to.
+  const sent = { ...rest, metadata: { ...(metadata as JsonObject), uid: uid! } } as unknown as UntypedObject
+  const why = isSame ? 'drifted' : 'changed'
+  const mutation: Apply = { ...target, object: sent, why, force: true, ...(fields.length > 0 && { fields }) }
+  return { what: 'apply', mutation, isAdoption: !isOurs }
+}
+
+function notOurs(live: UntypedObject, kind: Resource, cr: KubeObject, controller: string | undefined): MusterError {
+  const { name, namespace } = live.metadata
+  const where = namespace === undefined ? name : `${namespace}/${name}`
+  const whose = controller ?? 'somebody else'
+  return new MusterError(
+    'NotOurs',
+    `${kind.kind} ${where} exists already and belongs to ${whose}, not to ${cr.kind} ${cr.metadata.name}.`,
+  )
+}
+
+/** Who wrote it and what was wanted then: `memcached.memcached:HASH`. */
+export function markOf({ metadata }: KubeObject): { readonly owner: string; readonly hash: string } | undefined {
+  const mark = metadata.annotations?.[hashAnnotation]
+  const colon = mark?.lastIndexOf(':') ?? -1
+  return mark === undefined || colon < 0 ? undefined : { owner: mark.slice(0, colon), hash: mark.slice(colon + 1) }
+}
+
+function belongsTo<CR extends KubeObject>(
+  live: KubeObject,
+  { ownership }: ResourceDefinition<CR>,
+  cr: CR,
+  owner: string,
+): boolean {
+  if (ownership === 'reference') return isControlledBy(live, cr)
+  if (ownership === 'label') return live.metadata.labels?.[ownerLabel] === cr.metadata.uid
+  return markOf(live)?.owner === owner
+}
+
+/** The health of an entry as far as it is known. */
+export function healthOfEntry<CR extends KubeObject>({ resource, live, context, subject }: Entry<CR>): Health {
+  try {
+    if (live) return resource.health(live, context)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    return { status: 'Unknown', reason: 'HealthUnknown', message: `Its health cannot be told: ${message}` }
+  }
+  return { status: 'NotFound', reason: 'Missing', message: `${subject} does not exist yet.` }
+}
+
+/** Deletions of what this controller made for the CR and does not want any more. */
+export function prunable<CR extends KubeObject>(
+  view: View,
+  cr: CR,
+  resources: readonly ResourceDefinition<CR>[],
+  wanted: readonly Entry<CR>[],
+  owner: string,
+): readonly Delete[] {
+  const kept = new Set(wanted.map(({ resource, name }) => keyOf(resource.kind, name)))
+  const seen = new Set<string>()
+  return resources.flatMap((resource) =>
+    made(view, cr, resource, owner).flatMap((object): readonly Delete[] => {
+      const { name = '', namespace, uid = '', deletionTimestamp } = object.metadata
+      const key = keyOf(resource.kind, { name, namespace })
+      if (deletionTimestamp || kept.has(key) || seen.has(key)) return []
+      seen.add(key)
+      return [
+        {
+          verb: 'delete',
+          subject: resource.id,
+          resource: resource.kind,
+          name: { name, namespace },
+          uid,
+          why: 'pruned',
+        },
+      ]
+    }),
+  )
+}
+
+/** What this controller made of a resource's kind for the CR. */
+export function made<CR extends KubeObject>(
+  view: View,
+  cr: CR,
+  { kind, ownership }: ResourceDefinition<CR>,
+  owner: string,
+): readonly KubeObject[] {
+  if (ownership === 'none') return []
+  const found =
+    ownership === 'reference'
+      ? view.ownedBy(kind, cr).filter((object) => isControlledBy(object, cr))
+      : view.list(kind, { labels: { matchLabels: { [ownerLabel]: cr.metadata.uid ?? '' } } })
+  return found.filter((object) => markOf(object)?.owner === owner)
+}
+
+function keyOf(kind: Resource, { namespace = '', name }: ObjectName): string {
+  return `${formatResource(kind)} ${namespace}/${name}`
+}
+
+export function kindText(kind: Resource): string {
+  return `${formatApiVersion(kind)} ${kind.kind}`
+}

@@ -1,0 +1,64 @@
+/**
+ * What reaches outside: a command in a container, a call to an application. Only an operator that runs live has it; an
+ * offline run fails there, and says so. Whoever uses it does so from steps that may be repeated: nothing here is undone.
+ */
+import { MusterError } from '../kube/errors.ts'
+import type { ObjectName } from './view.ts'
+
+export interface CommandOptions {
+  /** @default the Pod's first */
+  readonly container?: string
+  readonly stdin?: string
+  /** @default 30_000 */
+  readonly timeoutMs?: number
+}
+
+export interface CommandResult {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface HttpCall {
+  /** @default "GET" */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON, unless it is text. */
+  readonly body?: unknown
+  /** For each attempt. @default 10_000 */
+  readonly timeoutMs?: number
+  /**
+   * Attempts after the first, for calls that failed on the way or were answered with 429, 502, 503 or 504.
+   * @default 2 for GET, PUT and DELETE; none for POST and PATCH, which may not be repeated
+   */
+  readonly retries?: number
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  json(): unknown
+}
+
+export interface Live {
+  /** False where there is no cluster: everything below then fails with `NeedsCluster`. */
+  readonly available: boolean
+  /** Runs a command to its end. One that fails is a result. */
+  exec(pod: ObjectName, command: readonly string[], options?: CommandOptions): Promise<CommandResult>
+  /** @throws after the last attempt that got no answer; an answer of any status is a result */
+  http(call: HttpCall): Promise<HttpAnswer>
+}
+
+/** The outside of a run that has none. */
+export const offline: Live = {
+  available: false,
+  exec: (pod) => Promise.reject(new MusterError('NeedsCluster', `A command in Pod ${pod.name} needs a cluster.`)),
+  http: ({ url }) => Promise.reject(new MusterError('NeedsCluster', `A call to ${originOf(url)} needs a network.`)),
+}
+
+/** Queries and credentials stay out of messages. */
+export function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : 'an address that is none'
+}

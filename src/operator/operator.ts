@@ -1,0 +1,57 @@
+/**
+ * An operator: a named set of controllers, with what they read and write declared. From the declaration follow its
+ * caches, its role and what it is refused.
+ */
+import { MusterError } from '../kube/errors.ts'
+import { formatResource, type Resource } from '../kube/kind.ts'
+import { checkDnsLabel } from '../kube/name.ts'
+import type { Config } from './config.ts'
+import type { Controller } from './controller.ts'
+import type { Kind } from './kind.ts'
+
+export interface OperatorOptions {
+  /** A DNS label: it becomes a field manager, a finalizer, a user name. */
+  readonly name: string
+  readonly controllers: readonly Controller[]
+  readonly config?: Config
+}
+
+export interface Operator {
+  readonly name: string
+  readonly controllers: readonly Controller[]
+  readonly config: Config | undefined
+  /** Everything that it reads. */
+  readonly inputs: readonly Resource[]
+  /** Everything that it writes, status and finalizers of its own kinds aside. */
+  readonly outputs: readonly Resource[]
+  /** The kinds that it defines itself: what has to be installed first. */
+  readonly kinds: readonly Kind[]
+}
+
+/** @throws InvalidController */
+export function defineOperator({ name, controllers, config }: OperatorOptions): Operator {
+  const [problem] = checkDnsLabel(name)
+  if (problem !== undefined) throw new MusterError('InvalidController', `Operator "${name}": ${problem}.`)
+  if (controllers.length === 0) throw new MusterError('InvalidController', `Operator ${name} has no controllers.`)
+  const names = controllers.map((controller) => controller.name)
+  const twice = names.find((other, at) => names.indexOf(other) < at)
+  if (twice !== undefined) {
+    throw new MusterError('InvalidController', `Operator ${name} has two controllers called ${twice}.`)
+  }
+  return {
+    name,
+    config,
+    controllers,
+    inputs: unique(controllers.flatMap(({ inputs }) => inputs)),
+    outputs: unique(controllers.flatMap(({ outputs }) => outputs)),
+    kinds: unique(controllers.flatMap(({ inputs }) => inputs)).filter(isKind),
+  }
+}
+
+function isKind(resource: Resource): resource is Kind {
+  return 'definition' in resource
+}
+
+function unique<T extends Resource>(resources: readonly T[]): readonly T[] {
+  return [...new Map(resources.map((resource) => [formatResource(resource), resource])).values()]
+}

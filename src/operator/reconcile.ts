@@ -1,0 +1,603 @@
+/**
+ * One reconcile: a walk through the steps of a controller for one CR.
+ *
+ * It does nothing itself. Whatever shall be written is yielded, wave by wave, and whoever drives it says what came of it:
+ * an executor on a cluster, a directory, a simulator that lets some of it fail. So the same walk runs live, offline and
+ * under faults, and may be cut off at any point: the next one starts from what is there.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Health } from '../kube/health.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { MusterError } from '../kube/errors.ts'
+import { formatResource, kindOf } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { explainAuthorError, runAuthorCode } from './author-code.ts'
+import type { Controller, Report, ReportContext, StepContext } from './controller.ts'
+import { desiredOf, marked, type Owner, subjectOf, typingOf } from './desired.ts'
+import { differences } from './difference.ts'
+import { decide, type Entry, healthOfEntry, kindText, made, prunable, type Settled } from './entry.ts'
+import {
+  countFailure,
+  type Failure,
+  failureOf,
+  type Failures,
+  noFailures,
+  OperatorError,
+  retryDelay,
+} from './failure.ts'
+import { type Ledger, type LedgerEntry, type Operation } from './ledger.ts'
+import type { Live } from './live.ts'
+import { type Mutation, nameOf, type Outcome, type Wave } from './plan.ts'
+import { defineResource, type Context, type ResourceDefinition } from './resource.ts'
+import { statusWrite } from './status.ts'
+import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
+import type { View } from './view.ts'
+
+/** What is remembered of a CR between two reconciles. Losing it costs a request, never a mistake. */
+export interface Memory {
+  readonly failures: Failures
+  /** By subject. */
+  readonly settled: ReadonlyMap<string, Settled>
+}
+
+export const noMemory: Memory = { failures: noFailures, settled: new Map() }
+
+/** All that a reconcile is a function of. */
+export interface Situation<CR extends KubeObject, Config = unknown> {
+  readonly operator: string
+  readonly controller: Controller<CR, Config>
+  readonly cr: CR
+  readonly view: View
+  readonly clock: Clock
+  readonly config: Config
+  readonly live: Live
+  readonly memory: Memory
+}
+
+export interface Conclusion {
+  readonly ledger: Ledger
+  readonly memory: Memory
+}
+
+/** The finalizer that an operator puts on the CRs of a kind: no other operator's is called the same. */
+export function finalizerName(kind: { readonly plural: string; readonly group: string }, operator: string): string {
+  return `${kind.plural}.${kind.group}/${operator}`
+}
+
+/** Yields what shall be written; is told what came of it, in the same order. */
+export function reconcile<CR extends KubeObject, Config>(
+  situation: Situation<CR, Config>,
+): AsyncGenerator<Wave, Conclusion, readonly Outcome[]> {
+  return new Walk(situation).run()
+}
+
+/** The longest number of waves in one reconcile: what needs more goes on in the next. */
+const mostWaves = 32
+const creationDelayMs = 1000
+
+// A class, since a walk is one thing with much state that every step reads and adds to.
+class Walk<CR extends KubeObject, Config> {
+  readonly #at: Situation<CR, Config>
+  readonly #owner: Owner
+  readonly #context: Context<CR, Config> & { readonly live: Live }
+  readonly #startedAt: number
+  readonly #finalizer: string
+  readonly #path: string[] = []
+  readonly #ledger: LedgerEntry[] = []
+  readonly #settled: Map<string, Settled>
+  readonly #registered: ResourceDefinition<CR>[]
+  #entries: Entry<CR>[] = []
+  #cr: CR
+  #failure: Failure | undefined
+  #waiting: string | undefined
+  #requeueAfterMs: number | undefined
+  #creations = 0
+  #isFinalizing = false
+  #isGone = false
+  #report: Report<CR> | undefined
+  #step = ''
+
+  constructor(situation: Situation<CR, Config>) {
+    const { controller, operator, cr, view, clock, config, live, memory } = situation
+    this.#at = situation
+    this.#cr = cr
+    this.#startedAt = clock.now()
+    this.#owner = { operator, controller: controller.name }
+    this.#context = { cr, view, now: this.#startedAt, config, live }
+    this.#finalizer = finalizerName(controller.kind, operator)
+    this.#settled = new Map(memory.settled)
+    this.#registered = [...controller.resources]
+  }
+
+  async *run(): AsyncGenerator<Wave, Conclusion, readonly Outcome[]> {
+    const { graph, options } = this.#at.controller
+    let step: string | undefined = graph.start
+    while (step !== undefined) {
+      if (this.#path.length >= mostHops) {
+        this.#fail(
+          new MusterError('StepsNeverEnd', `${this.#place} went ${this.#path.slice(-6).join(' > ')} and on.`),
+          'cr',
+        )
+        break
+      }
+      this.#step = step
+      this.#path.push(step)
+      const failedBefore = this.#failure
+      try {
+        yield* this.#take(step)
+      } catch (error) {
+        this.#fail(error, 'cr')
+      }
+      if (this.#isGone) break
+      step = nextStep(graph, step, this.#events(failedBefore))
+    }
+    if (options.resyncMs !== undefined && !this.#failure) this.#requeue(options.resyncMs)
+    return yield* this.#conclude()
+  }
+
+  /** What became of the step: its own failure, not one that an earlier step is remembered for. */
+  #events(before: Failure | undefined): readonly StepEvent[] {
+    const failure = this.#failure === before ? undefined : this.#failure
+    const trouble: readonly StepEvent[] = failure ? [failure.gaveUp ? 'gaveUp' : 'failed'] : []
+    return [...trouble, ...(this.#isFinalizing ? (['finalizing'] as const) : []), 'done']
+  }
+
+  async *#take(step: string): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    const override = this.#at.controller.options.steps?.[step]
+    if (!override) {
+      yield* this.#byDefault(step)
+      return
+    }
+    // The author's code runs beside the default one, which may have something to yield: it is handed over by promise.
+    const wanted = Promise.withResolvers<'default' | 'ended'>()
+    const finished = Promise.withResolvers<void>()
+    const next = async (): Promise<void> => {
+      wanted.resolve('default')
+      await finished.promise
+    }
+    const running = this.#author(() => override(this.#stepContext(), next)).finally(() => wanted.resolve('ended'))
+    // It is awaited below in every case; until then a rejection is nobody's to report.
+    running.catch(() => undefined)
+    finished.promise.catch(() => undefined)
+    if ((await wanted.promise) === 'default') {
+      try {
+        yield* this.#byDefault(step)
+        finished.resolve()
+      } catch (error) {
+        finished.reject(error)
+      }
+    }
+    await running
+  }
+
+  async *#byDefault(step: string): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    switch (step) {
+      case 'CRGetter':
+        yield* this.#getCr()
+        break
+      case 'CRChecker':
+        await this.#check()
+        break
+      case 'ObjectsGetter':
+        await this.#getObjects()
+        break
+      case 'Mutator':
+        this.#mutate()
+        break
+      case 'Updater':
+        yield* this.#update()
+        break
+      case 'CRFinalizer':
+        yield* this.#finalize()
+        break
+      case 'SuccessManager':
+        await this.#succeed()
+        break
+      default:
+    }
+  }
+
+  /** Before anything has an effect, the finalizer is there: whatever happens then, the end will be heard of. */
+  async *#getCr(): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    const { deletionTimestamp, finalizers = [] } = this.#cr.metadata
+    const isOurs = finalizers.includes(this.#finalizer)
+    this.#isFinalizing = deletionTimestamp !== undefined
+    if (this.#isFinalizing) {
+      this.#isGone = !isOurs
+      return
+    }
+    if (isOurs || !this.#at.controller.finalizes) return
+    yield* this.#setFinalizers([...finalizers, this.#finalizer], 'added')
+  }
+
+  async *#setFinalizers(
+    finalizers: readonly string[],
+    why: 'added' | 'removed',
+  ): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    const { name = '', namespace, uid = '', resourceVersion = '' } = this.#cr.metadata
+    const outcomes = yield [
+      {
+        verb: 'finalizers',
+        subject: 'cr',
+        resource: this.#at.controller.kind,
+        name: { name, namespace },
+        uid,
+        resourceVersion,
+        finalizers,
+        why,
+      },
+    ]
+    const [outcome] = outcomes
+    if (outcome?.result === 'failed') throw outcome.error
+    this.#note('cr', why === 'added' ? 'finalizerAdded' : 'finalizerRemoved')
+    if (outcome?.object) this.#cr = outcome.object as unknown as CR
+  }
+
+  async #check(): Promise<void> {
+    const { options } = this.#at.controller
+    await this.#author(() => options.check?.(this.#context))
+  }
+
+  async #getObjects(): Promise<void> {
+    const { options } = this.#at.controller
+    const free = await this.#author(() => options.reconcile?.(this.#context))
+    if (free) {
+      const { objects = [], status, requeueAfterMs } = free
+      this.#registered.push(...objects.map((object) => this.#resourceFor(object)))
+      this.#report = status
+      if (requeueAfterMs !== undefined) this.#requeue(requeueAfterMs)
+    }
+    for (const resource of this.#registered) this.#register(resource)
+  }
+
+  /** An object of a free-style controller, as a resource. */
+  #resourceFor(object: UntypedObject): ResourceDefinition<CR> {
+    const { kind: owner, outputs } = this.#at.controller
+    const wanted = kindOf(object)
+    const kind = outputs.find((output) => output.kind === wanted.kind && output.group === wanted.group)
+    if (!kind) {
+      const declared = outputs.map(formatResource).join(', ') || 'nothing'
+      throw new MusterError(
+        'UndeclaredOutput',
+        `${this.#place} wants ${object.kind} of ${object.apiVersion}, but declares ${declared} only.`,
+      )
+    }
+    const { name = '', namespace } = object.metadata
+    return defineResource<CR, UntypedObject>({
+      for: owner,
+      kind,
+      id: `${kind.kind}/${name}`,
+      name: () => name,
+      ...(namespace !== undefined && namespace !== this.#cr.metadata.namespace && { namespace: () => namespace }),
+      initial: object,
+    })
+  }
+
+  #register(resource: ResourceDefinition<CR>): void {
+    const items = resource.items(this.#context).filter((item) => resource.isActive(item))
+    if (items.length === 0) this.#note(resource.id, 'inactive')
+    for (const context of items) {
+      const name = resource.nameOf(context)
+      const subject = subjectOf(resource, context)
+      const twin = this.#entries.find(
+        (other) =>
+          formatResource(other.resource.kind) === formatResource(resource.kind) &&
+          other.name.name === name.name &&
+          other.name.namespace === name.namespace,
+      )
+      if (twin) {
+        throw new MusterError(
+          'InvalidResource',
+          `${this.#place}: ${subject} and ${twin.subject} are both ${resource.kind.kind} ${name.name}.`,
+        )
+      }
+      const live = this.#at.view.get(resource.kind, name) as UntypedObject | undefined
+      this.#entries.push({ resource, context, subject, name, live, desired: undefined, state: 'open' })
+    }
+  }
+
+  #mutate(): void {
+    for (const entry of this.#entries) {
+      try {
+        entry.desired = desiredOf(entry.resource, entry.context, this.#owner)
+      } catch (error) {
+        entry.state = 'failed'
+        this.#fail(error, entry.subject)
+      }
+    }
+  }
+
+  /** Wave after wave: what depends on nothing open, then what waited for it, as long as something moves. */
+  async *#update(): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    for (let wave = 0; wave < mostWaves; wave++) {
+      const planned = this.#entries.flatMap((entry) => this.#plan(entry))
+      if (planned.length === 0) break
+      const outcomes = yield planned.map(({ mutation }) => mutation)
+      for (const [index, { entry, mutation, operation }] of planned.entries()) {
+        this.#settle(entry, mutation, operation, outcomes[index])
+      }
+    }
+    for (const entry of this.#entries) this.#noteWaiting(entry)
+    yield* this.#prune()
+  }
+
+  #plan(entry: Entry<CR>): readonly { entry: Entry<CR>; mutation: Mutation; operation: Operation }[] {
+    if (entry.state !== 'open' || this.#obstacle(entry) !== undefined) return []
+    try {
+      const decision = decide(entry, this.#mark, this.#settled.get(entry.subject))
+      if (decision.what === 'nothing') {
+        entry.state = 'settled'
+        this.#note(entry.subject, decision.operation, entry)
+        return []
+      }
+      const { mutation, isAdoption } = decision
+      if (mutation.why === 'missing' && !this.#mayCreate(entry)) return []
+      const operation = isAdoption ? 'adopted' : operations[mutation.why]
+      return [{ entry, mutation, operation }]
+    } catch (error) {
+      entry.state = 'failed'
+      this.#fail(error, entry.subject)
+      return []
+    }
+  }
+
+  #mayCreate(entry: Entry<CR>): boolean {
+    const { maxCreations = Infinity } = this.#at.controller.options
+    if (this.#creations < maxCreations) {
+      this.#creations++
+      return true
+    }
+    entry.state = 'settled'
+    this.#note(entry.subject, 'delayed', entry)
+    this.#waiting ??= `${entry.subject} comes later: no more than ${maxCreations} objects are created at once.`
+    this.#requeue(creationDelayMs)
+    return false
+  }
+
+  /** What keeps an entry from being written. */
+  #obstacle({ resource, context }: Entry<CR>): string | undefined {
+    for (const id of resource.dependsOn) {
+      for (const other of this.#entries) {
+        if (other.resource.id !== id) continue
+        if (other.state === 'failed') return `${other.subject}, which failed`
+        const { status, message } = healthOfEntry(other)
+        if (other.state === 'open') return `${other.subject}, which is still to be written`
+        if (status !== 'Current') return `${other.subject}: ${message}`
+      }
+    }
+    const verdict = resource.mayWrite(context)
+    return verdict === true ? undefined : verdict
+  }
+
+  #settle(entry: Entry<CR>, mutation: Mutation, operation: Operation, outcome: Outcome | undefined): void {
+    if (outcome?.result === 'failed') {
+      entry.state = 'failed'
+      this.#fail(outcome.error, entry.subject)
+      return
+    }
+    const before = entry.live?.metadata.resourceVersion
+    const { object, hash } = entry.desired!
+    entry.live = outcome?.object ?? object
+    entry.state = 'settled'
+    const { resourceVersion } = entry.live.metadata
+    const fields = mutation.verb === 'apply' ? mutation.fields : undefined
+    this.#note(entry.subject, operation, entry, fields)
+    // The server keeps it in words of its own, or says that nothing has changed: asking again would bring no more.
+    const isAnswered = outcome?.object !== undefined && resourceVersion !== undefined
+    const isOdd =
+      isAnswered &&
+      (resourceVersion === before ||
+        differences(json(entry.live), json(object), typingOf(entry.resource.kind)).length > 0)
+    if (isOdd) this.#settled.set(entry.subject, { hash, resourceVersion })
+    else this.#settled.delete(entry.subject)
+  }
+
+  #noteWaiting(entry: Entry<CR>): void {
+    if (entry.state !== 'open') return
+    const obstacle = this.#obstacle(entry) ?? 'its turn'
+    this.#waiting ??= `${entry.subject} waits for ${obstacle}`
+    this.#note(entry.subject, 'waiting', entry, undefined, obstacle)
+  }
+
+  async *#prune(): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    // After a failure nobody knows what is wanted: what is there stays.
+    if (this.#failure) return
+    const kinds = this.#prunedKinds()
+    const planned = prunable(this.#at.view, this.#cr, kinds, this.#entries, this.#mark)
+    if (planned.length === 0) return
+    const outcomes = yield planned
+    for (const [index, mutation] of planned.entries()) this.#noteDeletion(mutation, outcomes[index], 'pruned')
+  }
+
+  /** Where objects that are no longer wanted may be: the kinds of all resources, and of what free style may write. */
+  #prunedKinds(): readonly ResourceDefinition<CR>[] {
+    const { kind: owner, options } = this.#at.controller
+    const free = (options.writes ?? []).map((kind) => defineResource<CR, KubeObject>({ for: owner, kind }))
+    return [...this.#registered, ...free]
+  }
+
+  #noteDeletion(mutation: Mutation, outcome: Outcome | undefined, operation: Operation): void {
+    if (outcome?.result === 'failed') this.#fail(outcome.error, mutation.subject)
+    else this.#note(mutation.subject, operation, { resource: { kind: mutation.resource }, name: nameOf(mutation) })
+  }
+
+  async *#finalize(): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    const { options } = this.#at.controller
+    if (options.finalize) {
+      const verdict = await this.#author(() => options.finalize!(this.#context))
+      if (verdict !== 'done') {
+        if (typeof verdict !== 'object') {
+          throw new OperatorError('InvalidFinalization', 'finalize() must return "done" or what it waits for.', {
+            retry: 'terminal',
+          })
+        }
+        this.#waiting = verdict.waitingFor
+        this.#requeue(verdict.afterMs ?? 10_000)
+        return
+      }
+    }
+    const left = this.#at.controller.resources.flatMap((resource) =>
+      resource.ownership === 'label'
+        ? made(this.#at.view, this.#cr, resource, this.#mark).map((object) => ({ resource, object }))
+        : [],
+    )
+    const doomed = left.filter(({ object }) => object.metadata.deletionTimestamp === undefined)
+    if (doomed.length > 0) {
+      const wave: Wave = doomed.map(({ resource, object: { metadata } }) => ({
+        verb: 'delete',
+        subject: resource.id,
+        resource: resource.kind,
+        name: { name: metadata.name ?? '', namespace: metadata.namespace },
+        uid: metadata.uid ?? '',
+        why: 'finalized',
+      }))
+      const outcomes = yield wave
+      let isLeft = left.length > doomed.length
+      for (const [index, mutation] of wave.entries()) {
+        const outcome = outcomes[index]
+        this.#noteDeletion(mutation, outcome, 'deleted')
+        if (outcome?.result === 'failed' || outcome?.object) isLeft = true
+      }
+      if (this.#failure) return
+      if (isLeft) {
+        this.#waiting = 'what was made for it is still being deleted'
+        return
+      }
+    } else if (left.length > 0) {
+      this.#waiting = 'what was made for it is still being deleted'
+      return
+    }
+    const finalizers = (this.#cr.metadata.finalizers ?? []).filter((name) => name !== this.#finalizer)
+    yield* this.#setFinalizers(finalizers, 'removed')
+    this.#isGone = true
+  }
+
+  async #succeed(): Promise<void> {
+    const { options } = this.#at.controller
+    if (this.#isFinalizing) return
+    this.#report =
+      (await this.#author(() => options.status?.(this.#reportContext()))) ?? this.#report ?? ({} as Report<CR>)
+  }
+
+  async *#conclude(): AsyncGenerator<Wave, Conclusion, readonly Outcome[]> {
+    const { backOff } = this.#at.controller
+    if (!this.#isGone) yield* this.#writeStatus()
+    let failures = noFailures
+    if (this.#failure) {
+      failures = countFailure(this.#at.memory.failures, this.#failure)
+      const delay = retryDelay(this.#failure, failures, backOff)
+      if (delay !== undefined) this.#requeue(delay)
+    }
+    return { ledger: this.#close(), memory: { failures, settled: this.#settled } }
+  }
+
+  async *#writeStatus(): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    const mutation = statusWrite({
+      kind: this.#at.controller.kind,
+      cr: this.#cr,
+      report: this.#report,
+      reports: this.#at.controller.reports,
+      ledger: this.#close(),
+      settled: this.#settled.get('status'),
+    })
+    if (!mutation) return
+    const [outcome] = yield [mutation.write]
+    if (outcome?.result === 'failed') {
+      // The trouble that there was comes first; this one will be met again.
+      if (!this.#failure) this.#fail(outcome.error, 'cr')
+      return
+    }
+    this.#note('cr', 'statusWritten')
+    const { resourceVersion } = outcome?.object?.metadata ?? {}
+    const isNothing = resourceVersion !== undefined && resourceVersion === this.#cr.metadata.resourceVersion
+    if (isNothing) this.#settled.set('status', { hash: mutation.hash, resourceVersion })
+    else this.#settled.delete('status')
+  }
+
+  #close(): Ledger {
+    const { namespace, name = '', generation = 0 } = this.#cr.metadata
+    const health = new Map<string, Health>()
+    if (!this.#isFinalizing) for (const entry of this.#entries) health.set(entry.subject, healthOfEntry(entry))
+    return {
+      ...this.#owner,
+      key: namespace === undefined ? name : `${namespace}/${name}`,
+      generation,
+      path: [...this.#path],
+      entries: [...this.#ledger],
+      health,
+      isFinalizing: this.#isFinalizing,
+      startedAt: this.#startedAt,
+      ...(this.#failure && { failure: this.#failure }),
+      ...(this.#waiting !== undefined && { waiting: this.#waiting }),
+      ...(this.#requeueAfterMs !== undefined && { requeueAfterMs: this.#requeueAfterMs }),
+    }
+  }
+
+  get #place(): string {
+    return `${this.#owner.operator}, controller ${this.#owner.controller}`
+  }
+
+  get #mark(): string {
+    return `${this.#owner.operator}.${this.#owner.controller}`
+  }
+
+  #author<T>(run: () => T | Promise<T>): Promise<T> {
+    const { clock, controller } = this.#at
+    return runAuthorCode({ place: `${this.#place}, step ${this.#step}`, clock, timeoutMs: controller.timeoutMs }, run)
+  }
+
+  #reportContext(): ReportContext<CR, Config> {
+    const all = <T extends KubeObject>({ id }: ResourceDefinition<CR, T>): readonly T[] =>
+      this.#entries.flatMap(({ resource, live }) => (resource.id === id && live ? [live as unknown as T] : []))
+    return { ...this.#context, all, own: (resource) => all(resource)[0] }
+  }
+
+  #stepContext(): StepContext<CR, Config> {
+    return {
+      ...this.#reportContext(),
+      register: (resource) => void this.#registered.push(resource),
+      wanted: new Map(this.#entries.flatMap(({ subject, desired }) => (desired ? [[subject, desired.object]] : []))),
+      want: (subject, object) => {
+        const entry = this.#entries.find((other) => other.subject === subject)
+        if (!entry) throw new MusterError('InvalidResource', `${this.#place} has no ${subject}.`)
+        entry.desired = { subject, ...marked(json(object), entry.resource.scope, this.#owner) }
+      },
+      requeueAfter: (ms) => this.#requeue(ms),
+    }
+  }
+
+  #requeue(ms: number): void {
+    this.#requeueAfterMs = Math.min(ms, this.#requeueAfterMs ?? Infinity)
+  }
+
+  /** The first failure is the one that is told; each is in the ledger. */
+  #fail(error: unknown, subject: string): void {
+    const failure = failureOf(explainAuthorError(error, `${this.#place}, step ${this.#step}`), this.#step, subject)
+    const operation = failure.gaveUp ? 'gaveUp' : 'failed'
+    this.#ledger.push({ step: this.#step, subject, operation, message: failure.message })
+    this.#failure ??= failure
+  }
+
+  #note(
+    subject: string,
+    operation: Operation,
+    entry?: { readonly resource: Pick<ResourceDefinition<CR>, 'kind'>; readonly name: Entry<CR>['name'] },
+    fields?: readonly string[],
+    message?: string,
+  ): void {
+    this.#ledger.push({
+      step: this.#step,
+      subject,
+      operation,
+      ...(entry && { kind: kindText(entry.resource.kind), name: entry.name }),
+      ...(fields && { fields }),
+      ...(message !== undefined && { message }),
+    })
+  }
+}
+
+const operations = { missing: 'created', changed: 'updated', drifted: 'corrected' } as const
+
+function json(object: KubeObject): JsonObject {
+  return object as unknown as JsonObject
+}

@@ -1,0 +1,84 @@
+/** The status of a CR: what the author reports and what follows from the ledger, written only when it says something new. */
+import { type Condition, findCondition } from '../kube/condition.ts'
+import { isJsonObject, type JsonObject } from '../kube/json.ts'
+import { formatApiVersion } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import type { Report } from './controller.ts'
+import { hashOf, typingOf } from './desired.ts'
+import { differences } from './difference.ts'
+import type { Settled } from './entry.ts'
+import { type Ledger, standardConditions, standardTypes, statedConditions } from './ledger.ts'
+import type { WriteStatus } from './plan.ts'
+import type { TypedResource } from './typed-resource.ts'
+
+export interface StatusInput<CR extends KubeObject> {
+  readonly kind: TypedResource<CR>
+  readonly cr: CR
+  /** Absent when the reconcile did not come so far: then what was reported stays. */
+  readonly report: Report<CR> | undefined
+  /** Whether the author reports at all: if not, all but the conditions is somebody else's. */
+  readonly reports: boolean
+  readonly ledger: Ledger
+  readonly settled: Settled | undefined
+}
+
+/** The write that is due, and the hash of what it says; undefined when the CR says it already. */
+export function statusWrite<CR extends KubeObject>({
+  kind,
+  cr,
+  report,
+  reports,
+  ledger,
+  settled,
+}: StatusInput<CR>): { readonly write: WriteStatus; readonly hash: string } | undefined {
+  const live = liveStatus(cr)
+  const { conditions: reported = [], ...fields } = report ?? (reports ? keptFields(live) : {})
+  const { generation: observedGeneration } = ledger
+  const before = live['conditions'] as readonly Condition[] | undefined
+  const updates = [
+    ...standardConditions(ledger),
+    ...reported.map((condition) => Object.assign({ observedGeneration }, condition)),
+    ...(report || !reports ? [] : keptConditions(before)),
+  ]
+  const conditions = statedConditions(before, updates, ledger.startedAt)
+  const status = { ...fields, observedGeneration, conditions } as unknown as JsonObject
+  const isSaid =
+    differences({ status: live }, { status }, typingOf(kind)).length === 0 &&
+    !(reports && hasMore(live, status)) &&
+    !hasOld(before, conditions)
+  const hash = hashOf(status)
+  const { name = '', namespace, uid, resourceVersion } = cr.metadata
+  if (isSaid || (settled?.hash === hash && settled.resourceVersion === resourceVersion)) return undefined
+  const object = {
+    apiVersion: formatApiVersion(kind),
+    kind: kind.kind,
+    metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
+    status,
+  } as UntypedObject
+  return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash }
+}
+
+function liveStatus(cr: KubeObject): JsonObject {
+  const { status } = cr as UntypedObject
+  return isJsonObject(status) ? status : {}
+}
+
+const standardFields: ReadonlySet<string> = new Set(['conditions', 'observedGeneration'])
+
+/** What was reported before stays until it can be told anew. */
+function keptFields(status: JsonObject): Report<KubeObject> {
+  return Object.fromEntries(Object.entries(status).filter(([name]) => !standardFields.has(name)))
+}
+
+function keptConditions(conditions: readonly Condition[] | undefined): readonly Condition[] {
+  return (conditions ?? []).filter(({ type }) => !standardTypes.has(type))
+}
+
+/** Something is there that is not reported any more, and has to go. */
+function hasMore(live: JsonObject, status: JsonObject): boolean {
+  return Object.keys(live).some((name) => status[name] === undefined)
+}
+
+function hasOld(before: readonly Condition[] | undefined, conditions: readonly Condition[]): boolean {
+  return [...standardTypes].some((type) => findCondition(before, type) && !findCondition(conditions, type))
+}

@@ -1,0 +1,105 @@
+/**
+ * Steps, and how one leads to the next: a graph held as data, so that it can be checked, drawn and walked by anyone.
+ *
+ * A step ends with an event: it went well (`done`), something failed, it gave up, or the object is being deleted. Its
+ * children are tried in order, and the first that is meant for one of the events is next; the last is the default. The
+ * path that was taken is recorded, and a walk that does not end is cut off.
+ */
+import { MusterError } from '../kube/errors.ts'
+
+export type StepEvent = 'failed' | 'gaveUp' | 'finalizing' | 'done'
+
+export interface StepChild {
+  readonly step: string
+  readonly on: StepEvent
+}
+
+export interface StepNode {
+  /** In order of priority; none: the walk ends here. */
+  readonly children: readonly StepChild[]
+}
+
+export interface StepGraph {
+  readonly start: string
+  readonly steps: Readonly<Record<string, StepNode>>
+}
+
+/** The steps that every controller has. */
+export type StepName =
+  | 'CRGetter'
+  | 'CRChecker'
+  | 'ObjectsGetter'
+  | 'Mutator'
+  | 'Updater'
+  | 'SuccessManager'
+  | 'CRFinalizer'
+  | 'ErrorManager'
+  | 'GiveUpManager'
+
+const onTrouble: readonly StepChild[] = [
+  { step: 'ErrorManager', on: 'failed' },
+  { step: 'GiveUpManager', on: 'gaveUp' },
+]
+
+/** What is being deleted is not checked: a mistake in it must not keep it from going. */
+export const standardSteps: StepGraph = {
+  start: 'CRGetter',
+  steps: {
+    CRGetter: {
+      children: [...onTrouble, { step: 'CRFinalizer', on: 'finalizing' }, { step: 'CRChecker', on: 'done' }],
+    },
+    CRChecker: { children: [...onTrouble, { step: 'ObjectsGetter', on: 'done' }] },
+    ObjectsGetter: { children: [...onTrouble, { step: 'Mutator', on: 'done' }] },
+    Mutator: { children: [...onTrouble, { step: 'Updater', on: 'done' }] },
+    Updater: { children: [...onTrouble, { step: 'SuccessManager', on: 'done' }] },
+    CRFinalizer: { children: [...onTrouble, { step: 'SuccessManager', on: 'done' }] },
+    SuccessManager: { children: [{ step: 'ErrorManager', on: 'failed' }] },
+    ErrorManager: { children: [] },
+    GiveUpManager: { children: [] },
+  },
+}
+
+/** The longest walk; a graph that leads in circles is found out here. */
+export const mostHops = 100
+
+/** The step after `step` when it ended with these events; undefined at the end. */
+export function nextStep(graph: StepGraph, step: string, events: readonly StepEvent[]): string | undefined {
+  return graph.steps[step]?.children.find(({ on }) => events.includes(on))?.step
+}
+
+/** @throws InvalidStepGraph with every fault that can be told without walking */
+export function checkStepGraph(graph: StepGraph, place: string): void {
+  const known = new Set(Object.keys(graph.steps))
+  const faults: string[] = []
+  if (!known.has(graph.start)) faults.push(`it starts at ${graph.start}, which it does not have`)
+  for (const [name, { children }] of Object.entries(graph.steps)) {
+    for (const { step } of children)
+      if (!known.has(step)) faults.push(`${name} leads to ${step}, which it does not have`)
+    const last = children.findIndex(({ on }) => on === 'done')
+    if (last >= 0 && last < children.length - 1) {
+      faults.push(`${name} has children after its default, which can never be reached`)
+    }
+  }
+  const reached = reachable(graph)
+  for (const name of known) if (!reached.has(name)) faults.push(`${name} cannot be reached`)
+  const ends = [...reached].some(
+    (name) => graph.steps[name] && !graph.steps[name].children.some(({ on }) => on === 'done'),
+  )
+  if (faults.length === 0 && !ends) faults.push('it never ends')
+  if (faults.length > 0) throw new MusterError('InvalidStepGraph', `The steps of ${place}: ${faults.join('; ')}.`)
+}
+
+function reachable({ start, steps }: StepGraph): ReadonlySet<string> {
+  const found = new Set([start])
+  // A set is walked in the order of insertion, what is added on the way included.
+  for (const name of found) for (const { step } of steps[name]?.children ?? []) found.add(step)
+  return found
+}
+
+/** The graph as Mermaid draws it. */
+export function drawSteps({ start, steps }: StepGraph): string {
+  const lines = Object.entries(steps).flatMap(([name, { children }]) =>
+    children.map(({ step, on }) => `  ${name} -->${on === 'done' ? '' : `|${on}|`} ${step}`),
+  )
+  return ['flowchart TD', `  start(( )) --> ${start}`, ...lines, ''].join('\n')
+}
