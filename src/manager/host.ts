@@ -21,6 +21,7 @@ import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import { createEventRecorder, type EventRecorder } from './event-recorder.ts'
 import { createExecutor, type Execute } from './executor.ts'
 import { createLive } from './live-calls.ts'
+import type { Metrics } from './metrics.ts'
 import { createServedKinds, type ServedKinds } from './served-kinds.ts'
 import { createWorkQueue, type WorkQueue } from './work-queue.ts'
 
@@ -37,6 +38,8 @@ export interface HostOptions {
   readonly concurrency?: number
   /** One line for each reconcile that did something, and for each that failed. @default silent */
   readonly log?: (line: JsonObject) => void
+  /** Where reconciles are counted. */
+  readonly metrics?: Metrics
   /** Everything about each reconcile. */
   readonly onLedger?: (ledger: Ledger) => void
   readonly live?: Live
@@ -212,6 +215,7 @@ function createRunner(at: RunnerOptions): Runner {
   function conclude(key: string, cr: KubeObject, ledger: Ledger): void {
     const { requeueAfterMs, failure } = ledger
     options.onLedger?.(ledger)
+    options.metrics?.count(ledger, clock.now() - ledger.startedAt)
     const line = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
     for (const event of eventsOf(ledger)) void recorder.record(cr, event)

@@ -20,6 +20,8 @@ export {
   string,
   type StringOptions,
 } from './field.ts'
+export { describeKind } from './kind-docs.ts'
+export { sampleOf } from './kind-sample.ts'
 export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
 export { type ObjectOf, resourceOf, type TypedResource } from './typed-resource.ts'
 export * from './kinds.ts'
