@@ -202,12 +202,13 @@ describe('memcached', () => {
     const count = 1000
     const names = Array.from({ length: count }, (_, index) => `sample-${index}`)
     await Promise.all(names.map((each) => stage.client.create(Memcached, memcached({ size: 1 }, each))))
-    const reconciled = async () => {
-      const { items } = await stage.client.listAll<Memcached>(Memcached, { namespace })
-      return items.filter((item) => conditionsOf(item).includes('Reconciled True Success')).length
+    const seen = async () => {
+      await running.idle()
+      return new Set(running.ledgers.map(({ key }) => key)).size
     }
-    await stage.until(reconciled, (found) => found === count)
-    await running.idle()
+    await stage.until(seen, (found) => found === count)
+    const { items } = await stage.client.list<Memcached>(Memcached, { namespace })
+    expect(items.filter((item) => conditionsOf(item).includes('Reconciled True Success'))).toHaveLength(count)
     const written = Map.groupBy(running.writes(), ({ method, path, status }) => {
       return `${method} ${
         path
@@ -226,5 +227,5 @@ describe('memcached', () => {
     await running.idle()
     expect(running.ledgers).toHaveLength(count)
     expect(running.sent.filter(({ method }) => method !== 'GET')).toEqual([])
-  })
+  }, 120_000)
 })

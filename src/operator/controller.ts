@@ -8,6 +8,7 @@ import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { BackOffOptions } from './failure.ts'
 import { defaultBackOff } from './failure.ts'
+import type { Application } from './lifecycle/application.ts'
 import type { Live } from './live.ts'
 import type { Context, ResourceDefinition } from './resource.ts'
 import { checkStepGraph, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
@@ -78,6 +79,8 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
   status?(context: ReportContext<CR, Config>): Report<CR> | Promise<Report<CR>>
   /** CRFinalizer: undoes what the garbage collector cannot see. Runs until it says `done`. */
   finalize?(context: LiveContext<CR, Config>): Finalization | Promise<Finalization>
+  /** The application that its CRs stand for: it has a life of its own. */
+  readonly application?: Application<CR>
   /** Free style: one function instead of `resources`. */
   reconcile?(context: LiveContext<CR, Config>): Wanted<CR> | Promise<Wanted<CR>>
   /** Steps done in another way. */
@@ -136,8 +139,11 @@ export function defineController<CR extends KubeObject, Config = unknown>(
     backOff: { ...defaultBackOff, ...options.backOff },
     inputs: unique([kind, ...outputs, ...reads]),
     outputs,
-    finalizes: options.finalize !== undefined || resources.some(({ ownership }) => ownership === 'label'),
-    reports: options.status !== undefined || options.reconcile !== undefined,
+    finalizes:
+      options.finalize !== undefined ||
+      options.application !== undefined ||
+      resources.some(({ ownership }) => ownership === 'label'),
+    reports: options.status !== undefined || options.reconcile !== undefined || options.application !== undefined,
   }
 }
 

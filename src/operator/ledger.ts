@@ -23,6 +23,8 @@ export type Operation =
   /** Not now. */
   | 'waiting'
   | 'delayed'
+  /** The application was told to do something. */
+  | 'acted'
   | 'finalizerAdded'
   | 'finalizerRemoved'
   | 'statusWritten'
@@ -70,6 +72,7 @@ const writes: ReadonlySet<Operation> = new Set([
   'adopted',
   'pruned',
   'deleted',
+  'acted',
   'finalizerAdded',
   'finalizerRemoved',
   'statusWritten',

@@ -26,6 +26,9 @@ import {
   retryDelay,
 } from './failure.ts'
 import { type Ledger, type LedgerEntry, type Operation } from './ledger.ts'
+import { type Outside, statusOf as lifeOf } from './lifecycle/application.ts'
+import type { Observed } from './lifecycle/observation.ts'
+import type { LifecycleStep } from './lifecycle/step.ts'
 import type { Live } from './live.ts'
 import { type Mutation, nameOf, type Outcome, type Wave } from './plan.ts'
 import { defineResource, type Context, type ResourceDefinition } from './resource.ts'
@@ -95,6 +98,8 @@ class Walk<CR extends KubeObject, Config> {
   #isFinalizing = false
   #isGone = false
   #report: Report<CR> | undefined
+  #observed: Observed | undefined
+  #life: LifecycleStep | undefined
   #step = ''
 
   constructor(situation: Situation<CR, Config>) {
@@ -248,6 +253,40 @@ class Walk<CR extends KubeObject, Config> {
       if (requeueAfterMs !== undefined) this.#requeue(requeueAfterMs)
     }
     for (const resource of this.#registered) this.#register(resource)
+    await this.#observe()
+  }
+
+  /** The application is one more object: what is there of it, and below what shall be done about it. */
+  async #observe(): Promise<void> {
+    const { application } = this.#at.controller.options
+    if (application) this.#observed = await this.#author(() => application.observe(this.#outside()))
+  }
+
+  #stepLife(): void {
+    const { application } = this.#at.controller.options
+    if (!application || !this.#observed) return
+    this.#life = application.step({ ...this.#context, cr: this.#cr }, this.#observed, this.#isFinalizing)
+    const { requeueAtMs, status } = this.#life
+    // What is new decides which objects are wanted, and goes by what is stored: so once more, when it is.
+    if (status !== lifeOf(this.#cr)) this.#requeue(0)
+    this.#requeue(requeueAtMs === undefined ? application.observeEveryMs : Math.max(requeueAtMs - this.#startedAt, 0))
+  }
+
+  async #act(): Promise<void> {
+    const { application } = this.#at.controller.options
+    const { act } = this.#life ?? {}
+    if (!application || !act) return
+    try {
+      await this.#author(() => application.perform(act, this.#outside()))
+      const what = act.verb === 'start' ? `started ${act.action}` : 'cancelled what took too long'
+      this.#note('application', 'acted', undefined, undefined, what)
+    } catch (error) {
+      this.#fail(error, 'application')
+    }
+  }
+
+  #outside(): Outside<CR> {
+    return { ...this.#context, cr: this.#cr, clock: this.#at.clock }
   }
 
   /** An object of a free-style controller, as a resource. */
@@ -305,6 +344,7 @@ class Walk<CR extends KubeObject, Config> {
         this.#fail(error, entry.subject)
       }
     }
+    this.#stepLife()
   }
 
   /** Wave after wave: what depends on nothing open, then what waited for it, as long as something moves. */
@@ -319,6 +359,7 @@ class Walk<CR extends KubeObject, Config> {
     }
     for (const entry of this.#entries) this.#noteWaiting(entry)
     yield* this.#prune()
+    await this.#act()
   }
 
   #plan(entry: Entry<CR>): readonly { entry: Entry<CR>; mutation: Mutation; operation: Operation }[] {
@@ -422,7 +463,8 @@ class Walk<CR extends KubeObject, Config> {
   }
 
   async *#finalize(): AsyncGenerator<Wave, void, readonly Outcome[]> {
-    const { options } = this.#at.controller
+    const { options, resources } = this.#at.controller
+    if (options.application && !(yield* this.#endLife())) return
     if (options.finalize) {
       const verdict = await this.#author(() => options.finalize!(this.#context))
       if (verdict !== 'done') {
@@ -436,7 +478,7 @@ class Walk<CR extends KubeObject, Config> {
         return
       }
     }
-    const left = this.#at.controller.resources.flatMap((resource) =>
+    const left = resources.flatMap((resource) =>
       resource.ownership === 'label'
         ? made(this.#at.view, this.#cr, resource, this.#mark).map((object) => ({ resource, object }))
         : [],
@@ -472,6 +514,19 @@ class Walk<CR extends KubeObject, Config> {
     this.#isGone = true
   }
 
+  /** An application is brought to its end before what it runs on is taken away. */
+  async *#endLife(): AsyncGenerator<Wave, boolean, readonly Outcome[]> {
+    const { application } = this.#at.controller.options
+    if (!application) return true
+    await this.#observe()
+    this.#stepLife()
+    if (!application.isPresent(this.#cr)) yield* this.#prune()
+    await this.#act()
+    const { status, message } = this.#life!.condition
+    if (status !== 'True') this.#waiting = `the application: ${message}`
+    return status === 'True' && !this.#failure
+  }
+
   async #succeed(): Promise<void> {
     const { options } = this.#at.controller
     if (this.#isFinalizing) return
@@ -497,6 +552,7 @@ class Walk<CR extends KubeObject, Config> {
       cr: this.#cr,
       report: this.#report,
       reports: this.#at.controller.reports,
+      life: this.#life,
       ledger: this.#close(),
       settled: this.#settled.get('status'),
     })
@@ -518,6 +574,7 @@ class Walk<CR extends KubeObject, Config> {
     const { namespace, name = '', generation = 0 } = this.#cr.metadata
     const health = new Map<string, Health>()
     if (!this.#isFinalizing) for (const entry of this.#entries) health.set(entry.subject, healthOfEntry(entry))
+    if (this.#life) health.set('application', healthOfLife(this.#life))
     return {
       ...this.#owner,
       key: namespace === undefined ? name : `${namespace}/${name}`,
@@ -597,6 +654,11 @@ class Walk<CR extends KubeObject, Config> {
 }
 
 const operations = { missing: 'created', changed: 'updated', drifted: 'corrected' } as const
+
+function healthOfLife({ condition }: LifecycleStep): Health {
+  const { status, reason, message = '' } = condition
+  return { status: status === 'True' ? 'Current' : reason === 'Failed' ? 'Failed' : 'InProgress', reason, message }
+}
 
 function json(object: KubeObject): JsonObject {
   return object as unknown as JsonObject

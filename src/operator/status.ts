@@ -5,8 +5,9 @@ import { formatApiVersion } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { Report } from './controller.ts'
 import { hashOf, typingOf } from './desired.ts'
-import { differences } from './difference.ts'
+import { differences, type Typing } from './difference.ts'
 import type { Settled } from './entry.ts'
+import type { LifecycleStep } from './lifecycle/step.ts'
 import { type Ledger, standardConditions, standardTypes, statedConditions } from './ledger.ts'
 import type { WriteStatus } from './plan.ts'
 import type { TypedResource } from './typed-resource.ts'
@@ -18,6 +19,8 @@ export interface StatusInput<CR extends KubeObject> {
   readonly report: Report<CR> | undefined
   /** Whether the author reports at all: if not, all but the conditions is somebody else's. */
   readonly reports: boolean
+  /** What became of the application's life, when it was looked at. */
+  readonly life: LifecycleStep | undefined
   readonly ledger: Ledger
   readonly settled: Settled | undefined
 }
@@ -28,6 +31,7 @@ export function statusWrite<CR extends KubeObject>({
   cr,
   report,
   reports,
+  life,
   ledger,
   settled,
 }: StatusInput<CR>): { readonly write: WriteStatus; readonly hash: string } | undefined {
@@ -38,13 +42,20 @@ export function statusWrite<CR extends KubeObject>({
   const updates = [
     ...standardConditions(ledger),
     ...reported.map((condition) => Object.assign({ observedGeneration }, condition)),
+    ...(life ? [life.condition] : []),
     ...(report || !reports ? [] : keptConditions(before)),
   ]
   const conditions = statedConditions(before, updates, ledger.startedAt)
-  const status = { ...fields, observedGeneration, conditions } as unknown as JsonObject
+  const status = {
+    ...fields,
+    ...(life && { lifecycle: life.status }),
+    observedGeneration,
+    conditions,
+  } as unknown as JsonObject
+  const typing = typingOf(kind)
   const isSaid =
-    differences({ status: live }, { status }, typingOf(kind)).length === 0 &&
-    !(reports && hasMore(live, status)) &&
+    differences({ status: live }, { status }, typing).length === 0 &&
+    !(reports && hasMore(live, status, typing)) &&
     !hasOld(before, conditions)
   const hash = hashOf(status)
   const { name = '', namespace, uid, resourceVersion } = cr.metadata
@@ -52,7 +63,13 @@ export function statusWrite<CR extends KubeObject>({
   const object = {
     apiVersion: formatApiVersion(kind),
     kind: kind.kind,
-    metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      // What is remembered of a life goes by what was read, and by nothing newer.
+      ...(life && resourceVersion !== undefined && { resourceVersion }),
+    },
     status,
   } as UntypedObject
   return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash }
@@ -74,9 +91,10 @@ function keptConditions(conditions: readonly Condition[] | undefined): readonly 
   return (conditions ?? []).filter(({ type }) => !standardTypes.has(type))
 }
 
-/** Something is there that is not reported any more, and has to go. */
-function hasMore(live: JsonObject, status: JsonObject): boolean {
-  return Object.keys(live).some((name) => status[name] === undefined)
+/** Something is there that is not reported any more, at whatever depth, and has to go. Conditions are shared. */
+function hasMore(live: JsonObject, status: JsonObject, typing: Typing): boolean {
+  const reported = Object.fromEntries(Object.entries(live).filter(([name]) => name !== 'conditions'))
+  return differences({ status }, { status: reported }, typing).length > 0
 }
 
 function hasOld(before: readonly Condition[] | undefined, conditions: readonly Condition[]): boolean {

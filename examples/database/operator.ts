@@ -1,0 +1,184 @@
+/**
+ * A database with a life: it starts, runs, is serviced (a backup), stops and ends, as its CR wishes. A sidecar beside it
+ * tells its state and carries out what has to be done to it.
+ */
+import {
+  type ConfigOf,
+  ConfigMap,
+  defineApplication,
+  defineConfig,
+  defineController,
+  defineKind,
+  defineLifecycle,
+  defineOperator,
+  defineResource,
+  type ObjectOf,
+  optional,
+  Pod,
+  quantity,
+  Secret,
+  Service,
+  StatefulSet,
+  string,
+} from 'muster/operator'
+
+const own = {
+  image: string({ default: 'redis:8-alpine' }),
+  storage: quantity({ default: '1Gi' }),
+  tokenFrom: string({ description: 'A Secret whose `token` opens the sidecar.' }),
+  backupTo: optional(string({ description: 'Where a service writes its backup.' })),
+}
+
+export const life = defineLifecycle({
+  name: 'Database',
+  own,
+  start: 'start',
+  end: 'ended',
+  wishes: ['running', 'servicing', 'ended'],
+  defaultWish: 'running',
+  states: {
+    start: { description: 'Being started, not yet available.', leadsTo: 'running', onFailure: { goTo: 'stopping' } },
+    running: {
+      description: 'Ready for its clients.',
+      to: [
+        { state: 'servicing', guard: ({ cr }) => cr.spec.backupTo !== undefined || 'spec.backupTo is empty' },
+        'stopping',
+      ],
+    },
+    servicing: {
+      description: 'A backup is being made.',
+      leadsTo: 'running',
+      action: { name: 'backup', input: ({ cr }) => ({ target: cr.spec.backupTo ?? '' }) },
+      onFailure: { retries: 1, goTo: 'running' },
+    },
+    stopping: { description: 'Clients must leave.', leadsTo: 'ended', action: { name: 'stop' } },
+    ended: { description: 'Not available.', to: ['start'] },
+  },
+})
+
+export const Database = defineKind({
+  group: 'db.example.com',
+  version: 'v1alpha1',
+  kind: 'Database',
+  spec: { ...own, ...life.spec },
+  status: life.status,
+  rules: life.rules,
+  columns: life.columns,
+})
+export type Database = ObjectOf<typeof Database>
+
+const settings = defineConfig({
+  sidecarUrl: string({
+    default: 'http://$(name)-0.$(name).$(namespace).svc:8787',
+    description: 'How sidecars are reached.',
+  }),
+})
+
+const application = defineApplication({
+  for: Database,
+  lifecycle: life,
+  reach({ cr, view, config }) {
+    const { name = '', namespace = '' } = cr.metadata
+    const isThere = view.get(StatefulSet, { name, namespace }) ?? view.get(Pod, { name: `${name}-0`, namespace })
+    if (!isThere) return 'gone'
+    const token = view.get(Secret, { name: cr.spec.tokenFrom, namespace })?.data?.['token']
+    if (token === undefined) return 'absent'
+    const { sidecarUrl } = config as ConfigOf<typeof settings>
+    const url = sidecarUrl.replaceAll('$(name)', name).replaceAll('$(namespace)', namespace)
+    return { url, token: Buffer.from(token, 'base64').toString() }
+  },
+})
+
+/** Everything is there from the first state on, and gone in the last. */
+const activeWhen = ({ cr }: { readonly cr: Database }) => application.isPresent(cr)
+
+const config = defineResource({
+  for: Database,
+  kind: ConfigMap,
+  activeWhen,
+  initial: {
+    data: {
+      'sidecar.yaml': `
+listen: 0.0.0.0:8787
+tokenFile: /token/token
+stateDirectory: /data/sidecar
+probes:
+  ping: { command: [redis-cli, ping], timeout: 2s }
+states:
+  - { state: stopping, action: stop }
+  - { state: servicing, action: backup, probe: ping, word: PONG }
+  - { state: running, probe: ping, word: PONG }
+  - { state: start, probe: ping, word: LOADING Redis is loading the dataset in memory }
+  - { state: ended, probe: ping, code: 1 }
+actions:
+  backup: { command: [redis-backup], timeout: 10m }
+  stop: { command: [redis-cli, shutdown, save], timeout: 1m }
+`,
+    },
+  },
+})
+
+const service = defineResource({
+  for: Database,
+  kind: Service,
+  activeWhen,
+  fromCR: ({ cr }) => ({
+    spec: { clusterIP: 'None', selector: { database: cr.metadata.name ?? '' }, ports: [{ name: 'redis', port: 6379 }] },
+  }),
+})
+
+const statefulSet = defineResource({
+  for: Database,
+  kind: StatefulSet,
+  activeWhen,
+  dependsOn: [config, service],
+  initial: `
+    spec:
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - name: redis
+              ports: [{ name: redis, containerPort: 6379 }]
+              volumeMounts: [{ name: data, mountPath: /data }]
+            - name: sidecar
+              image: muster:latest
+              args: [sidecar, --config=/config/sidecar.yaml]
+              ports: [{ name: sidecar, containerPort: 8787 }]
+              volumeMounts:
+                - { name: data, mountPath: /data }
+                - { name: config, mountPath: /config }
+                - { name: token, mountPath: /token }
+  `,
+  fromCR: ({ cr }) => ({
+    spec: {
+      serviceName: cr.metadata.name,
+      selector: { matchLabels: { database: cr.metadata.name ?? '' } },
+      template: {
+        metadata: { labels: { database: cr.metadata.name ?? '' } },
+        spec: {
+          containers: [{ name: 'redis', image: cr.spec.image }],
+          volumes: [
+            { name: 'config', configMap: { name: cr.metadata.name } },
+            { name: 'token', secret: { secretName: cr.spec.tokenFrom } },
+          ],
+        },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: 'data' },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: String(cr.spec.storage) } } },
+        },
+      ],
+    },
+  }),
+})
+
+const database = defineController({
+  for: Database,
+  resources: [config, service, statefulSet],
+  reads: [Pod, Secret],
+  application,
+})
+
+export const operator = defineOperator({ name: 'database', controllers: [database], config: settings })
