@@ -1,0 +1,217 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { virtualClock, type VirtualClock } from '../clock/virtual-clock.ts'
+import { createHeap } from './heap.ts'
+import { createScheduler, defaultGates, type GateOptions, type Lane, type Scheduler } from './scheduler.ts'
+
+/** An operator whose runs take as long as they are told to. */
+interface Played {
+  readonly lane: Lane
+  readonly runs: { readonly key: string; readonly at: number }[]
+}
+
+function play(
+  scheduler: Scheduler,
+  clock: VirtualClock,
+  name: string,
+  gates: Partial<GateOptions> = {},
+  takesMs = 0,
+  changes = 0,
+): Played {
+  const runs: { key: string; at: number }[] = []
+  const lane: Lane = scheduler.join(name, { ...defaultGates, ...gates }, async (key) => {
+    runs.push({ key, at: clock.now() - start })
+    if (changes > 0) lane.spend(changes)
+    if (takesMs > 0) await clock.sleep(takesMs)
+  })
+  const start = clock.now()
+  return { lane, runs }
+}
+
+const keys = (runs: Played['runs']): readonly string[] => runs.map(({ key }) => key)
+
+describe('a scheduler', () => {
+  it('collects changes until they are quiet, but no longer than it may', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    const { lane, runs } = play(scheduler, clock, 'a', { debounce: { quietMs: 50, maxMs: 200 } })
+    for (let at = 0; at < 10; at++) {
+      lane.add('k')
+      await clock.advance(40)
+    }
+    await clock.advance(1000)
+    expect(runs.map(({ at }) => at)).toEqual([200, 400])
+  })
+
+  it('lets a key cool down after a run, and others run meanwhile', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    const { lane, runs } = play(scheduler, clock, 'a', { coolDown: { leastMs: 1000 } }, 10)
+    lane.add('k')
+    await clock.advance(5)
+    lane.add('k')
+    await clock.advance(50)
+    lane.add('other')
+    await clock.advance(5000)
+    expect(runs).toEqual([
+      { key: 'k', at: 0 },
+      { key: 'other', at: 55 },
+      { key: 'k', at: 1010 },
+    ])
+  })
+
+  it('keeps an operator to the changes it may make, debts included', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const { lane, runs } = play(scheduler, clock, 'a', { allowance: { perMinute: 60, burst: 2 } }, 0, 3)
+    for (const key of ['a', 'b', 'c']) lane.add(key)
+    await clock.advance(10_000)
+    // Three changes each, one a second: the first spends two that were saved and borrows one.
+    expect(runs.map(({ at }) => at)).toEqual([0, 2000, 5000])
+    expect(lane.state.heldBy).toBe('nothing')
+  })
+
+  it('gives a place to the operator with the fewest: ten thousand waiting keys delay another by one run', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const flood = play(scheduler, clock, 'flood', {}, 10)
+    const calm = play(scheduler, clock, 'calm', {}, 10)
+    for (let index = 0; index < 1000; index++) flood.lane.add(`k${index}`)
+    await clock.advance(15)
+    calm.lane.add('one')
+    await clock.advance(20)
+    expect(calm.runs).toEqual([{ key: 'one', at: 20 }])
+  })
+
+  it('lets changes go before retries and resyncs, until those have waited long enough', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const { lane, runs } = play(scheduler, clock, 'a', { priority: { ageMs: 1000 } }, 300)
+    lane.add('busy')
+    await clock.advance(1)
+    lane.add('resync', 'resync')
+    for (let index = 0; index < 20; index++) {
+      lane.add(`change${index}`)
+      await clock.advance(300)
+    }
+    await clock.advance(10_000)
+    const place = keys(runs).indexOf('resync')
+    // Two classes of a second each: changes that came within two seconds went first, no others.
+    expect(place).toBeGreaterThan(5)
+    expect(place).toBeLessThan(9)
+  })
+
+  it('never starts a paused operator, and goes on where it was', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    const { lane, runs } = play(scheduler, clock, 'a')
+    lane.pause()
+    lane.add('k')
+    await clock.advance(100_000)
+    expect(runs).toEqual([])
+    expect(lane.state).toMatchObject({ waiting: 1, heldBy: 'pause' })
+    lane.resume()
+    await clock.advance(0)
+    expect(keys(runs)).toEqual(['k'])
+  })
+
+  it('runs what is due later at its time, once, unless it runs earlier', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    const { lane, runs } = play(scheduler, clock, 'a')
+    lane.addAfter('k', 500)
+    lane.addAfter('k', 900)
+    lane.addAfter('early', 500)
+    lane.add('early')
+    lane.addAfter('gone', 100)
+    lane.forget('gone')
+    await clock.advance(2000)
+    expect(runs).toEqual([
+      { key: 'early', at: 0 },
+      { key: 'k', at: 500 },
+    ])
+  })
+
+  it('lets what runs finish when an operator leaves, and takes nothing more', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const { lane, runs } = play(scheduler, clock, 'a', {}, 100)
+    lane.add('one')
+    lane.add('two')
+    lane.addAfter('three', 10)
+    await clock.advance(1)
+    let hasLeft = false
+    const leaving = lane.leave().then(() => (hasLeft = true))
+    await clock.advance(50)
+    expect(hasLeft).toBe(false)
+    await clock.advance(200)
+    await leaving
+    lane.add('four')
+    await clock.advance(1000)
+    expect(keys(runs)).toEqual(['one'])
+  })
+
+  it('loses nothing, runs no key twice at once, and keeps to both limits, whatever is asked of it', async () => {
+    const command = fc.record({
+      lane: fc.nat(2),
+      key: fc.constantFrom('a', 'b', 'c', 'd'),
+      what: fc.constantFrom('change', 'retry', 'resync', 'later'),
+      wait: fc.nat(120),
+    })
+    const gates = fc.record({
+      debounce: fc.record({ quietMs: fc.nat(60), maxMs: fc.nat(200) }),
+      coolDown: fc.record({ leastMs: fc.nat(100) }),
+      concurrency: fc.integer({ min: 1, max: 3 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(command, { maxLength: 40 }),
+        fc.array(gates, { minLength: 3, maxLength: 3 }),
+        fc.integer({ min: 1, max: 3 }),
+        async (commands, options, concurrency) => {
+          const clock = virtualClock()
+          const scheduler = createScheduler({ clock, concurrency })
+          const under = [new Set<string>(), new Set<string>(), new Set<string>()]
+          const begun = new Map<string, number>()
+          const lanes = options.map((given, index) => {
+            const lane = scheduler.join(`${index}`, { ...defaultGates, ...given }, async (key) => {
+              expect(under[index]!.has(key)).toBe(false)
+              under[index]!.add(key)
+              begun.set(`${index}/${key}`, clock.now())
+              expect(under[index]!.size).toBeLessThanOrEqual(given.concurrency)
+              expect(scheduler.running).toBeLessThanOrEqual(concurrency)
+              await clock.sleep(70)
+              under[index]!.delete(key)
+            })
+            return lane
+          })
+          const asked = new Map<string, number>()
+          for (const { lane, key, what, wait } of commands) {
+            asked.set(`${lane}/${key}`, clock.now())
+            if (what === 'later') lanes[lane]!.addAfter(key, 30)
+            else lanes[lane]!.add(key, what)
+            await clock.advance(wait)
+          }
+          await clock.advance(100_000)
+          for (const [name, at] of asked) expect(begun.get(name)).toBeGreaterThanOrEqual(at)
+          for (const { state } of lanes) expect(state).toMatchObject({ waiting: 0, running: 0, later: 0 })
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('a heap', () => {
+  it('gives back what it was given, in order', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer()), (numbers) => {
+        const heap = createHeap<number>((a, b) => a < b)
+        for (const number of numbers) heap.push(number)
+        const taken = numbers.map(() => heap.pop()!)
+        expect(taken).toEqual(numbers.toSorted((a, b) => a - b))
+        expect(heap.size).toBe(0)
+      }),
+    )
+  })
+})

@@ -1,0 +1,331 @@
+/**
+ * The scheduler: who runs when, over all operators. Gates answer when a key may run, in this order:
+ *
+ *     pause → debounce → cool-down → allowance → concurrency of the operator → concurrency of all → share → priority
+ *
+ * The first three are about a key or its operator and say a moment; the rest is decided when a place falls free. Places are
+ * shared: the operator with the fewest runs under way goes first, so one with ten thousand keys waiting delays another by
+ * one run and not by ten thousand. Within an operator, urgency decides.
+ *
+ * A key never runs twice at once, and is never lost: what is asked for while it runs is run afterwards.
+ */
+import type { Clock, Timer } from '../clock/clock.ts'
+import { affordableAt, type Allowance, type AllowanceOptions, earned, fullAllowance, spend } from './gates/allowance.ts'
+import { cooledAt, type CoolDownOptions } from './gates/cool-down.ts'
+import { type Collected, type DebounceOptions, noteChange, quietAt } from './gates/debounce.ts'
+import { type Cause, moreUrgent, type PriorityOptions, urgency } from './gates/priority.ts'
+import { createHeap, type Heap } from './heap.ts'
+
+export interface GateOptions {
+  readonly debounce: DebounceOptions
+  readonly coolDown: CoolDownOptions
+  readonly allowance: AllowanceOptions
+  readonly priority: PriorityOptions
+  /** Runs of this operator at once. @default 8 */
+  readonly concurrency: number
+}
+
+export const defaultGates: GateOptions = {
+  debounce: { quietMs: 0, maxMs: 1000 },
+  coolDown: { leastMs: 0 },
+  allowance: { perMinute: 6000, burst: 1000 },
+  priority: { ageMs: 10_000 },
+  concurrency: 8,
+}
+
+export interface SchedulerOptions {
+  readonly clock: Clock
+  /** Runs of all operators at once. */
+  readonly concurrency: number
+}
+
+/** What an operator holds of the scheduler. */
+export interface Lane {
+  /** Something happened that concerns the key. */
+  add(key: string, cause?: Cause): void
+  /** At that time, unless it runs earlier. */
+  addAfter(key: string, ms: number, cause?: Cause): void
+  forget(key: string): void
+  /** The changes that a run made. */
+  spend(changes: number): void
+  pause(): void
+  resume(): void
+  readonly state: LaneState
+  /** Resolves when nothing waits or runs; what is due at a later time does not count. */
+  idle(): Promise<void>
+  /** Takes nothing more; resolves when what runs has ended. */
+  leave(): Promise<void>
+}
+
+/** For metrics, `muster top` and tests. */
+export interface LaneState {
+  readonly waiting: number
+  readonly running: number
+  readonly later: number
+  readonly isPaused: boolean
+  /** What holds its keys back most at the moment. */
+  readonly heldBy: 'nothing' | 'pause' | 'debounce' | 'coolDown' | 'allowance' | 'concurrency' | 'share'
+}
+
+export interface Scheduler {
+  /** `run` never rejects. */
+  join(name: string, gates: GateOptions, run: (key: string) => Promise<void>): Lane
+  readonly running: number
+}
+
+interface Waiting {
+  readonly key: string
+  readonly cause: Cause
+  readonly collected: Collected
+  /** When debounce and cool-down let it through. */
+  readonly due: number
+}
+
+interface Member {
+  readonly name: string
+  readonly gates: GateOptions
+  readonly run: (key: string) => Promise<void>
+  readonly waiting: Map<string, Waiting>
+  /** Those that wait, by when they are due; entries that were replaced are skipped. */
+  readonly soon: Heap<Waiting>
+  /** Those that are due, by urgency; likewise. */
+  readonly ready: Heap<Waiting>
+  readonly running: Set<string>
+  readonly ended: Map<string, number>
+  readonly later: Map<string, { readonly at: number; readonly cause: Cause; readonly timer: Timer }>
+  allowance: Allowance
+  isPaused: boolean
+  isLeaving: boolean
+  servedAt: number
+  idlers: (() => void)[]
+}
+
+export function createScheduler({ clock, concurrency }: SchedulerOptions): Scheduler {
+  const members = new Set<Member>()
+  let running = 0
+  let turn = 0
+  let alarm: { readonly at: number; readonly timer: Timer } | undefined
+
+  const wait = (member: Member, key: string, cause: Cause, collected: Collected): void => {
+    const { gates, waiting, soon, ended } = member
+    const due = Math.max(quietAt(collected, gates.debounce), cooledAt(ended.get(key), gates.coolDown))
+    const item: Waiting = { key, cause, collected, due }
+    waiting.set(key, item)
+    soon.push(item)
+  }
+
+  const add = (member: Member, key: string, cause: Cause): void => {
+    if (member.isLeaving) return
+    cancelLater(member, key)
+    const before = member.waiting.get(key)
+    wait(member, key, before ? moreUrgent(before.cause, cause) : cause, noteChange(before?.collected, clock.now()))
+    pump()
+  }
+
+  /** Moves what has become due; says when the next one will. */
+  const ripen = (member: Member, now: number): void => {
+    const { soon, ready, waiting } = member
+    for (let item = soon.peek(); item && item.due <= now; item = soon.peek()) {
+      soon.pop()
+      if (waiting.get(item.key) === item) ready.push(item)
+    }
+  }
+
+  /** The next key that may run, as far as its own operator is concerned. */
+  const candidate = (member: Member, now: number): Waiting | undefined => {
+    const { ready, waiting, running: own, gates } = member
+    if (member.isPaused || own.size >= gates.concurrency) return undefined
+    if (affordableAt(earned(member.allowance, gates.allowance, now), gates.allowance) > now) return undefined
+    const held: Waiting[] = []
+    let found: Waiting | undefined
+    for (let item = ready.pop(); item; item = ready.pop()) {
+      if (waiting.get(item.key) !== item) continue
+      if (!own.has(item.key)) {
+        found = item
+        break
+      }
+      held.push(item)
+    }
+    // What runs already waits on for its own end.
+    for (const item of held) ready.push(item)
+    return found
+  }
+
+  const choose = (now: number): { readonly member: Member; readonly item: Waiting } | undefined => {
+    const order = [...members].toSorted((a, b) => a.running.size - b.running.size || a.servedAt - b.servedAt)
+    for (const member of order) {
+      ripen(member, now)
+      const item = candidate(member, now)
+      if (item) return { member, item }
+    }
+    return undefined
+  }
+
+  const start = (member: Member, key: string): void => {
+    member.waiting.delete(key)
+    member.running.add(key)
+    member.servedAt = ++turn
+    running++
+    void work(member, key)
+  }
+
+  const work = async (member: Member, key: string): Promise<void> => {
+    await member.run(key)
+    member.running.delete(key)
+    running--
+    member.ended.set(key, clock.now())
+    // What was asked for meanwhile was let through by a cool-down that knew nothing of this run.
+    const next = member.waiting.get(key)
+    if (next) wait(member, key, next.cause, next.collected)
+    pump()
+  }
+
+  const pump = (): void => {
+    const now = clock.now()
+    for (let free = concurrency - running; free > 0; free--) {
+      const chosen = choose(now)
+      if (!chosen) break
+      start(chosen.member, chosen.item.key)
+    }
+    for (const member of members) if (isIdle(member)) wake(member)
+    arm(now)
+  }
+
+  /** Time is looked at again when the next key is due, or can be afforded. */
+  const arm = (now: number): void => {
+    let at = Infinity
+    for (const member of members) {
+      if (member.isPaused || member.waiting.size === 0) continue
+      const { soon, ready, gates, allowance } = member
+      if (ready.size > 0) {
+        const affordable = affordableAt(earned(allowance, gates.allowance, now), gates.allowance)
+        if (affordable > now) at = Math.min(at, affordable)
+      }
+      const next = soon.peek()
+      // What is due already waits for a place, and is looked at when one falls free.
+      if (next && next.due > now) at = Math.min(at, next.due)
+    }
+    if (alarm && alarm.at <= at && alarm.at > now) return
+    alarm?.timer.cancel()
+    alarm = at === Infinity ? undefined : { at, timer: clock.after(Math.max(Math.ceil(at - now), 0), ring) }
+  }
+
+  const ring = (): void => {
+    alarm = undefined
+    pump()
+  }
+
+  return {
+    get running() {
+      return running
+    },
+    join(name, gates, run) {
+      const member: Member = {
+        name,
+        gates,
+        run,
+        waiting: new Map(),
+        soon: createHeap((a, b) => a.due < b.due),
+        ready: createHeap((a, b) => urgencyOf(a, gates) < urgencyOf(b, gates)),
+        running: new Set(),
+        ended: new Map(),
+        later: new Map(),
+        allowance: fullAllowance(gates.allowance, clock.now()),
+        isPaused: false,
+        isLeaving: false,
+        servedAt: 0,
+        idlers: [],
+      }
+      members.add(member)
+      return laneOf(member)
+    },
+  }
+
+  function laneOf(member: Member): Lane {
+    return {
+      add: (key, cause = 'change') => add(member, key, cause),
+      addAfter(key, ms, cause = 'retry') {
+        if (member.isLeaving || member.waiting.has(key)) return
+        const at = clock.now() + ms
+        const known = member.later.get(key)
+        if (known && known.at <= at) return
+        cancelLater(member, key)
+        member.later.set(key, { at, cause, timer: clock.after(ms, () => add(member, key, cause)) })
+      },
+      forget(key) {
+        cancelLater(member, key)
+        member.waiting.delete(key)
+        member.ended.delete(key)
+        if (isIdle(member)) wake(member)
+      },
+      spend(changes) {
+        member.allowance = spend(member.allowance, changes, member.gates.allowance, clock.now())
+      },
+      pause() {
+        member.isPaused = true
+      },
+      resume() {
+        member.isPaused = false
+        pump()
+      },
+      get state() {
+        return stateOf(member)
+      },
+      idle: () => idle(member),
+      async leave() {
+        member.isLeaving = true
+        member.waiting.clear()
+        for (const key of member.later.keys()) cancelLater(member, key)
+        await idle(member)
+        members.delete(member)
+      },
+    }
+  }
+
+  function stateOf(member: Member): LaneState {
+    const now = clock.now()
+    const { waiting, running: own, later, isPaused, gates, allowance, ended } = member
+    const due = [...waiting.values()].some((item) => item.due <= now)
+    const [first] = waiting.values()
+    const isCooling = first !== undefined && cooledAt(ended.get(first.key), gates.coolDown) > now
+    const isAffordable = affordableAt(earned(allowance, gates.allowance, now), gates.allowance) <= now
+    const heldBy =
+      waiting.size === 0
+        ? 'nothing'
+        : isPaused
+          ? 'pause'
+          : !due
+            ? isCooling
+              ? 'coolDown'
+              : 'debounce'
+            : !isAffordable
+              ? 'allowance'
+              : own.size >= gates.concurrency
+                ? 'concurrency'
+                : 'share'
+    return { waiting: waiting.size, running: own.size, later: later.size, isPaused, heldBy }
+  }
+}
+
+function urgencyOf({ cause, collected }: Waiting, { priority }: GateOptions): number {
+  return urgency(cause, collected.since, priority)
+}
+
+function cancelLater(member: Member, key: string): void {
+  member.later.get(key)?.timer.cancel()
+  member.later.delete(key)
+}
+
+function isIdle({ waiting, running }: Member): boolean {
+  return waiting.size === 0 && running.size === 0
+}
+
+function idle(member: Member): Promise<void> {
+  return isIdle(member) ? Promise.resolve() : new Promise((resolve) => void member.idlers.push(resolve))
+}
+
+function wake(member: Member): void {
+  const woken = member.idlers
+  member.idlers = []
+  for (const resolve of woken) resolve()
+}
