@@ -406,6 +406,18 @@ export const errorTable = {
     meaning: 'A program that is needed is not on this machine.',
     cure: 'Install the program that the message names.',
   },
+  ModuleUnusable: {
+    code: 'MUS1505',
+    retry: 'terminal',
+    meaning: 'A file that should export an operator or a kind cannot be loaded, or exports none.',
+    cure: 'Correct the file or the path that the message names.',
+  },
+  AlreadyThere: {
+    code: 'MUS1506',
+    retry: 'terminal',
+    meaning: 'A file or folder that would be written exists already; nothing of it was touched.',
+    cure: 'Choose another name, or move what is there.',
+  },
 
   StorageDamaged: {
     code: 'MUS1601',
@@ -504,6 +516,12 @@ export const errorTable = {
     meaning: 'Author code reaches outside in a run that has no cluster.',
     cure: 'Reach outside only where the operator runs live: live.available tells.',
   },
+  NoSample: {
+    code: 'MUS1721',
+    retry: 'terminal',
+    meaning: 'An operator is to be examined, and there is no CR to examine it with.',
+    cure: 'Write one, and give it with --sample FILE.',
+  },
   InvalidLifecycle: {
     code: 'MUS1731',
     retry: 'terminal',
@@ -568,8 +586,8 @@ export const errorTable = {
   SidecarRefused: {
     code: 'MUS1804',
     retry: 'terminal',
-    meaning: 'A sidecar refused a request: the token, the name of the action or the request itself is wrong.',
-    cure: 'Correct what the message names; token and action must be those of the sidecar.',
+    meaning: 'A sidecar refused a request: the name of the action or the request itself is wrong.',
+    cure: 'Correct what the message names; the action must be one that the sidecar is configured with.',
   },
   SidecarBusy: {
     code: 'MUS1805',
@@ -588,6 +606,12 @@ export const errorTable = {
     retry: 'transient',
     meaning: 'A sidecar could not do what it was asked for: it is stopping, or its disk or token file fails it.',
     cure: "Read the sidecar's log; free its disk, or mend its token file.",
+  },
+  SidecarUnauthorized: {
+    code: 'MUS1808',
+    retry: 'transient',
+    meaning: 'A sidecar does not know the token it was shown; a token that was just rotated reaches it within minutes.',
+    cure: "Show a token of the sidecar's token file; while rotating, keep the old one in it on a line of its own.",
   },
 } as const
 

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import type { Ledger, Operation } from '../../operator/ledger.ts'
+import { describeFinding, type Finding } from './finding.ts'
+import { noRepetition, noteLedger } from './repetition.ts'
+
+const ledger = (at: number, operation: Operation, more: Partial<Ledger> = {}, fields = ['spec.replicas']): Ledger => ({
+  operator: 'cache',
+  controller: 'memcached',
+  key: 'default/m',
+  generation: 1,
+  path: [],
+  entries: [
+    {
+      step: 'Updater',
+      subject: 'deployment',
+      operation,
+      kind: 'apps/v1 Deployment',
+      name: { name: 'm', namespace: 'default' },
+      fields,
+    },
+  ],
+  health: new Map(),
+  isFinalizing: false,
+  startedAt: at,
+  ...more,
+})
+
+function follow(ledgers: readonly Ledger[]): readonly Finding[] {
+  let repetition = noRepetition
+  return ledgers.flatMap((each) => {
+    const noted = noteLedger(repetition, each)
+    ;({ repetition } = noted)
+    return noted.findings
+  })
+}
+
+const every = (ms: number, times: number, operation: Operation): readonly Ledger[] =>
+  Array.from({ length: times }, (_, index) => ledger(index * ms, operation))
+
+describe('repetition', () => {
+  it('is a hot loop when an operator keeps changing its mind about one object, and names the fields that flip', () => {
+    const [found, ...rest] = follow(every(100, 8, 'updated'))
+    expect(rest).toEqual([])
+    expect(found).toMatchObject({ kind: 'hotLoop', fields: ['spec.replicas'], times: 8, withinMs: 700 })
+    expect(describeFinding(found!)).toBe(
+      'cache, controller memcached, for default/m: wrote Deployment default/m 8 times in 0.7 s although nothing it goes by changed; each time it differs in spec.replicas.',
+    )
+  })
+
+  it('is a conflict when it keeps putting right what somebody else changed', () => {
+    const [found] = follow(every(100, 8, 'corrected'))
+    expect(found).toMatchObject({ kind: 'conflict', fields: ['spec.replicas'] })
+    expect(describeFinding({ ...found!, with: ['hpa'] } as Finding)).toContain('and hpa changed it back')
+  })
+
+  it('is none when it is slow, when the input changed in between, or when nothing was written', () => {
+    expect(follow(every(2000, 50, 'updated'))).toEqual([])
+    expect(follow(every(100, 50, 'unchanged'))).toEqual([])
+    const changing = Array.from({ length: 50 }, (_, index) =>
+      ledger(index * 100, 'updated', { generation: Math.floor(index / 7) }),
+    )
+    expect(follow(changing)).toEqual([])
+  })
+
+  it('is told again only after as many more', () => {
+    expect(follow(every(100, 24, 'updated'))).toHaveLength(3)
+  })
+
+  it('remembers nothing that is past', () => {
+    const { repetition } = noteLedger(noRepetition, ledger(0, 'updated'))
+    expect(noteLedger(repetition, ledger(60_000, 'unchanged')).repetition.writes.size).toBe(0)
+  })
+})

@@ -1,0 +1,89 @@
+/**
+ * Repetition: an operator that writes the same object over and over for the same input. If it corrects what somebody else
+ * changed, that is a conflict; if it changes its own mind, a hot loop.
+ *
+ * Counted are writes within a window, for each CR and object on its own; an input that changes starts anew, for then there
+ * is a reason. Pure: the tracker is data, and says what it found.
+ */
+import type { Ledger, LedgerEntry } from '../../operator/ledger.ts'
+import type { Conflict, HotLoop } from './finding.ts'
+
+export interface RepetitionOptions {
+  /** So many writes of one object are too many … @default 8 */
+  readonly most: number
+  /** … within this time. @default 10_000 */
+  readonly windowMs: number
+}
+
+export const defaultRepetition: RepetitionOptions = { most: 8, windowMs: 10_000 }
+
+interface Written {
+  readonly at: number
+  readonly fields: readonly string[]
+  readonly isCorrection: boolean
+}
+
+/** What is known of one CR. */
+export interface Repetition {
+  readonly generation: number
+  /** By kind and name of the object. */
+  readonly writes: ReadonlyMap<string, readonly Written[]>
+}
+
+export const noRepetition: Repetition = { generation: -1, writes: new Map() }
+
+const counted: ReadonlySet<LedgerEntry['operation']> = new Set([
+  'updated',
+  'corrected',
+  'created',
+  'pruned',
+  'statusWritten',
+])
+
+export function noteLedger(
+  before: Repetition,
+  ledger: Ledger,
+  { most, windowMs }: RepetitionOptions = defaultRepetition,
+): { readonly repetition: Repetition; readonly findings: readonly (HotLoop | Conflict)[] } {
+  const { generation, startedAt: at, operator, controller, key } = ledger
+  const writes = new Map(generation === before.generation ? before.writes : [])
+  const findings: (HotLoop | Conflict)[] = []
+  for (const [name, past] of writes) {
+    const recent = past.filter((written) => at - written.at < windowMs)
+    if (recent.length === 0) writes.delete(name)
+    else writes.set(name, recent)
+  }
+  for (const entry of ledger.entries) {
+    if (!counted.has(entry.operation)) continue
+    const name = objectKey(entry)
+    const recent = [
+      ...(writes.get(name) ?? []),
+      { at, fields: entry.fields ?? [], isCorrection: entry.operation === 'corrected' },
+    ]
+    if (recent.length < most) {
+      writes.set(name, recent)
+      continue
+    }
+    // What was found is told once; whoever goes on is found again after as many more.
+    writes.delete(name)
+    const corrections = recent.filter(({ isCorrection }) => isCorrection).length
+    const found = {
+      operator,
+      controller,
+      key,
+      at,
+      object: { kind: entry.kind ?? 'its own status', name: entry.name ?? { name: key } },
+      fields: [...new Set(recent.flatMap(({ fields }) => fields))].toSorted(),
+      times: recent.length,
+      withinMs: at - recent[0]!.at,
+    }
+    findings.push(
+      corrections * 2 > recent.length ? { kind: 'conflict', ...found, with: [] } : { kind: 'hotLoop', ...found },
+    )
+  }
+  return { repetition: { generation, writes }, findings }
+}
+
+function objectKey({ kind = '', name, subject }: LedgerEntry): string {
+  return name ? `${kind} ${name.namespace ?? ''}/${name.name}` : subject
+}

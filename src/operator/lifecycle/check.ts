@@ -1,0 +1,122 @@
+/** What can be wrong with a life-cycle graph, all of it told at once, each with its cure. */
+import { MusterError } from '../../kube/errors.ts'
+import { type Edge, type LifecycleGraph, type LifecycleNode, onward, waysOut } from './graph.ts'
+import { reachableFrom } from './route.ts'
+
+/** Goes into CEL rules, keys and drawings as it is. */
+const namePattern = /^[A-Za-z][A-Za-z0-9]{0,39}$/
+
+/** @throws InvalidLifecycle */
+export function checkLifecycle(graph: LifecycleGraph): void {
+  // What hangs in the air would only make every later check complain, too.
+  const first = [...nameFaults(graph), ...referenceFaults(graph), ...numberFaults(graph)]
+  const faults = first.length > 0 ? first : [...circleFaults(graph), ...reachFaults(graph)]
+  if (faults.length > 0) {
+    throw new MusterError('InvalidLifecycle', `The life cycle of ${graph.name}: ${faults.join('; ')}.`)
+  }
+}
+
+function nameFaults({ nodes }: LifecycleGraph): readonly string[] {
+  return [...nodes.keys()]
+    .filter((name) => !namePattern.test(name))
+    .map((name) => `states.${name} must be called by letters and digits, a letter in front, 40 at most`)
+}
+
+function referenceFaults({ nodes, start, end, wishes, defaultWish }: LifecycleGraph): readonly string[] {
+  const known = [...nodes.keys()].join(', ')
+  const faults: string[] = []
+  const check = (place: string, state: string, self?: string): void => {
+    if (!nodes.has(state)) faults.push(`${place} names ${state}, which is no state of it (${known})`)
+    else if (state === self) faults.push(`${place} leads back to ${self} itself: leave it out`)
+  }
+  check('start', start)
+  check('end', end)
+  if (start === end) faults.push(`start and end are both ${start}: it needs a state for each`)
+  if (wishes.length === 0) faults.push('wishes is empty: name the states that a person may wish')
+  for (const [at, wish] of wishes.entries()) {
+    check(`wishes[${at}]`, wish)
+    if (wishes.indexOf(wish) < at) faults.push(`wishes names ${wish} twice`)
+  }
+  if (!wishes.includes(defaultWish)) faults.push(`defaultWish is ${defaultWish}, which is not among wishes`)
+  for (const [name, { leadsTo, to, onFailure }] of nodes) {
+    if (leadsTo) check(`states.${name}.leadsTo`, leadsTo.state, name)
+    for (const [at, { state }] of to.entries()) {
+      check(`states.${name}.to[${at}]`, state, name)
+      if (to.findIndex((edge) => edge.state === state) < at) faults.push(`states.${name}.to names ${state} twice`)
+    }
+    if (onFailure.goTo !== undefined) check(`states.${name}.onFailure.goTo`, onFailure.goTo, name)
+  }
+  if (nodes.get(end)?.leadsTo) faults.push(`states.${end} is the end, yet leads on by itself: remove its leadsTo`)
+  return faults
+}
+
+function numberFaults({ nodes }: LifecycleGraph): readonly string[] {
+  const faults: string[] = []
+  for (const [name, { timeoutMs, onFailure }] of nodes) {
+    const { retries, firstMs, mostMs } = onFailure
+    const durations = { timeoutMs, 'onFailure.firstMs': firstMs, 'onFailure.mostMs': mostMs }
+    for (const [field, value] of Object.entries(durations)) {
+      if (!Number.isFinite(value) || value <= 0) faults.push(`states.${name}.${field} must be above 0`)
+    }
+    if (!Number.isSafeInteger(retries) || retries < 0) {
+      faults.push(`states.${name}.onFailure.retries must be a whole number, 0 or more`)
+    }
+  }
+  return faults
+}
+
+/** Passing states must come to rest, and failures must come to an end. */
+function circleFaults({ nodes }: LifecycleGraph): readonly string[] {
+  const passing = circle(nodes, ({ leadsTo }) => (leadsTo ? [leadsTo] : []))
+  if (passing) return [`${passing} lead on for ever: one of them must be a resting state (to instead of leadsTo)`]
+  const failing = circle(nodes, ({ leadsTo, onFailure: { goTo } }) => [
+    ...(leadsTo ? [leadsTo] : []),
+    ...(goTo === undefined ? [] : [{ state: goTo, guard: undefined }]),
+  ])
+  return failing
+    ? [`${failing} lead back after a failure, so it would fail for ever: let one onFailure.goTo end elsewhere`]
+    : []
+}
+
+function circle(nodes: LifecycleGraph['nodes'], exits: (node: LifecycleNode) => readonly Edge[]): string | undefined {
+  for (const [name, node] of nodes) {
+    const after = reachableFrom(
+      nodes,
+      exits(node).map(({ state }) => state),
+      exits,
+    )
+    if (!after.has(name)) continue
+    const members = [...after].filter((other) => reachableFrom(nodes, [other], exits).has(name))
+    return members.toSorted((a, b) => order(nodes, a) - order(nodes, b)).join(', ')
+  }
+  return undefined
+}
+
+function order(nodes: LifecycleGraph['nodes'], name: string): number {
+  return [...nodes.keys()].indexOf(name)
+}
+
+function reachFaults({ nodes, start, end, wishes }: LifecycleGraph): readonly string[] {
+  const faults: string[] = []
+  const roots = [...nodes.values()].filter(({ onItsOwn }) => onItsOwn).map(({ name }) => name)
+  const everywhere = reachableFrom(nodes, [start, ...roots], (node) => [
+    ...waysOut(node),
+    ...(node.onFailure.goTo === undefined ? [] : [{ state: node.onFailure.goTo, guard: undefined }]),
+  ])
+  const fromStart = reachableFrom(nodes, [start])
+  for (const [name, node] of nodes) {
+    if (!everywhere.has(name)) {
+      faults.push(`states.${name} cannot be reached from ${start}: lead there, or set onItsOwn`)
+    }
+    if (!reachableFrom(nodes, [name], onward).has(end)) {
+      faults.push(`from states.${name} the end (${end}) cannot be reached: lead there by to or leadsTo`)
+    }
+    if (node.leadsTo && node.leadsTo.state !== end && waysOut(node).length === 1) {
+      faults.push(`states.${name} has no way out when it fails, not even to the end: give it onFailure.goTo, or to`)
+    }
+  }
+  for (const wish of wishes) {
+    if (!fromStart.has(wish)) faults.push(`the wish ${wish} can never be reached from ${start}: lead there`)
+  }
+  return faults
+}

@@ -1,0 +1,102 @@
+/**
+ * What goes into a decision about an application's life, what comes out of it, and words for that. Messages hold no times
+ * and nothing that runs on: who says the same says it in the same words, and then nothing is written.
+ */
+import type { ConditionUpdate } from '../../kube/condition.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Fields, ReadObject } from '../field.ts'
+import type { View } from '../view.ts'
+import type { LifecycleContext, LifecycleNode } from './graph.ts'
+import type { Lifecycle } from './lifecycle.ts'
+import type { LifecycleAct, Observed } from './observation.ts'
+import { reachableWishes } from './rules.ts'
+import type { LifecycleFailure, LifecycleStatus, Transition } from './status.ts'
+
+export interface LifecycleInput<Name extends string = string, Spec extends Fields = Fields> {
+  /** `spec.state`; the end state for a CR that is being deleted. */
+  readonly wish: Name
+  /** `spec.stateRequest`. */
+  readonly request?: string | undefined
+  /** `status.lifecycle`, as it is stored. */
+  readonly status: LifecycleStatus<Name> | undefined
+  readonly observed: Observed
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly context: { readonly cr: KubeObject & { readonly spec: ReadObject<Spec> }; readonly view: View }
+}
+
+/** What does not change in the course of a decision. */
+export interface Turn {
+  readonly life: Lifecycle
+  readonly wish: string
+  readonly request: string | undefined
+  readonly before: LifecycleStatus | undefined
+  readonly observed: Observed
+  /** Where the application says it is, if that is a state of the graph. */
+  readonly here: string | undefined
+  readonly now: number
+  readonly uid: string
+  readonly generation: number
+  readonly context: LifecycleContext
+}
+
+export interface Decision {
+  readonly status: LifecycleStatus | undefined
+  readonly condition: Pick<ConditionUpdate, 'status' | 'reason' | 'message'>
+  readonly requeueAtMs?: number
+  readonly act?: LifecycleAct
+  readonly refusal?: string
+}
+
+export function turnOf(life: Lifecycle, { wish, request, status, observed, now, context }: LifecycleInput): Turn {
+  const { uid = '', generation = 0 } = context.cr.metadata
+  const here = observed.state !== undefined && life.nodes.has(observed.state) ? observed.state : undefined
+  return {
+    life,
+    wish,
+    request,
+    before: status,
+    observed,
+    here,
+    now,
+    uid,
+    generation,
+    context: { ...context, observed },
+  }
+}
+
+export function wait(status: LifecycleStatus, reason: string, message: string, requeueAtMs: number): Decision {
+  return { status, condition: { status: 'False', reason, message }, requeueAtMs }
+}
+
+export function stay(status: LifecycleStatus, reason: string, message: string): Decision {
+  return { status, condition: { status: 'False', reason, message } }
+}
+
+export function unknown(status: LifecycleStatus, reason: string, message: string): Decision {
+  return { status, condition: { status: 'Unknown', reason, message } }
+}
+
+export function refuse({ life, wish }: Turn, status: LifecycleStatus | undefined, target: string): Decision {
+  const allowed = status ? reachableWishes(life, status.state) : life.wishes
+  const from = status ? `from ${status.state}` : 'at first'
+  const which = allowed.length === 0 ? 'nothing' : `only ${allowed.join(', ')}`
+  const refusal = `${wish === target ? wish : `${target} (after ${wish})`} cannot be reached; ${from} ${which} can be wished`
+  return { status, condition: { status: 'False', reason: 'Refused', message: refusal }, refusal }
+}
+
+export function routeText({ from, to }: Transition): string {
+  return from === undefined || from === to ? to : `${from} → ${to}`
+}
+
+export function retryText(transition: Transition, { onFailure }: LifecycleNode): string {
+  const { attempt, message = '' } = transition
+  return `${routeText(transition)}: attempt ${attempt} of ${onFailure.retries + 1} is due, because ${message}`
+}
+
+export function failureText(failure: LifecycleFailure | undefined): string {
+  if (!failure) return ''
+  const { state, attempts, message } = failure
+  const times = attempts === 1 ? 'once' : `${attempts} times`
+  return `${state} was tried ${times}: ${message}. It is tried again when the spec changes`
+}

@@ -1,0 +1,499 @@
+import { describe, expect, it } from 'vitest'
+import { formatMicroTime } from '../../kube/duration.ts'
+import { optional, string } from '../field.ts'
+import type { View } from '../view.ts'
+import { defineKind } from '../kind.ts'
+import type { ObjectOf } from '../typed-resource.ts'
+import { defineLifecycle } from './lifecycle.ts'
+import type { ActionReport, Observed } from './observation.ts'
+import type { LifecycleStatus } from './status.ts'
+import { actionKeys, isSettled, type LifecycleStep, pollMs, stepLifecycle } from './step.ts'
+
+const own = { backupTo: optional(string()) }
+
+const life = defineLifecycle({
+  name: 'Database',
+  own,
+  start: 'start',
+  end: 'ended',
+  wishes: ['running', 'servicing', 'paused', 'ended'],
+  defaultWish: 'running',
+  states: {
+    start: { leadsTo: 'running', action: { name: 'start' }, timeoutMs: 60_000, to: ['stopping'] },
+    running: {
+      to: [
+        { state: 'servicing', guard: ({ cr }) => cr.spec.backupTo !== undefined || 'spec.backupTo is not set' },
+        'paused',
+        'stopping',
+      ],
+    },
+    paused: { to: ['running'], action: { name: 'pause' }, timeoutMs: 10_000, onFailure: { retries: 0 } },
+    servicing: {
+      leadsTo: 'running',
+      action: { name: 'backup', input: ({ cr }) => ({ to: cr.spec.backupTo ?? '' }) },
+      timeoutMs: 600_000,
+      onFailure: { retries: 2, firstMs: 1000, mostMs: 1500, goTo: 'running' },
+    },
+    stopping: { leadsTo: 'ended', action: { name: 'stop' }, timeoutMs: 30_000 },
+    ended: { to: ['start'] },
+  },
+})
+
+const Database = defineKind({
+  group: 'db.example.com',
+  version: 'v1',
+  kind: 'Database',
+  spec: { ...own, ...life.spec },
+  status: life.status,
+  rules: life.rules,
+})
+
+/** As a controller would call it: the types fit without a word. */
+function decideFor(cr: ObjectOf<typeof Database>, observed: Observed, now: number): LifecycleStep<State> {
+  const { state, stateRequest } = cr.spec
+  const wish = cr.metadata.deletionTimestamp === undefined ? state : life.end
+  return stepLifecycle(life, {
+    wish,
+    request: stateRequest,
+    status: cr.status?.lifecycle,
+    observed,
+    now,
+    context: { cr, view },
+  })
+}
+
+type Status = LifecycleStatus<'start' | 'running' | 'servicing' | 'paused' | 'stopping' | 'ended'>
+type State = Status['state']
+type Wish = Exclude<State, 'start' | 'stopping'>
+
+const view: View = {
+  get: () => undefined,
+  list: () => [],
+  ownedBy: () => [],
+  serves: () => true,
+}
+
+/** One CR, its application and its sidecar; reconciled by hand. */
+function database(first: Partial<{ wish: Wish; status: Status; app: string | undefined; reachable: boolean }> = {}) {
+  const d = {
+    now: Date.UTC(2026, 0, 1),
+    wish: 'running' as Wish,
+    request: undefined as string | undefined,
+    generation: 1,
+    spec: { backupTo: 's3://b' } as { readonly backupTo?: string },
+    status: undefined as Status | undefined,
+    app: undefined as string | undefined,
+    reachable: true,
+    actions: new Map<string, ActionReport>(),
+    started: [] as string[],
+    ...first,
+  }
+  const step = (): LifecycleStep<State> => {
+    const { wish, request, status, now, app, reachable, generation, spec } = d
+    const observed: Observed = { reachable, state: app, actions: reachable ? [...d.actions.values()] : [] }
+    const cr: ObjectOf<typeof Database> = {
+      apiVersion: 'db.example.com/v1',
+      kind: 'Database',
+      metadata: { name: 'd', namespace: 'default', uid: 'u', generation },
+      spec: { ...spec, state: wish, ...(request !== undefined && { stateRequest: request }) },
+      ...(status && { status: { lifecycle: status } }),
+    }
+    const decided = decideFor(cr, observed, now)
+    // Whatever is decided, a server would store.
+    const { status: lifecycle } = decided
+    expect(lifecycle ? Database.validate({ ...cr, status: { lifecycle } }, cr) : []).toEqual([])
+    return decided
+  }
+  const reconcile = (): LifecycleStep<State> => {
+    const decided = step()
+    d.status = decided.status
+    if (decided.act?.verb === 'start') {
+      d.started.push(decided.act.action)
+      d.actions.set(decided.act.key, { key: decided.act.key, state: 'running' })
+    }
+    return decided
+  }
+  const end = (state: ActionReport['state'], message?: string): void => {
+    for (const [key, action] of d.actions) if (action.state === 'running') d.actions.set(key, { key, state, message })
+  }
+  /** All goes well: until nothing is left to do, or an action runs. */
+  const settle = (): LifecycleStep<State> => {
+    for (let times = 0; times < 30; times++) {
+      const before = d.status
+      const decided = reconcile()
+      if (d.status === before && !decided.act) return decided
+    }
+    throw new Error('it does not settle')
+  }
+  const wishFor = (wish: Wish, request?: string): void => {
+    Object.assign(d, { wish, request, generation: d.generation + 1 })
+  }
+  return Object.assign(d, { step, reconcile, end, settle, wishFor })
+}
+
+const at = (state: State): Status => ({
+  state,
+  since: formatMicroTime(Date.UTC(2025, 0, 1)),
+  history: [],
+  attempts: 7,
+})
+
+describe('an application', () => {
+  it('is started, serves, is serviced and stopped, each by one action', () => {
+    const d = database({ app: 'ended' })
+    expect(d.settle().condition).toMatchObject({ status: 'False', reason: 'InTransition' })
+    expect(d.status).toMatchObject({ state: 'start', transition: { to: 'start', key: 'u.1.-.start', attempt: 1 } })
+    d.end('succeeded')
+    // The action is done, but the database does not take connections yet.
+    expect(d.settle().condition.message).toBe('start: the application is still ended, not running')
+    expect(d.status).toMatchObject({ state: 'start', transition: { acted: true } })
+    d.app = 'running'
+    const rested = d.settle()
+    expect(rested.condition).toMatchObject({ status: 'True', reason: 'AsWished', message: 'running, as wished' })
+    expect(isSettled(rested)).toBe(true)
+    d.wishFor('servicing')
+    d.settle()
+    expect(d.status).toMatchObject({ state: 'servicing', transition: { from: 'running', input: { to: 's3://b' } } })
+    d.end('succeeded')
+    expect(d.settle().condition.message).toBe('servicing has been done; running again')
+    d.wishFor('ended')
+    d.settle()
+    d.end('succeeded')
+    d.app = 'ended'
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.started).toEqual(['start', 'backup', 'stop'])
+    expect(d.status?.history.map(({ state, why }) => `${state} ${why}`)).toEqual([
+      'start wished',
+      'running ledOn',
+      'servicing wished',
+      'running ledOn',
+      'stopping wished',
+      'ended ledOn',
+    ])
+  })
+
+  it('is serviced once for one wish, and again for a new request', () => {
+    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+    d.settle()
+    d.end('succeeded')
+    const { status } = d.settle()
+    expect(d.step().status).toBe(status)
+    d.wishFor('servicing', 'tonight')
+    d.settle()
+    d.end('succeeded')
+    d.settle()
+    expect(d.started).toEqual(['backup', 'backup'])
+  })
+
+  it('writes nothing at rest, and asks for no further look', () => {
+    const d = database({ status: at('running'), app: 'running' })
+    expect(d.step()).toEqual({ status: d.status, condition: d.step().condition })
+    expect(d.step().status).toBe(d.status)
+  })
+
+  it('that nobody wants is not even started', () => {
+    const d = database({ wish: 'ended' })
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.started).toEqual([])
+  })
+
+  it('that was there before its status is taken as it is', () => {
+    const d = database({ app: 'running' })
+    expect(isSettled(d.settle())).toBe(true)
+    expect([d.status?.state, d.started]).toEqual(['running', []])
+  })
+})
+
+describe('an action', () => {
+  it('is started only when its intent has been read back', () => {
+    const d = database()
+    const first = d.step()
+    expect([first.act, first.requeueAtMs]).toEqual([undefined, d.now])
+    // The write was lost: the same is decided again.
+    expect(d.step()).toEqual(first)
+    d.status = first.status
+    const second = d.step()
+    expect(second.act).toEqual({ verb: 'start', key: 'u.1.-.start', action: 'start', input: null })
+    expect(second.status).toBe(first.status)
+    // It was never sent, or its answer was lost: the same key again.
+    expect(d.step().act).toEqual(second.act)
+  })
+
+  it('gets the input that was intended, whatever the spec says meanwhile', () => {
+    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+    d.reconcile()
+    Object.assign(d, { spec: { backupTo: 's3://other' }, generation: 2 })
+    expect(d.step().act).toMatchObject({ key: 'u.8.running.servicing', input: { to: 's3://b' } })
+  })
+
+  it('shows how far it is, and is looked at again and again', () => {
+    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+    d.settle()
+    d.actions.set('u.8.running.servicing', {
+      key: 'u.8.running.servicing',
+      state: 'running',
+      progress: 0.314,
+      message: 'table 3',
+    })
+    expect(d.reconcile().requeueAtMs).toBe(d.now + pollMs)
+    expect(d.status?.transition).toMatchObject({ progress: 31, message: 'table 3' })
+    expect(d.step().status).toBe(d.status)
+  })
+
+  it('is tried again after a longer and longer wait, under another key, with what the spec says then', () => {
+    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+    d.settle()
+    d.end('failed', 'disk full')
+    const waits = [1000, 1500].map((wait) => {
+      const { requeueAtMs, condition } = d.reconcile()
+      expect(requeueAtMs).toBe(d.now + wait)
+      expect(condition.reason).toBe('Retrying')
+      expect(d.step().act).toBeUndefined()
+      d.now += wait
+      d.spec = { backupTo: `s3://${wait}` }
+      const message = condition.message
+      d.reconcile()
+      d.end('failed', 'disk full')
+      return message
+    })
+    expect(waits).toEqual([
+      'running → servicing: attempt 2 of 3 is due, because action backup failed: disk full',
+      'running → servicing: attempt 3 of 3 is due, because action backup failed: disk full',
+    ])
+    expect([...d.actions.keys()]).toEqual(['u.8.running.servicing', 'u.9.running.servicing', 'u.10.running.servicing'])
+    const { condition } = d.settle()
+    // Given up, and back where the graph says; not tried again before the spec changes.
+    expect(condition).toMatchObject({
+      status: 'False',
+      reason: 'Failed',
+      message: 'servicing was tried 3 times: action backup failed: disk full. It is tried again when the spec changes',
+    })
+    expect(d.status).toMatchObject({ state: 'running', failure: { state: 'servicing', attempts: 3 } })
+    expect(d.step().status).toBe(d.status)
+    d.generation += 1
+    d.settle()
+    expect(d.started).toHaveLength(4)
+  })
+
+  it('that was lost is tried again, too', () => {
+    const d = database()
+    d.settle()
+    d.end('lost')
+    expect(d.reconcile().condition.message).toContain('nobody knows how it ended')
+    d.now += 1000
+    expect(d.reconcile().act).toMatchObject({ verb: 'start', key: 'u.2.-.start' })
+  })
+
+  it('that takes too long is cancelled, and nothing else is started before it has ended', () => {
+    const d = database({ app: 'ended' })
+    d.settle()
+    d.now += 60_000
+    expect(d.reconcile().act).toEqual({ verb: 'cancel', key: 'u.1.-.start' })
+    expect(actionKeys(d.status)).toEqual(['u.2.-.start', 'u.1.-.start'])
+    d.now += 1000
+    expect(d.reconcile().act).toEqual({ verb: 'cancel', key: 'u.1.-.start' })
+    d.end('failed')
+    expect(d.reconcile().act).toMatchObject({ verb: 'start', key: 'u.2.-.start' })
+    expect(actionKeys(d.status)).toEqual(['u.2.-.start'])
+  })
+
+  it('whose intent was lost with the status is waited for, and its number is not given again', () => {
+    const d = database({ app: 'ended' })
+    d.actions.set('u.4.running.servicing', { key: 'u.4.running.servicing', state: 'running' })
+    d.reconcile()
+    expect(d.status?.transition?.key).toBe('u.5.-.start')
+    expect(d.reconcile()).toMatchObject({ condition: { message: 'start: waits for an earlier action to end' } })
+    d.end('succeeded')
+    expect(d.reconcile().act).toMatchObject({ key: 'u.5.-.start' })
+  })
+
+  it('is not started while nobody answers; the time still runs', () => {
+    const d = database({ reachable: false })
+    d.reconcile()
+    expect(d.reconcile().act).toBeUndefined()
+    d.now += 60_000
+    expect(d.reconcile().condition.message).toContain('action start was not started in time')
+  })
+})
+
+describe('a wish', () => {
+  it('that changes in mid-transition waits until that is over', () => {
+    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+    d.settle()
+    d.wishFor('ended')
+    expect(d.settle().status).toMatchObject({ state: 'servicing', transition: { to: 'servicing' } })
+    d.end('succeeded')
+    d.settle()
+    expect(d.status).toMatchObject({ state: 'stopping', transition: { from: 'running' } })
+  })
+
+  it('that changes between two attempts does not wait for the second', () => {
+    const d = database({ app: 'ended' })
+    d.settle()
+    d.app = undefined
+    d.end('failed', 'no')
+    d.reconcile()
+    d.wishFor('ended')
+    d.settle()
+    expect(d.status).toMatchObject({ state: 'stopping', transition: { from: 'start' } })
+  })
+
+  it('that a guard does not let come true is held, with the reason, until it does', () => {
+    const d = database({ status: at('running'), app: 'running', wish: 'servicing' })
+    d.spec = {}
+    expect(d.reconcile().condition).toMatchObject({
+      status: 'False',
+      reason: 'Guarded',
+      message: 'running → servicing: spec.backupTo is not set',
+    })
+    expect(d.status?.state).toBe('running')
+    d.spec = { backupTo: 's3://b' }
+    d.settle()
+    expect(d.started).toEqual(['backup'])
+  })
+
+  it('that cannot be reached is refused with what can, and nothing is done', () => {
+    const once = defineLifecycle({
+      name: 'Once',
+      start: 'on',
+      end: 'off',
+      wishes: ['on', 'off'],
+      defaultWish: 'on',
+      states: { on: { to: ['off'] }, off: {} },
+    })
+    const cr = { apiVersion: 'v1', kind: 'Once', metadata: { uid: 'u' }, spec: {} }
+    const input = { observed: { reachable: true, actions: [] }, now: 0, context: { cr, view } }
+    const status = { ...at('ended'), state: 'off' as const, history: [] }
+    const step = stepLifecycle(once, { ...input, wish: 'on', status })
+    expect(step.refusal).toBe('on cannot be reached; from off only off can be wished')
+    expect(step.condition).toMatchObject({ status: 'False', reason: 'Refused', message: step.refusal })
+    expect([step.status, step.act, step.requeueAtMs]).toEqual([status, undefined, undefined])
+    const unknown = stepLifecycle(once, { ...input, wish: 'dim' as 'on', status: undefined })
+    expect(unknown).toMatchObject({
+      status: undefined,
+      refusal: 'dim cannot be reached; at first only on, off can be wished',
+    })
+  })
+})
+
+describe('what is observed', () => {
+  it('wins over what is remembered, and is put right', () => {
+    const d = database({ status: at('running'), app: 'ended' })
+    d.settle()
+    expect(d.status?.history.map(({ state, why }) => `${state} ${why}`)).toEqual(['ended observed', 'start wished'])
+    expect(d.started).toEqual(['start'])
+  })
+
+  it('is only recorded where nothing else is wished', () => {
+    const d = database({ status: at('running'), app: 'ended', wish: 'ended' })
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.started).toEqual([])
+  })
+
+  it('again and again, is put right later and later', () => {
+    const d = database({ status: at('running'), app: 'running' })
+    const waits = [0, 1000, 2000].map((wait) => {
+      d.app = 'ended'
+      const began = d.now
+      const { requeueAtMs = 0 } = d.reconcile()
+      d.now = Math.max(d.now, requeueAtMs)
+      expect(d.now - began).toBe(wait)
+      d.settle()
+      d.end('succeeded')
+      d.app = 'running'
+      d.settle()
+      return d.status?.relapse?.times
+    })
+    expect(waits).toEqual([1, 2, 3])
+    // After a long calm it counts anew.
+    d.now += 600_000
+    d.app = 'ended'
+    d.reconcile()
+    expect(d.status).toMatchObject({ state: 'start', relapse: { times: 1 } })
+  })
+
+  it('in a passing state gets time to lead on by itself; after that its action is run', () => {
+    const d = database({ status: at('running'), app: 'start' })
+    expect(d.reconcile()).toMatchObject({ condition: { reason: 'OnItsOwn' }, requeueAtMs: d.now + 60_000 })
+    d.now += 59_999
+    expect(d.reconcile().status?.transition).toBeUndefined()
+    d.now += 1
+    d.settle()
+    expect(d.started).toEqual(['start'])
+  })
+
+  it('is not trusted when it is no state of the graph', () => {
+    const d = database({ status: at('running'), app: 'confused' })
+    expect(d.reconcile().condition).toMatchObject({ status: 'Unknown', reason: 'UnknownState' })
+    expect(d.status?.state).toBe('running')
+  })
+
+  it('may be nothing: then nothing is known, unless it has ended', () => {
+    expect(database({ status: at('running'), reachable: false }).reconcile().condition).toMatchObject({
+      status: 'Unknown',
+      reason: 'Unreachable',
+      message: 'running when the application was last heard of',
+    })
+    const ended = database({ status: at('ended'), reachable: false, wish: 'ended' })
+    expect(isSettled(ended.reconcile())).toBe(true)
+  })
+})
+
+describe('a failure', () => {
+  it('without a refuge stops everything until the spec changes, but leaves the way to the end open', () => {
+    const d = database({ status: at('running'), app: undefined, wish: 'paused' })
+    d.settle()
+    d.end('failed', 'locks held')
+    expect(d.settle().condition).toMatchObject({
+      reason: 'Failed',
+      message: expect.stringContaining('paused was tried once'),
+    })
+    d.now += 3_600_000
+    expect(d.step()).toMatchObject({ status: d.status })
+    expect(d.step().requeueAtMs).toBeUndefined()
+    d.wishFor('running')
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.status?.failure).toBeUndefined()
+  })
+
+  it('that a later version of the spec was meant to cure is tried again with that', () => {
+    const d = database({ status: at('running'), app: undefined, wish: 'paused' })
+    d.settle()
+    d.generation += 1
+    d.end('failed', 'locks held')
+    d.settle()
+    expect(d.started).toEqual(['pause', 'pause'])
+  })
+
+  it('counts no more when the application got there after all', () => {
+    const d = database({ app: 'ended' })
+    for (let attempt = 0; attempt < 4; attempt++) {
+      d.settle()
+      d.end('failed', 'no')
+      d.reconcile()
+      d.now += 60_000
+    }
+    expect(d.settle()).toMatchObject({ condition: { reason: 'Failed' }, status: { state: 'ended' } })
+    d.app = 'running'
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.started).toHaveLength(4)
+  })
+
+  it('is also when the application never confirms', () => {
+    const d = database({ app: 'ended' })
+    d.settle()
+    d.end('succeeded')
+    d.settle()
+    d.now += 60_000
+    expect(d.reconcile().condition.message).toContain('the application is still ended, not running')
+    expect(d.status?.transition?.attempt).toBe(2)
+  })
+})
+
+describe('a graph that has changed', () => {
+  it('starts from what is observed where the status names a state it no longer has', () => {
+    const d = database({ status: { ...at('running'), state: 'healing' as 'running' }, app: 'running' })
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.status).toMatchObject({ state: 'running', attempts: 7 })
+  })
+})
