@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { MusterError } from '../kube/errors.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../kube/nearest.ts'
 
 export interface Flag {
   readonly type: 'string' | 'boolean'
@@ -34,6 +34,8 @@ export interface Command<F extends Flags = Flags> {
   readonly usage?: string
   readonly details?: string
   readonly flags: F
+  /** Everything after the command's name is a word to it, also what looks like a flag. @default false */
+  readonly verbatim?: boolean
   /** Resolves to the exit code. */
   run(invocation: Invocation<F>): Promise<number>
 }

@@ -5,7 +5,7 @@ import type { DiscoveredResource } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../kube/nearest.ts'
 
 export const command: Command = defineCommand({
   usage: 'RESOURCE',

@@ -21,7 +21,7 @@ export interface ErrorEntry {
   readonly cure: string
 }
 
-/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server, MUS17xx operators, MUS18xx the sidecar. */
+/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server, MUS17xx operators, MUS18xx the sidecar, MUS19xx the manager. */
 export const errorTable = {
   InvalidQuantity: {
     code: 'MUS1001',
@@ -447,8 +447,8 @@ export const errorTable = {
   UnknownKind: {
     code: 'MUS1701',
     retry: 'terminal',
-    meaning: 'An operator names a kind that is not built in, and does not say how it is served.',
-    cure: 'Give its plural and scope, or define it with defineKind.',
+    meaning: 'A kind is named that is not built in, and nothing says how it is served.',
+    cure: 'Correct its name; or give its plural and scope, or define it with defineKind.',
   },
   UndeclaredInput: {
     code: 'MUS1702',
@@ -612,6 +612,13 @@ export const errorTable = {
     retry: 'transient',
     meaning: 'A sidecar does not know the token it was shown; a token that was just rotated reaches it within minutes.',
     cure: "Show a token of the sidecar's token file; while rotating, keep the old one in it on a line of its own.",
+  },
+
+  InvalidConfiguration: {
+    code: 'MUS1901',
+    retry: 'terminal',
+    meaning: 'A configuration has a key that does not exist, or a value that makes no sense.',
+    cure: 'Correct the places that the message names; what was in force before stays in force.',
   },
 } as const
 

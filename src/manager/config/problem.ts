@@ -1,0 +1,98 @@
+/**
+ * What is wrong with a configuration, and where: the path, the line if there is a text, and what was probably meant.
+ * All of it is told at once: nobody likes to mend a file one mistake at a time.
+ */
+import { nearest } from '../../kube/nearest.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+
+export interface Problem {
+  /** `leaderElection.leaderElct` */
+  readonly path: readonly string[]
+  readonly message: string
+}
+
+/** Keys that the schema does not know, with the nearest that it does. */
+export function unknownKeys(value: Json, schema: JSONSchemaProps, above: readonly string[] = []): readonly Problem[] {
+  if (isJsonArray(value)) {
+    const items = schema.items as JSONSchemaProps | undefined
+    return items ? value.flatMap((item, index) => unknownKeys(item, items, [...above, String(index)])) : []
+  }
+  if (!isJsonObject(value)) return []
+  return Object.keys(value).flatMap((name) => {
+    const below = schemaOf(schema, name)
+    const path = [...above, name]
+    if (below === 'unknown') return [{ path, message: `there is no key "${name}" here${guess(name, schema)}` }]
+    return below ? unknownKeys(ownMember(value, name)!, below, path) : []
+  })
+}
+
+function schemaOf(schema: JSONSchemaProps, name: string): JSONSchemaProps | 'unknown' | undefined {
+  const { properties = {}, additionalProperties } = schema
+  if (Object.hasOwn(properties, name)) return properties[name]
+  if (isJsonObject(additionalProperties)) return additionalProperties
+  // Where anything may stand, nothing is unknown.
+  return schema.type === 'object' && !schema['x-kubernetes-preserve-unknown-fields'] ? 'unknown' : undefined
+}
+
+function guess(name: string, { properties = {} }: JSONSchemaProps): string {
+  const known = Object.keys(properties)
+  const near = nearest(name, known)
+  return near === undefined ? `; there are ${known.join(', ')}` : `; did you mean "${near}"?`
+}
+
+/** A cause's field as a path: `operators[memcached].gates.burst` is in no file; keys of maps have no brackets there. */
+export function pathOf(field: string): readonly string[] {
+  return field.replaceAll('[', '.').replaceAll(']', '').split('.').filter(Boolean)
+}
+
+/**
+ * The line of a path in a YAML text, from 1. It goes by indentation, which is how people write; flow style is not looked
+ * into, and the line of what is around it is told instead.
+ */
+export function lineOf(text: string, path: readonly string[]): number | undefined {
+  const lines = text.split('\n')
+  let from = 0
+  let indent = -1
+  let found: number | undefined
+  for (const name of path) {
+    const at = findKey(lines, name, from, indent)
+    if (at === undefined) return found
+    found = at + 1
+    from = at + 1
+    indent = indentOf(lines[at]!)
+  }
+  return found
+}
+
+function findKey(lines: readonly string[], name: string, from: number, above: number): number | undefined {
+  let own: number | undefined
+  for (let at = from; at < lines.length; at++) {
+    const line = lines[at]!
+    if (/^\s*(?:#.*)?$/.test(line)) continue
+    const indent = indentOf(line)
+    if (indent <= above) return undefined
+    own ??= indent
+    const key = /^\s*(?:"([^"]*)"|'([^']*)'|([^\s:#][^:#]*?))\s*:(?:\s|$)/.exec(line)
+    if (indent === own && key && (key[1] ?? key[2] ?? key[3]) === name) return at
+  }
+  return undefined
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length
+}
+
+export function formatProblem({ path, message }: Problem, text: string | undefined, source: string): string {
+  const line = text === undefined ? undefined : lineOf(text, path)
+  const place = line === undefined ? source : `${source}:${line}`
+  return `${path.join('.') || 'the whole'} (${place}): ${message}`
+}
+
+/** A value by its path. */
+export function valueAt(value: Json | undefined, path: readonly string[]): Json | undefined {
+  let found = value
+  for (const name of path) found = isJsonObject(found) ? ownMember(found, name) : undefined
+  return found
+}
