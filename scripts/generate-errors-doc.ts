@@ -21,6 +21,10 @@ const ranges: readonly (readonly [prefix: string, subject: string])[] = [
   ['MUS13', "the server's answers"],
   ['MUS14', 'cache'],
   ['MUS15', 'command line'],
+  ['MUS16', 'the embedded API server'],
+  ['MUS17', 'operators'],
+  ['MUS18', 'the sidecar'],
+  ['MUS19', 'the manager'],
 ]
 
 export function errorsDoc(): string {

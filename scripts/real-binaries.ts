@@ -22,7 +22,7 @@ export interface RealBinaries {
   readonly version: string
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const sources = fileURLToPath(new URL('../test/real/servers', import.meta.url))
 
@@ -77,6 +77,11 @@ export async function realKubectl(env: Environment = process.env): Promise<strin
   return join(await builtFrom(go, env, { kubectl: version }, 'kubectl-'), 'kubectl')
 }
 
+/** Where programs are kept between runs, outside the repository. */
+export function cacheFolder(env: Environment): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'muster', 'real')
+}
+
 /** The folder that holds these programs, built if they are not there yet. */
 async function builtFrom(
   go: string,
@@ -85,12 +90,7 @@ async function builtFrom(
   prefix = '',
 ): Promise<string> {
   const programs = Object.keys(versions)
-  const folder = join(
-    env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'),
-    'muster',
-    'real',
-    `${prefix}${Object.values(versions).join('-')}-${await sourceHash(programs)}`,
-  )
+  const folder = join(cacheFolder(env), `${prefix}${Object.values(versions).join('-')}-${await sourceHash(programs)}`)
   const built = async (): Promise<boolean> =>
     (await Promise.all(programs.map((program) => isExecutable(join(folder, program))))).every(Boolean)
   if (await built()) return folder
@@ -143,7 +143,7 @@ async function sourceHash(programs: readonly string[]): Promise<string> {
 }
 
 /** Two test runs at once must not build twice: the second waits for the first, and takes over if the first died. */
-async function whileHolding(lock: string, work: () => Promise<void>): Promise<void> {
+export async function whileHolding(lock: string, work: () => Promise<void>): Promise<void> {
   for (let waited = false; ; waited = true) {
     try {
       await writeFile(lock, String(process.pid), { flag: 'wx' })
@@ -183,7 +183,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function findProgram(name: string, env: Environment): Promise<string | undefined> {
+export async function findProgram(name: string, env: Environment): Promise<string | undefined> {
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
     const file = join(folder, name)
     if (folder && (await isExecutable(file))) return file
@@ -198,7 +198,7 @@ async function isExecutable(file: string): Promise<boolean> {
   )
 }
 
-function run(
+export function run(
   program: string,
   args: readonly string[],
   options: { readonly cwd?: string; readonly env?: Environment } = {},

@@ -3,12 +3,10 @@ import { enableCompileCache } from 'node:module'
 import { describeError, MusterError } from '../kube/errors.ts'
 import { type Flags, type FlagValues, formatFlags, parseArguments } from './command.ts'
 import { type CommandEntry, commands } from './commands.ts'
-import { nearest } from './nearest.ts'
-import { holdYoungGeneration } from './young-generation.ts'
+import { nearest } from '../kube/nearest.ts'
 
-// Commands are loaded after these lines, so their second start finds them compiled.
+// Commands are loaded after this line, so their second start finds them compiled.
 enableCompileCache()
-holdYoungGeneration()
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`)
 const err = (line: string): void => void process.stderr.write(`${line}\n`)
@@ -54,24 +52,41 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return 0
   }
   const entry = find(name === '--version' ? 'version' : name)
-  if (rest.includes('--help') || rest.includes('-h')) {
+  const { command } = await entry.load()
+  if (!command.verbatim && (rest.includes('--help') || rest.includes('-h'))) {
     out(await help(entry))
     return 0
   }
-  const { command } = await entry.load()
-  const { flags, positionals } = parseArguments(command.flags, rest)
+  const { flags, positionals } = command.verbatim
+    ? { flags: {}, positionals: rest }
+    : parseArguments(command.flags, rest)
+  const signal = stopSignal()
+  return await command.run({ flags: flags as FlagValues<Flags>, positionals, out, err, signal })
+}
+
+/** Ctrl-C asks for a clean end; once more, a moment later, for the end. */
+function stopSignal(): AbortSignal {
   const stop = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
-  return await command.run({ flags: flags as FlagValues<Flags>, positionals, out, err, signal: stop.signal })
+  let askedAt = 0
+  const ask = (): void => {
+    // A terminal tells the whole group of processes, and `bin/muster` passes on what it is told: one key comes twice.
+    if (stop.signal.aborted && performance.now() - askedAt > 1000) process.exit(130)
+    if (!stop.signal.aborted) askedAt = performance.now()
+    stop.abort()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, ask)
+  return stop.signal
 }
 
 // A reader that went away (`muster … | head`) is no error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
-try {
-  process.exitCode = await main(process.argv.slice(2))
-} catch (error) {
-  err(describeError(error))
-  if (!(error instanceof MusterError) && error instanceof Error && process.env['MUSTER_DEBUG']) err(error.stack ?? '')
-  process.exitCode = error instanceof MusterError && error.code.startsWith('MUS15') ? 2 : 1
-}
+// No await: what is built of this file must do without one at its top.
+main(process.argv.slice(2)).then(
+  (code) => (process.exitCode = code),
+  (error: unknown) => {
+    err(describeError(error))
+    if (!(error instanceof MusterError) && error instanceof Error && process.env['MUSTER_DEBUG']) err(error.stack ?? '')
+    process.exitCode = error instanceof MusterError && error.code.startsWith('MUS15') ? 2 : 1
+  },
+)

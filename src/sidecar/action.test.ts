@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { outcomeOf, readReport, redact, textsOf } from './action.ts'
+
+describe('what a program says of itself', () => {
+  it('adds up, line by line', () => {
+    const lines = ['hello', '{"progress":0.4,"message":"half way"}', '{"progress":2}', '{"result":{"rows":3}}', '{']
+    expect(lines.reduce((report, line) => readReport(line, report), {})).toEqual({
+      progress: 1,
+      message: 'half way',
+      result: { rows: 3 },
+    })
+  })
+
+  it('no line breaks it, whatever is in it', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
+        const report = readReport(line, { progress: 0.5 })
+        expect(report.progress).toBeGreaterThanOrEqual(0)
+        expect(report.progress).toBeLessThanOrEqual(1)
+        expect(report.message?.length ?? 0).toBeLessThanOrEqual(1000)
+      }),
+    )
+    expect(readReport('{"__proto__":{"progress":1},"progress":"x","message":7}', {})).toEqual({})
+  })
+})
+
+describe('an outcome', () => {
+  it.each([
+    undefined,
+    {},
+    { state: 'running', endedAt: 'x' },
+    { state: 'succeeded' },
+    { state: 'toString', endedAt: '' },
+  ])('is not %j', (value) => expect(outcomeOf(value)).toBeUndefined())
+
+  it('keeps what is known and leaves out the rest', () => {
+    const endedAt = '2026-01-01T00:00:00.000Z'
+    expect(outcomeOf({ state: 'failed', endedAt, reason: 'ExitCode', exitCode: 3, token: 'x', message: 'm' })).toEqual({
+      state: 'failed',
+      endedAt,
+      reason: 'ExitCode',
+      exitCode: 3,
+      message: 'm',
+    })
+  })
+})
+
+describe('redaction', () => {
+  it('leaves no secret of three characters or more, whatever it is', () => {
+    const secret = fc.stringMatching(/^[a-z]{3,8}$/)
+    fc.assert(
+      fc.property(fc.array(secret), fc.string(), fc.string(), (secrets, before, after) => {
+        for (const each of secrets) {
+          const shown = redact(`${before}${each}${after}`, secrets)
+          for (const hidden of secrets) expect(shown).not.toContain(hidden)
+        }
+      }),
+    )
+  })
+
+  it('finds every text of an input', () => {
+    expect(textsOf({ a: 'one', b: [{ c: 'two' }, 3, null], d: true })).toEqual(['one', 'two'])
+  })
+})

@@ -1,0 +1,390 @@
+/**
+ * The actions of one sidecar: starts them once by key, follows them, remembers how they ended.
+ *
+ * The truth is on the disk (action-folder.ts), not in this process. What is held here is a reading of it, made anew
+ * whenever something in an action's folder changes, its keeper ends, or a second has passed. So it makes no difference
+ * to an action whether this sidecar started it or one before.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { type FSWatcher, watch } from 'node:fs'
+import { access, readFile, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Clock, Timer } from '../clock/clock.ts'
+import { isJsonObject, parseJson, stringifyJson } from '../kube/json.ts'
+import { ownMember } from '../kube/json-member.ts'
+import { type ActionRecord, type ActionRequest, type ActionSpec, type Outcome, outcomeOf, reportOf } from './action.ts'
+import {
+  createFolder,
+  digestOf,
+  findFolders,
+  folderOf,
+  markCancelled,
+  removeInput,
+  type SavedAction,
+} from './action-folder.ts'
+import { claimDurably, readObject, writeDurably } from './durable-file.ts'
+import { environmentFor, type Variables } from './environment.ts'
+import { isAlive, isGroupAlive, ownIdentity, type ProcessIdentity, readIdentity } from './process-identity.ts'
+import { refuse } from './refusal.ts'
+
+export interface ActionsOptions {
+  readonly clock: Clock
+  /** Where they are written down. */
+  readonly folder: string
+  readonly specs: ReadonlyMap<string, ActionSpec>
+  /** How many may run at once. */
+  readonly concurrency: number
+  /** How many that have ended are remembered. */
+  readonly remember: number
+  /** Where variables that are passed on come from. */
+  readonly environment: Variables
+  readonly log: (line: string) => void
+}
+
+export interface Started {
+  readonly record: ActionRecord
+  /** False when the key was known. */
+  readonly isNew: boolean
+}
+
+export interface Actions {
+  /** Returns when the action is safely written down; from then on it will be started, but never twice. */
+  start(request: ActionRequest): Promise<Started>
+  get(key: string): ActionRecord | undefined
+  /** Oldest first. */
+  list(): readonly ActionRecord[]
+  /** Asks it to end; undefined when there is none. Its record tells when it has. */
+  cancel(key: string): Promise<ActionRecord | undefined>
+  /** Names of those that run. */
+  running(): ReadonlySet<string>
+  onChange(listener: (record: ActionRecord) => void): () => void
+  /** Takes no new ones from now on. */
+  drain(): void
+  /** Resolves when none runs. */
+  idle(): Promise<void>
+  /** Looks no longer. What runs goes on. */
+  close(): void
+}
+
+interface Entry {
+  readonly folder: string
+  readonly saved: SavedAction
+  record: ActionRecord
+  claim: ProcessIdentity | undefined
+  /** While this sidecar is the parent of its keeper. */
+  keeper: ChildProcess | undefined
+  watcher: FSWatcher | undefined
+  timer: Timer | undefined
+  isReading: boolean
+  readAgain: boolean
+  isUnwanted: boolean
+  signalledAt: number | undefined
+  trouble: string | undefined
+}
+
+/** The watcher is quick; this is for file systems without one, and for keepers that were killed. */
+const lookMs = 1000
+
+/** In the sources this file ends in .ts, in what is published in .js; the keeper stands beside it in both. */
+const keeperFile = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? './keeper.ts' : './keeper.js', import.meta.url),
+)
+
+/** A keeper needs little. */
+const keeperFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--no-warnings'] as const
+
+export async function openActions(options: ActionsOptions): Promise<Actions> {
+  const { clock, specs, concurrency, remember, environment, log } = options
+  const entries = new Map<string, Entry>()
+  const damaged = new Set<string>()
+  const listeners = new Set<(record: ActionRecord) => void>()
+  let lastStamp = 0
+  const closed = new AbortController()
+  let isDraining = false
+  let turn: Promise<unknown> = Promise.resolve()
+
+  /** Never the same twice, so that `since` tells every change. */
+  const stamp = (): string => {
+    lastStamp = Math.max(clock.now(), lastStamp + 1)
+    return new Date(lastStamp).toISOString()
+  }
+  const isRunning = ({ record }: Entry): boolean => record.state === 'running'
+
+  const put = (entry: Entry, change: Partial<ActionRecord>): void => {
+    entry.record = { ...entry.record, ...change, updatedAt: stamp() }
+    for (const listener of listeners) listener(entry.record)
+  }
+
+  const enter = (folder: string, saved: SavedAction): Entry => {
+    const { key, name, startedAt } = saved
+    const entry: Entry = {
+      folder,
+      saved,
+      record: { key, name, state: 'running', startedAt, updatedAt: stamp() },
+      claim: undefined,
+      keeper: undefined,
+      watcher: undefined,
+      timer: undefined,
+      isReading: false,
+      readAgain: false,
+      isUnwanted: false,
+      signalledAt: undefined,
+      trouble: undefined,
+    }
+    entries.set(key, entry)
+    return entry
+  }
+
+  const follow = (entry: Entry): void => {
+    try {
+      entry.watcher = watch(entry.folder, () => look(entry)).on('error', () => entry.watcher?.close())
+    } catch {
+      // Machines have few watchers to give; the timer does as well, a little later.
+    }
+    look(entry)
+  }
+
+  const leave = (entry: Entry): void => {
+    entry.watcher?.close()
+    entry.timer?.cancel()
+    entry.watcher = entry.timer = undefined
+  }
+
+  /** Reads the folder, one reading at a time; a call during a reading makes another one. */
+  const look = (entry: Entry): void => {
+    entry.readAgain = true
+    if (entry.isReading) return
+    entry.isReading = true
+    entry.timer?.cancel()
+    const readAll = async (): Promise<void> => {
+      while (entry.readAgain && !closed.signal.aborted && isRunning(entry)) {
+        entry.readAgain = false
+        await read(entry)
+      }
+    }
+    readAll()
+      .catch((error: unknown) => {
+        // A full disk stays full for a while; once is enough to know.
+        if (entry.trouble !== codeOf(error)) log(`action ${entry.saved.name}: its folder fails (${codeOf(error)})`)
+        entry.trouble = codeOf(error)
+      })
+      .finally(() => {
+        entry.isReading = false
+        if (!closed.signal.aborted && isRunning(entry)) entry.timer = clock.after(lookMs, () => look(entry))
+      })
+  }
+
+  const read = async (entry: Entry): Promise<void> => {
+    const at = (name: string): string => path.join(entry.folder, name)
+    entry.claim ??= readIdentity(await readObject(at('claim.json')))
+    entry.isUnwanted ||= await exists(at('cancel'))
+    // The order matters: a keeper writes the outcome before it goes, so whoever finds it gone finds that written.
+    const isLeft = entry.claim ? await isGroupAlive(entry.claim) : entry.keeper !== undefined
+    const outcome = outcomeOf(await readObject(at('outcome.json')))
+    if (outcome) return await finish(entry, outcome)
+    if (!isLeft) {
+      const verdict = await settle(entry)
+      if (verdict) await finish(entry, verdict)
+      else entry.readAgain = true
+      return
+    }
+    if (entry.claim && entry.isUnwanted) await signal(entry, entry.claim)
+    const { progress, message } = reportOf((await readObject(at('progress.json'))) ?? {})
+    const { record } = entry
+    if (progress !== record.progress || message !== record.message) put(entry, { progress, message })
+  }
+
+  /**
+   * Decides, once and for all, what became of an action that nobody watches any more. Undefined when somebody does after
+   * all: the keeper that a sidecar before this one started, just before it was killed.
+   */
+  const settle = async (entry: Entry): Promise<Outcome | undefined> => {
+    const claimFile = path.join(entry.folder, 'claim.json')
+    // Without a claim it was not started, and after ours it never will be.
+    const isUnstarted = !entry.claim && (await claimDurably(claimFile, JSON.stringify(await ownIdentity())))
+    if (!entry.claim && !isUnstarted) {
+      entry.claim = readIdentity(await readObject(claimFile))
+      if (entry.claim) return undefined
+    }
+    const said = reportOf((await readObject(path.join(entry.folder, 'progress.json'))) ?? {})
+    const base = { ...said, endedAt: new Date(clock.now()).toISOString() }
+    const outcome: Outcome = entry.isUnwanted
+      ? { ...base, state: 'failed', reason: 'Cancelled', message: 'cancelled' }
+      : isUnstarted
+        ? { ...base, state: 'failed', reason: 'NotStarted', message: 'it could not be started' }
+        : { ...base, state: 'lost', message: 'it ended while nobody watched: what it did is not known' }
+    await writeDurably(path.join(entry.folder, 'outcome.json'), stringifyJson(outcome))
+    return outcome
+  }
+
+  const signal = async (entry: Entry, claim: ProcessIdentity): Promise<void> => {
+    const isKept = await isAlive(claim)
+    const waited = entry.signalledAt === undefined ? undefined : clock.now() - entry.signalledAt
+    try {
+      // A keeper knows what to do. Without one, the rest of the group is asked, and then made to.
+      if (waited === undefined) process.kill(isKept ? claim.pid : -claim.pid, 'SIGTERM')
+      else if (!isKept && waited >= entry.saved.spec.graceMs) process.kill(-claim.pid, 'SIGKILL')
+    } catch {
+      // It ended in this moment, and the next look will see it.
+    }
+    entry.signalledAt ??= clock.now()
+  }
+
+  const finish = async (entry: Entry, outcome: Outcome): Promise<void> => {
+    leave(entry)
+    await removeInput(entry.folder)
+    put(entry, outcome)
+    log(`action ${entry.saved.name} ${outcome.state}${outcome.reason ? ` (${outcome.reason})` : ''}`)
+    await forgetOldest()
+  }
+
+  const forgetOldest = async (): Promise<void> => {
+    const ended = [...entries.values()].filter((entry) => !isRunning(entry))
+    const surplus = ended.toSorted(byStart).slice(0, Math.max(0, ended.length - remember))
+    for (const { saved, folder } of surplus) {
+      entries.delete(saved.key)
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+
+  /** Starts a keeper. Whatever prevents that is seen by the next look, which finds neither keeper nor claim. */
+  const keep = async (entry: Entry): Promise<void> => {
+    await spawnKeeper(entry).catch((error: unknown) =>
+      log(`action ${entry.saved.name} cannot be started (${codeOf(error)})`),
+    )
+  }
+
+  const spawnKeeper = async (entry: Entry): Promise<void> => {
+    const { spec, key, name } = entry.saved
+    const input = parseJson(await readFile(path.join(entry.folder, 'input.json'), 'utf8'))
+    const keeper = spawn(process.execPath, [...keeperFlags, keeperFile, entry.folder], {
+      env: {
+        ...environmentFor(spec.environment, environment, input),
+        MUSTER_ACTION_KEY: key,
+        MUSTER_ACTION_NAME: name,
+      },
+      // A group of its own, and no strings attached: it outlives this process.
+      detached: true,
+      stdio: 'ignore',
+    })
+    keeper.unref()
+    entry.keeper = keeper
+    const gone = (): void => {
+      entry.keeper = undefined
+      look(entry)
+    }
+    keeper.once('error', gone).once('exit', gone)
+  }
+
+  const startInTurn = async ({ key, name, input = null }: ActionRequest): Promise<Started> => {
+    const spec = specs.get(name)
+    const known = entries.get(key)
+    if (known) {
+      if (known.saved.name !== name || known.saved.inputDigest !== digestOf(input))
+        refuse('Conflict', `action "${key}" is known with another name or input.`)
+      return { record: known.record, isNew: false }
+    }
+    if (damaged.has(folderOf(options.folder, key)))
+      refuse('Conflict', `action "${key}" was accepted before, but its record cannot be read.`)
+    if (!spec)
+      return refuse('UnknownAction', `there is no action "${name}"; there are: ${[...specs.keys()].join(', ')}.`)
+    if (isDraining) refuse('Stopping', 'the sidecar is stopping.')
+    const busy = [...entries.values()].filter(isRunning)
+    if (busy.length >= concurrency)
+      refuse(
+        'Busy',
+        `${busy.map(({ saved }) => `"${saved.key}"`).join(', ')} still running; at most ${concurrency} at once.`,
+      )
+    for (const member of Object.values(spec.environment.fromInput)) {
+      const value = isJsonObject(input) ? ownMember(input, member) : undefined
+      if (typeof value === 'object' && value !== null)
+        refuse('BadRequest', `input.${member} must be no object or list.`)
+    }
+    const saved = { key, name, startedAt: stamp(), inputDigest: digestOf(input), spec }
+    const folder = await createFolder(options.folder, saved, input).catch((error: unknown) =>
+      refuse('StorageFailed', `the action cannot be written down (${codeOf(error)}), and was not started.`),
+    )
+    const entry = enter(folder, saved)
+    log(`action ${name} accepted`)
+    await keep(entry)
+    follow(entry)
+    put(entry, {})
+    return { record: entry.record, isNew: true }
+  }
+
+  for (const { folder, saved } of await findFolders(options.folder)) {
+    if (!saved) {
+      damaged.add(folder)
+      log(`the record of an action cannot be read: ${folder}`)
+      continue
+    }
+    const entry = enter(folder, saved)
+    const outcome = outcomeOf(await readObject(path.join(folder, 'outcome.json')))
+    if (outcome) {
+      entry.record = { ...entry.record, ...outcome }
+      await removeInput(folder)
+    } else {
+      // Accepted, but not started, by a sidecar that was killed: now is the time. If a keeper starts just now, one of the two will have the claim.
+      if (!(await exists(path.join(folder, 'claim.json')))) await keep(entry)
+      follow(entry)
+    }
+  }
+  await forgetOldest()
+
+  return {
+    start(request) {
+      const result = turn.then(() => startInTurn(request))
+      turn = result.catch(() => undefined)
+      return result
+    },
+    get: (key) => entries.get(key)?.record,
+    list: () => [...entries.values()].toSorted(byStart).map(({ record }) => record),
+    async cancel(key) {
+      const entry = entries.get(key)
+      if (entry && isRunning(entry)) {
+        await markCancelled(entry.folder)
+        entry.isUnwanted = true
+        look(entry)
+      }
+      return entry?.record
+    },
+    running: () => new Set([...entries.values()].filter(isRunning).map(({ saved }) => saved.name)),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    drain: () => void (isDraining = true),
+    async idle() {
+      // One that is being accepted runs, too.
+      await turn
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const check = (): void => {
+        if (![...entries.values()].some(isRunning)) resolve()
+      }
+      listeners.add(check)
+      check()
+      await promise
+      listeners.delete(check)
+    },
+    close() {
+      closed.abort()
+      for (const entry of entries.values()) leave(entry)
+    },
+  }
+}
+
+function byStart(a: Entry, b: Entry): number {
+  return a.saved.startedAt < b.saved.startedAt ? -1 : 1
+}
+
+async function exists(file: string): Promise<boolean> {
+  return await access(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown error'
+}

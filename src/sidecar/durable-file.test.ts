@@ -1,0 +1,43 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { claimDurably, readObject, writeDurably } from './durable-file.ts'
+
+let folder = ''
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'muster-durable-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+describe('a durable file', () => {
+  it('replaces what was there, and leaves no draft', async () => {
+    const file = path.join(folder, 'a.json')
+    await writeDurably(file, '{"a":1}')
+    await writeDurably(file, '{"a":2}')
+    expect(await readObject(file)).toEqual({ a: 2 })
+    expect(await readdir(folder)).toEqual(['a.json'])
+  })
+
+  it('is claimed once, and stays what the first one wrote', async () => {
+    const file = path.join(folder, 'claim.json')
+    expect(await claimDurably(file, '{"by":"one"}')).toBe(true)
+    expect(await claimDurably(file, '{"by":"two"}')).toBe(false)
+    expect(await readFile(file, 'utf8')).toBe('{"by":"one"}')
+    const many = Array.from({ length: 20 }, (_, by) => claimDurably(`${file}.2`, JSON.stringify({ by })))
+    expect((await Promise.all(many)).filter(Boolean)).toHaveLength(1)
+    await rm(`${file}.2`)
+    expect(await readdir(folder)).toEqual(['claim.json'])
+  })
+
+  it.each(['', '{"a":', '[1]', 'null', '"text"'])('that holds %j is no object', async (text) => {
+    const file = path.join(folder, 'torn.json')
+    await writeFile(file, text)
+    expect(await readObject(file)).toBeUndefined()
+  })
+
+  it('that is absent is no object; one that cannot be read is an error', async () => {
+    expect(await readObject(path.join(folder, 'absent.json'))).toBeUndefined()
+    await expect(readObject(folder)).rejects.toThrow('EISDIR')
+  })
+})

@@ -1,0 +1,18 @@
+/** A small process beside an application; README.md beside this file tells when and how. */
+export type { ActionRecord, ActionRequest, ActionSpec, ActionState, EnvironmentSpec, FailureReason } from './action.ts'
+export {
+  type CallOptions,
+  type ChangeOptions,
+  sidecarClient,
+  type SidecarClient,
+  type SidecarClientOptions,
+  type SidecarRequest,
+  type SidecarResponse,
+  type SidecarTransport,
+} from './client.ts'
+export { type ConfigOverrides, type ListenAddress, loadConfig, type SidecarConfig } from './config.ts'
+export type { Variables } from './environment.ts'
+export type { CommandProbe, FileProbe, HttpProbe, ProbeSpec, TcpProbe } from './probe.ts'
+export type { ServerLimits } from './server.ts'
+export { type Sidecar, type SidecarOptions, startSidecar } from './sidecar.ts'
+export type { SidecarState, StateRule } from './state.ts'

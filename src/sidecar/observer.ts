@@ -1,0 +1,85 @@
+/** Asks every probe now and then, and keeps the state that follows. */
+import type { Clock, Timer } from '../clock/clock.ts'
+import { probe, type ProbeSpec } from './probe.ts'
+import { type ProbeAnswers, type SidecarState, stateOf, type StateRule } from './state.ts'
+import type { Variables } from './environment.ts'
+
+export interface ObserverOptions {
+  readonly clock: Clock
+  readonly probes: ReadonlyMap<string, ProbeSpec>
+  readonly rules: readonly StateRule[]
+  /** From the last answer to the next question. */
+  readonly intervalMs: number
+  readonly environment: Variables
+  /** Names of the actions that run. */
+  readonly running: () => ReadonlySet<string>
+}
+
+export interface Observer {
+  state(): SidecarState
+  onChange(listener: (state: SidecarState) => void): () => void
+  /**
+   * An action began or ended. A beginning counts at once. What an end has changed only new answers can tell: until they
+   * are there, the state stays what it was.
+   */
+  poke(what: 'began' | 'ended'): void
+  close(): void
+}
+
+export function startObserver(options: ObserverOptions): Observer {
+  const { clock, probes, rules, intervalMs, environment, running } = options
+  const listeners = new Set<(state: SidecarState) => void>()
+  const stop = new AbortController()
+  let answers: ProbeAnswers = new Map()
+  let lastStamp = clock.now()
+  let current: SidecarState = { ...stateOf(rules, answers, running()), since: new Date(lastStamp).toISOString() }
+  let timer: Timer | undefined
+  let isAsking = false
+  let askAgain = false
+
+  const judge = (): void => {
+    const seen = stateOf(rules, answers, running())
+    const isSame = seen.state === current.state && seen.reachable === current.reachable
+    if (!isSame) lastStamp = Math.max(clock.now(), lastStamp + 1)
+    current = { ...seen, since: new Date(lastStamp).toISOString() }
+    if (!isSame) for (const listener of listeners) listener(current)
+  }
+
+  const ask = async (): Promise<void> => {
+    if (isAsking) {
+      askAgain = true
+      return
+    }
+    isAsking = true
+    timer?.cancel()
+    do {
+      askAgain = false
+      const context = { clock, environment, signal: stop.signal }
+      const asked = [...probes].map(async ([name, spec]) => [name, await probe(spec, context)] as const)
+      answers = new Map(await Promise.all(asked))
+      if (stop.signal.aborted) return
+      // Answers from before an end say nothing about what is after it.
+      if (!askAgain) judge()
+    } while (askAgain)
+    isAsking = false
+    timer = clock.after(intervalMs, () => void ask())
+  }
+  void ask()
+
+  return {
+    state: () => current,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    poke(what) {
+      if (stop.signal.aborted) return
+      if (what === 'began') judge()
+      void ask()
+    },
+    close() {
+      stop.abort()
+      timer?.cancel()
+    },
+  }
+}

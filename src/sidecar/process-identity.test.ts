@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../test/loopback.ts'
+import { isAlive, isGroupAlive, ownIdentity, readIdentity } from './process-identity.ts'
+
+describe('the identity of a process', () => {
+  it('is alive while the process is', async () => {
+    const own = await ownIdentity()
+    expect(own).toMatchObject({ pid: process.pid, startTime: expect.stringMatching(/^\d+$/) as string })
+    expect(await isAlive(own)).toBe(true)
+    expect(readIdentity(JSON.parse(JSON.stringify(own)))).toEqual(own)
+  })
+
+  it('is not that of another process with the same number, nor of one in another world', async () => {
+    const own = await ownIdentity()
+    expect(await isAlive({ ...own, startTime: '1' })).toBe(false)
+    expect(await isGroupAlive({ ...own, startTime: '1' })).toBe(false)
+    expect(await isAlive({ ...own, world: 'another machine' })).toBe(false)
+    expect(await isGroupAlive({ ...own, world: 'another machine' })).toBe(false)
+  })
+
+  it.each([undefined, {}, { pid: 1 }, { pid: '1', startTime: '1', world: '' }, { pid: -1, startTime: '1', world: '' }])(
+    'cannot be read from %j',
+    (value) => expect(readIdentity(value)).toBeUndefined(),
+  )
+
+  it('lives on in its group, when the leader was killed and what it started was not', async () => {
+    // The leader tells its identity and the number of a child, which waits for its stdin to end.
+    const script = `
+      const { spawn } = require('node:child_process'), { readFileSync } = require('node:fs')
+      const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['inherit', 'ignore', 'ignore'] })
+      child.once('spawn', () => {
+        const stat = readFileSync('/proc/self/stat', 'utf8')
+        console.log(process.pid, stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19], child.pid)
+      })`
+    const leader = spawn(process.execPath, ['-e', script], { detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
+    const [line] = (await once(createInterface({ input: leader.stdout }), 'line')) as [string]
+    const [pid = '', startTime = ''] = line.split(' ')
+    const identity = { ...(await ownIdentity()), pid: Number(pid), startTime }
+    expect(await isAlive(identity)).toBe(true)
+    const gone = once(leader, 'exit')
+    leader.kill('SIGKILL')
+    await gone
+    expect(await isAlive(identity)).toBe(false)
+    expect(await isGroupAlive(identity)).toBe(true)
+    leader.stdin.end()
+    let isLeft = true
+    const look = async (): Promise<void> => {
+      while (isLeft) isLeft = await isGroupAlive(identity)
+    }
+    void look()
+    await eventually(() => !isLeft)
+    expect(await isGroupAlive(identity)).toBe(false)
+  })
+})

@@ -1,0 +1,31 @@
+/** What the sidecar says no to, and with which status of HTTP: one table for server, client and documentation. */
+
+export const refusals = {
+  BadRequest: 400,
+  UnknownAction: 400,
+  Unauthorized: 401,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  Conflict: 409,
+  TooLarge: 413,
+  Busy: 429,
+  StorageFailed: 503,
+  Stopping: 503,
+  Internal: 500,
+} as const
+
+export type RefusalReason = keyof typeof refusals
+
+/** Carries no more than what the caller may read. */
+export class Refusal extends Error {
+  readonly reason: RefusalReason
+
+  constructor(reason: RefusalReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+export function refuse(reason: RefusalReason, message: string): never {
+  throw new Refusal(reason, message)
+}

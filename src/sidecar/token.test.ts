@@ -1,0 +1,69 @@
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { failure } from '../../test/loopback.ts'
+import { tokenCheck } from './token.ts'
+
+const [first, second] = ['first-token-of-many', 'second-token-of-many']
+let folder = ''
+let file = ''
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'muster-token-'))
+  file = path.join(folder, 'token')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+describe('a token', () => {
+  it('admits only who shows it, and shows it as a bearer', async () => {
+    await writeFile(file, `${first}\n`)
+    const check = tokenCheck(file)
+    expect(await check.admits(`Bearer ${first}`)).toBe(true)
+    expect(await check.admits(`bearer  ${first}`)).toBe(true)
+    for (const wrong of [
+      undefined,
+      '',
+      first,
+      'Bearer',
+      'Bearer ',
+      `Bearer ${first}x`,
+      `Basic ${first}`,
+      `Bearer ${second}`,
+    ])
+      expect([wrong, await check.admits(wrong)]).toEqual([wrong, false])
+  })
+
+  it('that was rotated counts at once, and two count beside each other', async () => {
+    // As Secrets are mounted: a link is put in place of another.
+    await writeFile(path.join(folder, '1'), first)
+    await writeFile(path.join(folder, '2'), `${second}\n${first}\n`)
+    await writeFile(path.join(folder, '3'), second)
+    const check = tokenCheck(file)
+    const seen: (readonly boolean[])[] = []
+    for (const version of ['1', '2', '3']) {
+      await rm(file, { force: true })
+      await symlink(version, file)
+      seen.push([await check.admits(`Bearer ${first}`), await check.admits(`Bearer ${second}`)])
+    }
+    expect(seen).toEqual([
+      [true, false],
+      [true, true],
+      [false, true],
+    ])
+  })
+
+  it('nobody is admitted without a file, and no message quotes what is in it', async () => {
+    const check = tokenCheck(file)
+    expect((await failure(check.admits(`Bearer ${first}`))).message).toContain('ENOENT')
+    for (const [text, words] of [
+      ['\n', 'is empty'],
+      ['short', 'less than 16'],
+      ['a password with space in it', 'space'],
+    ] as const) {
+      await writeFile(file, text)
+      const error = await failure(check.admits(`Bearer ${text.trim()}`))
+      expect(error).toMatchObject({ name: 'SidecarConfigInvalid', message: expect.stringContaining(words) as string })
+      expect(error.message).not.toMatch(/short$|password/)
+    }
+  })
+})
