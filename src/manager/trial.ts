@@ -17,6 +17,8 @@ import type { UntypedObject } from '../kube/object.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Host, hostOperator, type HostOptions } from './host.ts'
+import { createWebhookHost, inProcessWebhooks } from './webhooks/webhook-host.ts'
+import { startWebhooks, type Webhooks } from './webhooks/webhooks.ts'
 
 export interface TrialOptions extends Pick<HostOptions, 'config' | 'concurrency' | 'live' | 'log'> {
   /** Pods are scheduled and run, Deployments make them. @default false */
@@ -27,6 +29,8 @@ export interface TrialOptions extends Pick<HostOptions, 'config' | 'concurrency'
   readonly stopped?: boolean
   /** Its kinds are not installed yet. @default false */
   readonly bare?: boolean
+  /** What the operator's requests go through: where they are lost, refused or held up. @default straight to the server */
+  readonly wire?: (transport: Transport) => Transport
 }
 
 /** A request that the operator sent. */
@@ -58,6 +62,14 @@ export interface Trial {
   close(): Promise<void>
 }
 
+interface Served {
+  readonly webhooks: Webhooks
+  readonly cache: SharedCache
+}
+
+/** Nobody listens there: the server asks in process. */
+const address = { url: 'https://webhooks.trial' }
+
 const crds: Resource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
@@ -67,42 +79,72 @@ const crds: Resource = {
 }
 
 export async function openTrial(operator: Operator, options: TrialOptions = {}): Promise<Trial> {
-  const { seed = 1, workloads = false } = options
+  const { seed = 1, workloads = false, wire = (transport) => transport } = options
   const clock = virtualClock()
   const random = seededRandom(seed)
-  const server = createApiServer({ clock, random, ...(workloads && { workloads: simulatedWorkloads() }) })
+  const declares = operator.webhooks.length + operator.conversions.length > 0
+  const answering = createWebhookHost({ clock })
+  const server = createApiServer({
+    clock,
+    random,
+    ...(declares && { webhooks: inProcessWebhooks(answering, address) }),
+    ...(workloads && { workloads: simulatedWorkloads() }),
+  })
   const client = createClient({ transport: inProcessTransport(server), clock, random })
   const ledgers: Ledger[] = []
   const sent: Sent[] = []
-  let running: { readonly host: Host; readonly cache: SharedCache; readonly client: Client } | undefined
+  let running:
+    | {
+        readonly host: Host
+        readonly cache: SharedCache
+        readonly client: Client
+        readonly webhooks: Served | undefined
+      }
+    | undefined
 
   const start = async (): Promise<void> => {
     if (running) throw new MusterError('InvalidController', `${operator.name} is running already.`)
-    const own = createClient({ transport: counted(inProcessTransport(server), sent), clock, random })
+    const own = createClient({ transport: wire(counted(inProcessTransport(server), sent)), clock, random })
     const cache = createSharedCache({ client: own, clock, random })
+    const webhooks = declares ? await serve() : undefined
     const host = hostOperator({
       ...options,
+      ...(webhooks && { webhooks: webhooks.webhooks }),
       operator,
       client: own,
       cache,
       clock,
       onLedger: (ledger) => void ledgers.push(ledger),
     })
-    running = { host, cache, client: own }
+    running = { host, cache, client: own, webhooks }
     let isStarted = false
     const starting = host.start().then(() => (isStarted = true))
     await clock.until(() => isStarted)
     await starting
   }
 
+  /** What is done about webhooks is the manager's, and not counted. */
+  const serve = async (): Promise<Served> => {
+    const cache = createSharedCache({ client, clock, random })
+    const secret = { namespace: 'default', name: 'webhook-certificates' }
+    let isStarted = false
+    const starting = startWebhooks({ host: answering, clock, cluster: { client, cache }, secret, address })
+    const noting = starting.then(() => (isStarted = true))
+    await clock.until(() => isStarted)
+    await noting
+    return { webhooks: await starting, cache }
+  }
+
   const stop = async (): Promise<void> => {
-    const { host, cache, client: own } = running ?? {}
+    const { host, cache, client: own, webhooks } = running ?? {}
     running = undefined
     if (!host) return
     let isStopped = false
     const stopping = host.stop().then(() => (isStopped = true))
     await clock.until(() => isStopped)
     await stopping
+    await webhooks?.webhooks.close()
+    webhooks?.cache.close()
     cache?.close()
     await own?.close()
   }

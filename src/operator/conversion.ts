@@ -57,7 +57,7 @@ export function defineConversion<
     )
   }
   return {
-    for: kind as unknown as Kind,
+    for: kind,
     version,
     toStored: toStored as unknown as Conversion['toStored'],
     fromStored: fromStored as unknown as Conversion['fromStored'],

@@ -62,3 +62,19 @@ export { type ObjectName, openView, type Selection, type View, type ViewSource }
 export { type Application, type ApplicationOptions, defineApplication, type Reach } from './lifecycle/application.ts'
 export { drawLifecycle } from './lifecycle/draw.ts'
 export { defineLifecycle, type Lifecycle, type LifecycleOptions, type StateOf } from './lifecycle/lifecycle.ts'
+export {
+  type Conversion,
+  type ConversionFunctions,
+  type Converted,
+  defineConversion,
+  lostInRoundTrip,
+} from './conversion.ts'
+export {
+  type Admission,
+  type AdmissionOperation,
+  type AdmissionUser,
+  type AdmissionVerdict,
+  defineWebhook,
+  type Webhook,
+  type WebhookOptions,
+} from './webhook.ts'

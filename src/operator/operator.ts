@@ -7,19 +7,27 @@ import { formatResource, type Resource } from '../kube/kind.ts'
 import { checkDnsLabel } from '../kube/name.ts'
 import type { Config } from './config.ts'
 import type { Controller } from './controller.ts'
+import type { Conversion } from './conversion.ts'
 import type { Kind } from './kind.ts'
+import type { Webhook } from './webhook.ts'
 
 export interface OperatorOptions {
   /** A DNS label: it becomes a field manager, a finalizer, a user name. */
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly config?: Config
+  /** Asked before something is written. */
+  readonly webhooks?: readonly Webhook[]
+  /** Between versions of its kinds. */
+  readonly conversions?: readonly Conversion[]
 }
 
 export interface Operator {
   readonly name: string
   readonly controllers: readonly Controller[]
   readonly config: Config | undefined
+  readonly webhooks: readonly Webhook[]
+  readonly conversions: readonly Conversion[]
   /** Everything that it reads. */
   readonly inputs: readonly Resource[]
   /** Everything that it writes, status and finalizers of its own kinds aside. */
@@ -29,7 +37,8 @@ export interface Operator {
 }
 
 /** @throws InvalidController */
-export function defineOperator({ name, controllers, config }: OperatorOptions): Operator {
+export function defineOperator(options: OperatorOptions): Operator {
+  const { name, controllers, config, webhooks = [], conversions = [] } = options
   const [problem] = checkDnsLabel(name)
   if (problem !== undefined) throw new MusterError('InvalidController', `Operator "${name}": ${problem}.`)
   if (controllers.length === 0) throw new MusterError('InvalidController', `Operator ${name} has no controllers.`)
@@ -42,6 +51,8 @@ export function defineOperator({ name, controllers, config }: OperatorOptions): 
     name,
     config,
     controllers,
+    webhooks,
+    conversions,
     inputs: unique(controllers.flatMap(({ inputs }) => inputs)),
     outputs: unique(controllers.flatMap(({ outputs }) => outputs)),
     kinds: unique(controllers.flatMap(({ inputs }) => inputs)).filter(isKind),

@@ -6,7 +6,7 @@ import type { Resource } from '../kube/kind.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
 import type { Operator } from './operator.ts'
 
-const watching = ['get', 'list', 'watch'] as const
+const watching = ['list', 'watch'] as const
 
 export function roleOf(operator: Operator): ClusterRole {
   const { controllers, inputs, outputs } = operator
@@ -27,6 +27,7 @@ export function roleOf(operator: Operator): ClusterRole {
     if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'])
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)
+  if (operator.webhooks.length + operator.conversions.length > 0) grantWebhooks(grant)
   grant({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -34,6 +35,16 @@ export function roleOf(operator: Operator): ClusterRole {
     metadata: { name: operator.name },
     rules: rulesOf([...grants.values()]),
   }
+}
+
+/** What whoever serves webhooks keeps: registrations, their bundles, and the Secret with the certificates. */
+function grantWebhooks(grant: (resource: Pick<Resource, 'group' | 'plural'>, verbs: readonly string[]) => void): void {
+  const group = 'admissionregistration.k8s.io'
+  for (const plural of ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations']) {
+    grant({ group, plural }, ['get', ...watching, 'create', 'patch', 'delete'])
+  }
+  grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, ['get', ...watching, 'patch'])
+  grant({ group: '', plural: 'secrets' }, ['get', ...watching, 'create', 'patch'])
 }
 
 interface Grant {

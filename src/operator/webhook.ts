@@ -12,6 +12,7 @@
 import type { Cause } from '../kube/cause.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource } from '../kube/kind.ts'
+import { checkDnsLabel } from '../kube/name.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { MatchCondition } from '../kube/types/admissionregistration/v1.ts'
 import type { LabelSelector } from '../kube/types/meta/v1.ts'
@@ -47,7 +48,7 @@ export interface Admission<T extends KubeObject> {
 }
 
 /** Nothing: it may be stored. Causes (`invalidValue('spec.size', 2, 'must be odd')`) refuse it, warnings do not. */
-export type Verdict =
+export type AdmissionVerdict =
   | void
   | readonly Cause[]
   | { readonly refusals?: readonly Cause[]; readonly warnings?: readonly string[] }
@@ -72,14 +73,14 @@ export interface WebhookOptions<T extends KubeObject> {
   readonly timeoutSeconds?: number
   /** Whether `mutate` is asked again when another webhook changed the object after it. @default 'Never' */
   readonly reinvocation?: 'Never' | 'IfNeeded'
-  validate?(this: void, admission: Admission<T>): Verdict | Promise<Verdict>
+  validate?(this: void, admission: Admission<T>): AdmissionVerdict | Promise<AdmissionVerdict>
   /** Returns the object as it is to be stored, or nothing to leave it. The difference is sent, not the whole. */
   mutate?(this: void, admission: Admission<T>): T | void | Promise<T | void>
 }
 
 /** An admission webhook whose kind only its own functions know. */
 export interface Webhook extends Required<Omit<WebhookOptions<KubeObject>, 'validate' | 'mutate'>> {
-  readonly validate: ((admission: Admission<KubeObject>) => Verdict | Promise<Verdict>) | undefined
+  readonly validate: ((admission: Admission<KubeObject>) => AdmissionVerdict | Promise<AdmissionVerdict>) | undefined
   readonly mutate: ((admission: Admission<KubeObject>) => KubeObject | void | Promise<KubeObject | void>) | undefined
 }
 
@@ -95,10 +96,14 @@ export function defineWebhook<T extends KubeObject>(options: WebhookOptions<T>):
   const refuse = (why: string): never => {
     throw new MusterError('InvalidWebhook', `the webhook ${name} for ${formatResource(options.for)} ${why}.`)
   }
-  if (!/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) refuse('has a name that is no DNS label')
+  const [problem] = checkDnsLabel(name)
+  if (problem !== undefined) refuse(`has a name that is no DNS label: ${problem}`)
   if (!validate && !mutate) refuse('neither validates nor mutates')
   if (!validate && operations.every((operation) => operation === 'DELETE'))
     refuse('mutates, but is asked about nothing')
+  // What is below these is of another kind.
+  if (options.subresources?.some((one) => one === 'scale' || one.includes('*')))
+    refuse('asks for scale or all subresources')
   if (operations.length === 0) refuse('is asked about no operation')
   if (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 1 || timeoutSeconds > 30) {
     refuse(`waits ${timeoutSeconds} seconds, not 1 to 30`)

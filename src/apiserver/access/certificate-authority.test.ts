@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createCertificateAuthority } from './certificate-authority.ts'
+import { createCertificateAuthority, openCertificateAuthority } from './certificate-authority.ts'
 import { integer, octets, readDer, sequence } from './der.ts'
 
 const validity = { from: Date.UTC(2026, 0, 2), until: Date.UTC(2060, 0, 1) }
@@ -43,6 +43,17 @@ describe('a certificate authority', () => {
     expect(one!.key).not.toBe(two!.key)
     const own = createPublicKey(createPrivateKey(one!.key))
     expect(new X509Certificate(one!.cert).publicKey.equals(own)).toBe(true)
+  })
+})
+
+describe('a certificate authority that was kept', () => {
+  it('goes on as the one that it was', () => {
+    const { cert, key } = createCertificateAuthority({ commonName: 'kept ü', organizations: ['a'], ...validity })
+    const opened = openCertificateAuthority({ cert, key })
+    expect(opened).toMatchObject({ cert, key })
+    const leaf = new X509Certificate(opened.issue({ commonName: 'x', purpose: 'server', ...validity }).cert)
+    const root = new X509Certificate(cert)
+    expect(leaf.checkIssued(root) && leaf.verify(root.publicKey)).toBe(true)
   })
 })
 

@@ -4,8 +4,17 @@
  *
  * A certificate is a subject, a public key, what the key may be used for and how long, and a signature over all that.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { bits, boolean, explicit, implicit, integer, octets, oid, sequence, set, time, utf8 } from './der.ts'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
+import { bits, boolean, explicit, implicit, integer, octets, oid, readDer, sequence, set, time, utf8 } from './der.ts'
 
 /** Both in PEM. */
 export interface Certificate {
@@ -43,6 +52,23 @@ export interface CertificateAuthority extends Certificate {
 
 export function createCertificateAuthority({ commonName, ...validity }: Subject & Validity): CertificateAuthority {
   const issuer: Issuer = { name: distinguishedName({ commonName }), keys: newKeys() }
+  const cert = certificate(issuer, {
+    ...validity,
+    name: issuer.name,
+    publicKey: issuer.keys.publicKey,
+    extensions: [basicConstraints(true), keyUsage(usage.certSign | usage.digitalSignature)],
+  })
+  return authorityOf(issuer, cert)
+}
+
+/** An authority that was made before, and kept. Throws what node:crypto does when it is none. */
+export function openCertificateAuthority({ cert, key }: Certificate): CertificateAuthority {
+  const privateKey = createPrivateKey(key)
+  const keys: Keys = { privateKey, publicKey: createPublicKey(privateKey) }
+  return authorityOf({ name: subjectOf(new X509Certificate(cert).raw), keys }, cert)
+}
+
+function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
   const certify: CertificateAuthority['certify'] = (publicKey, request) =>
     certificate(issuer, {
       ...request,
@@ -56,12 +82,7 @@ export function createCertificateAuthority({ commonName, ...validity }: Subject 
       ],
     })
   return {
-    cert: certificate(issuer, {
-      ...validity,
-      name: issuer.name,
-      publicKey: issuer.keys.publicKey,
-      extensions: [basicConstraints(true), keyUsage(usage.certSign | usage.digitalSignature)],
-    }),
+    cert,
     key: privatePem(issuer.keys),
     issue(request) {
       const keys = newKeys()
@@ -69,6 +90,13 @@ export function createCertificateAuthority({ commonName, ...validity }: Subject 
     },
     certify,
   }
+}
+
+/** As it was written: a chain is followed by comparing bytes. Version, serial, algorithm, issuer and validity precede it. */
+function subjectOf(der: Buffer): Buffer {
+  const [whole] = readDer(der) ?? []
+  const [body] = readDer(whole?.content ?? Buffer.alloc(0)) ?? []
+  return readDer(body?.content ?? Buffer.alloc(0))?.[5]?.whole ?? Buffer.alloc(0)
 }
 
 interface Keys {

@@ -1,0 +1,50 @@
+/** Conversion reviews: objects of one kind that an API server wants at another version, and those objects at that version. */
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { type Conversion, convertObject } from '../../operator/conversion.ts'
+import { invalid } from './admission-review.ts'
+import { frozen } from './frozen.ts'
+
+const apiVersion = 'apiextensions.k8s.io/v1'
+const kind = 'ConversionReview'
+
+export interface ConversionQuestion {
+  readonly uid: string
+  readonly wanted: string
+  readonly objects: readonly UntypedObject[]
+}
+
+/** @throws InvalidReview */
+export function readConversion(review: Json, name: string): ConversionQuestion {
+  const { request, ...head } = isJsonObject(review) ? review : {}
+  if (head['apiVersion'] !== apiVersion || head['kind'] !== kind) throw invalid(`it is no ${kind} of ${apiVersion}`)
+  if (!isJsonObject(request)) throw invalid('it has no request')
+  const { uid, desiredAPIVersion: wanted, objects } = request
+  if (typeof uid !== 'string' || uid === '') throw invalid('its request has no uid')
+  if (typeof wanted !== 'string' || wanted === '') throw invalid('it does not say which version is wanted')
+  if (!isJsonArray(objects)) throw invalid('it has no list of objects')
+  for (const object of objects) {
+    const isObject = isJsonObject(object) && isJsonObject(object['metadata']) && object['kind'] === name
+    if (!isObject || typeof object['apiVersion'] !== 'string') throw invalid(`one of its objects is no ${name}`)
+  }
+  return { uid, wanted, objects: frozen(objects) as unknown as readonly UntypedObject[] }
+}
+
+/** @throws whatever the author's functions do */
+export function answerConversion(conversions: readonly Conversion[], question: ConversionQuestion): JsonObject {
+  const { uid, wanted, objects } = question
+  const converted = objects.map((object) => convertObject(conversions, object, wanted))
+  // Through text and back, so that what is no JSON fails here and not in the connection.
+  const convertedObjects = parseJson(stringifyJson(converted))
+  return responseOf({ uid, convertedObjects, result: { status: 'Success' } })
+}
+
+/** There is no failure policy for conversions: the server passes this message on. */
+export function failedConversion({ uid }: ConversionQuestion, message: string): JsonObject {
+  return responseOf({ uid, convertedObjects: [], result: { status: 'Failure', message } })
+}
+
+function responseOf(response: JsonObject): JsonObject {
+  return { apiVersion, kind, response }
+}

@@ -1,0 +1,58 @@
+/** Work in rounds: one at a time, again when woken, and again when the last round said so. */
+import type { Clock, Timer } from '../../clock/clock.ts'
+
+export interface Rounds {
+  /** A round begins now, or as soon as the present one is over. */
+  wake(this: void): void
+  stop(): void
+}
+
+const retryMs = { first: 1000, most: 300_000 } as const
+
+/** `round` says when the next is due; one that fails is tried again, later and later. */
+export function repeat(clock: Clock, round: () => Promise<number>, onFailure: (error: unknown) => void): Rounds {
+  let timer: Timer | undefined
+  let isRunning = false
+  let isWoken = false
+  let isStopped = false
+  let failures = 0
+
+  const one = async (): Promise<number> => {
+    try {
+      const due = await round()
+      failures = 0
+      return due
+    } catch (error) {
+      if (!isStopped) onFailure(error)
+      return clock.now() + Math.min(retryMs.first * 2 ** Math.min(failures++, 20), retryMs.most)
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    isRunning = true
+    for (;;) {
+      isWoken = false
+      const due = await one()
+      if (isStopped) return
+      if (isWoken || due <= clock.now()) continue
+      isRunning = false
+      if (due < Infinity) timer = clock.after(due - clock.now(), wake)
+      return
+    }
+  }
+
+  const wake = (): void => {
+    if (isStopped) return
+    isWoken = true
+    timer?.cancel()
+    if (!isRunning) void run()
+  }
+
+  return {
+    wake,
+    stop() {
+      isStopped = true
+      timer?.cancel()
+    },
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * The webhooks of all hosted operators behind one function: a path and a review in, a review out. The HTTPS server calls
+ * it, and so may an embedded API server in the same process.
+ *
+ * Author code that throws, answers with nonsense or takes too long concerns its own review alone. Whoever asked learns
+ * whose webhook failed; the cause, which may quote a Secret, goes to `onFailure` and nowhere else.
+ */
+import { type WebhookCaller, type WebhookClientConfig, WebhookError } from '../../apiserver/webhook-caller.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import { formatResource } from '../../kube/kind.ts'
+import type { Conversion } from '../../operator/conversion.ts'
+import type { Webhook } from '../../operator/webhook.ts'
+import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
+import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
+
+/** What one operator declares. */
+export interface OperatorWebhooks {
+  readonly webhooks?: readonly Webhook[]
+  readonly conversions?: readonly Conversion[]
+}
+
+export interface WebhookHost {
+  /** Adds an operator, or replaces what it had. @throws InvalidWebhook for what contradicts itself or another's */
+  set(operator: string, declared: OperatorWebhooks): void
+  delete(operator: string): void
+  /** What an operator had before is answered until now: API servers ask for a while after they were told not to. */
+  forget(operator: string): void
+  readonly operators: ReadonlyMap<string, OperatorWebhooks>
+  /**
+   * The answer to a review; `timeoutMs` is what the asker said it would wait.
+   * The review becomes the host's: it is frozen. @throws WebhookUnknown, InvalidReview, WebhookFailed
+   */
+  answer(path: string, review: Json, timeoutMs?: number): Promise<JsonObject>
+}
+
+export interface WebhookHostOptions {
+  readonly clock: Clock
+  /** Hears why a webhook failed. @default nobody */
+  readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
+}
+
+export interface WebhookFailure {
+  readonly operator: string
+  /** As in the path: `validate/memcacheds`, `convert/memcacheds.cache.example.com`. */
+  readonly webhook: string
+  readonly error: unknown
+}
+
+export type WebhookAct = 'validate' | 'mutate' | 'convert'
+
+/** Where a webhook is asked, below the address of the server. */
+export function webhookPath(operator: string, act: WebhookAct, name: string): string {
+  return `/operators/${operator}/${act}/${name}`
+}
+
+/** The name of all conversions of a kind: that of its CRD. */
+export function conversionName({ for: { plural, group } }: Conversion): string {
+  return `${plural}.${group}`
+}
+
+const pathPattern = /^\/operators\/([^/]+)\/(validate|mutate|convert)\/([^/]+)$/
+
+/** The API server hears of a time-out from us rather than from its clock: ours says whose it was. */
+const shareOfTime = 0.9
+
+/** What API servers give a conversion. */
+const conversionMs = 30_000
+
+export function createWebhookHost({ clock, onFailure = () => undefined }: WebhookHostOptions): WebhookHost {
+  const operators = new Map<string, OperatorWebhooks>()
+  const former = new Map<string, OperatorWebhooks>()
+
+  const retire = (operator: string): void => {
+    const declared = [operators.get(operator), former.get(operator)].filter((one) => one !== undefined)
+    if (declared.length === 0) return
+    former.set(operator, {
+      webhooks: declared.flatMap(({ webhooks = [] }) => webhooks),
+      conversions: declared.flatMap(({ conversions = [] }) => conversions),
+    })
+  }
+  /** What an operator has, and behind it what it had. */
+  const known = (operator: string): Required<OperatorWebhooks> => {
+    const [now = {}, before = {}] = [operators.get(operator), former.get(operator)]
+    return {
+      webhooks: [...(now.webhooks ?? []), ...(before.webhooks ?? [])],
+      conversions: [...(now.conversions ?? []), ...(before.conversions ?? [])],
+    }
+  }
+
+  const answer: WebhookHost['answer'] = async (path, review, timeoutMs = Infinity) => {
+    const [, operator = '', act = '', name = ''] = pathPattern.exec(path) ?? []
+    const { webhooks, conversions } = known(operator)
+    const failed = (error: unknown): MusterError => {
+      onFailure({ operator, webhook: `${act}/${name}`, error })
+      const why = isMusterError(error, 'WebhookFailed') ? error.message : `failed (${classOf(error)}).`
+      return new MusterError('WebhookFailed', `the webhook ${act}/${name} of operator ${operator} ${why}`)
+    }
+    const within = async (limitMs: number, work: () => Promise<JsonObject>): Promise<JsonObject> => {
+      try {
+        return await limited(clock, Math.min(limitMs, timeoutMs) * shareOfTime, work)
+      } catch (error) {
+        throw failed(error)
+      }
+    }
+    if (act === 'convert') {
+      const ways = conversions.filter((conversion) => conversionName(conversion) === name)
+      if (!ways[0]) throw unknown(path)
+      const question = readConversion(review, ways[0].for.kind)
+      try {
+        return await within(conversionMs, async () => answerConversion(ways, question))
+      } catch (error) {
+        return failedConversion(question, (error as Error).message)
+      }
+    }
+    const give = act === 'validate' ? answerValidation : answerMutation
+    const webhook = webhooks.find((one) => one.name === name && (act === 'validate' ? one.validate : one.mutate))
+    if (!webhook) throw unknown(path)
+    const question = readAdmission(review, webhook, clock.now())
+    return await within(webhook.timeoutSeconds * 1000, () => give(webhook, question))
+  }
+
+  return {
+    operators,
+    set(operator, declared) {
+      checkNames(operator, declared)
+      checkOthers(operators, operator, declared)
+      retire(operator)
+      operators.set(operator, declared)
+    },
+    delete(operator) {
+      retire(operator)
+      operators.delete(operator)
+    },
+    forget: (operator) => void former.delete(operator),
+    answer,
+  }
+}
+
+function checkNames(operator: string, { webhooks = [], conversions = [] }: OperatorWebhooks): void {
+  const names = [
+    ...webhooks.map(({ name, for: own }) => ({
+      name,
+      what: `webhooks called ${name} (one is for ${formatResource(own)})`,
+    })),
+    ...conversions.map((one) => ({
+      name: `${conversionName(one)}/${one.version}`,
+      what: `conversions of ${conversionName(one)} from ${one.version}`,
+    })),
+  ]
+  const seen = new Set<string>()
+  for (const { name, what } of names) {
+    if (seen.has(name)) throw new MusterError('InvalidWebhook', `operator ${operator} has two ${what}.`)
+    seen.add(name)
+  }
+}
+
+/** A CRD has one conversion. */
+function checkOthers(
+  operators: WebhookHost['operators'],
+  operator: string,
+  { conversions = [] }: OperatorWebhooks,
+): void {
+  const own = new Set(conversions.map(conversionName))
+  for (const [other, declared] of operators) {
+    const both =
+      other === operator ? undefined : declared.conversions?.map(conversionName).find((name) => own.has(name))
+    if (both === undefined) continue
+    throw new MusterError('InvalidWebhook', `operators ${other} and ${operator} both convert ${both}.`)
+  }
+}
+
+function unknown(path: string): MusterError {
+  return new MusterError('WebhookUnknown', `no hosted operator has a webhook at ${JSON.stringify(path)}.`)
+}
+
+/** The kind of mistake is harmless; its message may hold anything. */
+function classOf(error: unknown): string {
+  const name = error instanceof Error ? error.name : typeof error
+  return /^\w{1,64}$/.test(name) ? name : 'Error'
+}
+
+async function limited<T>(clock: Clock, limitMs: number, work: () => Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = clock.after(limitMs, () =>
+    reject(new MusterError('WebhookFailed', `took longer than ${limitMs / 1000} seconds.`)),
+  )
+  try {
+    return await Promise.race([work(), late])
+  } finally {
+    timer.cancel()
+  }
+}
+
+/**
+ * How an embedded API server reaches webhooks in its own process: no socket, no certificate. Those at other addresses
+ * are asked `otherwise`.
+ */
+export function inProcessWebhooks(
+  host: WebhookHost,
+  address: WebhookAddress,
+  otherwise: WebhookCaller = () => Promise.reject(new WebhookError('it is not in this process')),
+): WebhookCaller {
+  return async (config, body, timeoutMs) => {
+    const path = pathWithin(address, config)
+    if (path === undefined) return await otherwise(config, body, timeoutMs)
+    try {
+      // A copy: the server keeps its own objects, and author code sees frozen ones.
+      return await host.answer(path, parseJson(stringifyJson(body)), timeoutMs)
+    } catch (error) {
+      if (isMusterError(error)) throw new WebhookError(error.message)
+      throw error
+    }
+  }
+}
+
+/** Where API servers find the webhook server: behind a Service of their cluster, or at a URL (`https://10.0.0.1:9443`). */
+export type WebhookAddress =
+  | { readonly service: { readonly namespace: string; readonly name: string; readonly port?: number } }
+  | { readonly url: string }
+
+function pathWithin(address: WebhookAddress, { url, service }: WebhookClientConfig): string | undefined {
+  if ('url' in address) return url?.startsWith(`${address.url}/`) ? url.slice(address.url.length) : undefined
+  const { namespace, name } = address.service
+  return service?.namespace === namespace && service.name === name ? service.path : undefined
+}

@@ -1,0 +1,236 @@
+/**
+ * The HTTPS server of all webhooks: HTTP/2, which API servers speak, and HTTP/1.1. A new certificate is used by the next
+ * handshake; connections that are open stay as they are, so nobody notices.
+ *
+ * Whoever reaches the port may ask: API servers show no credentials to webhooks. So everything is bounded: a body, all
+ * bodies together, the time that a request takes to arrive and the time that a connection rests.
+ */
+import { once } from 'node:events'
+import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Certificate } from '../../apiserver/access/certificate-authority.ts'
+import { Refusal } from '../../apiserver/refusal.ts'
+import { checkDepth } from '../../apiserver/request-body.ts'
+import type { Clock, Timer } from '../../clock/clock.ts'
+import { type ErrorName, isMusterError, MusterError } from '../../kube/errors.ts'
+import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { WebhookHost } from './webhook-host.ts'
+
+export interface WebhookServerOptions {
+  readonly host: WebhookHost
+  readonly clock: Clock
+  readonly listen: ListenAddress
+  readonly certificate: Certificate
+}
+
+export interface ListenAddress {
+  /** @default every address of the machine */
+  readonly host?: string
+  /** 0 takes a free one. */
+  readonly port: number
+}
+
+export interface WebhookServer {
+  readonly port: number
+  /** From the next handshake on. */
+  use(certificate: Certificate): void
+  /** Lets running requests finish, and cuts what is left after a moment. */
+  close(): Promise<void>
+}
+
+/** An object, its old state and what is around them; a conversion brings a whole list. */
+const maxBodyBytes = { admission: 8 * 1024 * 1024, conversion: 64 * 1024 * 1024 } as const
+/** Bodies that are being read, taken together. */
+const maxHeldBytes = 256 * 1024 * 1024
+const requestMs = 30_000
+const idleMs = 120_000
+const handshakeMs = 10_000
+const graceMs = 5000
+const maxConcurrentStreams = 1000
+
+export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
+  const { host, clock, listen } = options
+  const { createSecureServer } = await import('node:http2')
+  const server = createSecureServer({
+    ...contextOf(options.certificate),
+    allowHTTP1: true,
+    handshakeTimeout: handshakeMs,
+    settings: { maxConcurrentStreams },
+  })
+  const connections = trackConnections(server, clock)
+  const budget = { heldBytes: 0 }
+  server.on('request', (request, response) => {
+    const done = connections.begin(request)
+    response.once('close', done)
+    answer(host, clock, budget, request, response).catch(() => request.destroy())
+  })
+  server.listen(listen.port, listen.host)
+  await once(server, 'listening')
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    connections.drain()
+    const timer = clock.after(graceMs, () => connections.cut())
+    await closed
+    timer.cancel()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    use: (certificate) => server.setSecureContext(contextOf(certificate)),
+    close: () => (closing ??= close()),
+  }
+}
+
+function contextOf({ cert, key }: Certificate): {
+  readonly cert: string
+  readonly key: string
+  readonly minVersion: 'TLSv1.2'
+} {
+  return { cert, key, minVersion: 'TLSv1.2' }
+}
+
+async function answer(
+  host: WebhookHost,
+  clock: Clock,
+  budget: { heldBytes: number },
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+): Promise<void> {
+  let status = 200
+  let body: string
+  try {
+    const { pathname, timeoutMs } = target(request)
+    const review = await readReview(request, pathname, clock, budget)
+    body = stringifyJson(await host.answer(pathname, review, timeoutMs))
+  } catch (error) {
+    status = statusOf(error)
+    // The log has the rest: a stranger may be listening.
+    body = isMusterError(error) ? error.message : 'the webhook could not be asked.'
+  }
+  if (response.stream?.destroyed) return
+  const isAnswer = status === 200
+  response.writeHead(status, {
+    'content-type': isAnswer ? 'application/json' : 'text/plain; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    // What is left of a body that was too long is not worth reading, and the next request begins nobody knows where.
+    ...(!isAnswer && request.httpVersionMajor === 1 && { connection: 'close' }),
+  })
+  response.end(body)
+}
+
+const statuses: Partial<Record<ErrorName, number>> = { InvalidReview: 400, WebhookUnknown: 404, WebhookFailed: 500 }
+
+function statusOf(error: unknown): number {
+  if (error instanceof HttpRefusal) return error.status
+  return (isMusterError(error) && statuses[error.name]) || 500
+}
+
+/** A request that does not get as far as a webhook. */
+class HttpRefusal extends MusterError {
+  readonly status: number
+
+  constructor(status: number, why: string) {
+    super('InvalidReview', why)
+    this.status = status
+  }
+}
+
+/** API servers say in the query how long they wait: `?timeout=10s`. */
+function target({ method, url, headers }: Http2ServerRequest): {
+  readonly pathname: string
+  readonly timeoutMs: number
+} {
+  if (method !== 'POST') throw new HttpRefusal(405, 'a webhook is asked by POST.')
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (type !== 'application/json') throw new HttpRefusal(415, 'a review is sent as application/json.')
+  const [pathname = '', query = ''] = url.split('?', 2)
+  const [, seconds] = /(?:^|&)timeout=(\d{1,4})s(?:&|$)/.exec(query) ?? []
+  return { pathname, timeoutMs: seconds === undefined ? Infinity : Number(seconds) * 1000 }
+}
+
+async function readReview(
+  request: Http2ServerRequest,
+  pathname: string,
+  clock: Clock,
+  budget: { heldBytes: number },
+): Promise<Json> {
+  const most = pathname.includes('/convert/') ? maxBodyBytes.conversion : maxBodyBytes.admission
+  const timer = clock.after(requestMs, () => request.destroy())
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      budget.heldBytes += chunk.length
+      if (size > most) throw new HttpRefusal(413, `a review is at most ${most} bytes long.`)
+      if (budget.heldBytes > maxHeldBytes) throw new HttpRefusal(503, 'too many reviews are being read; ask again.')
+      chunks.push(chunk)
+    }
+    return parseReview(Buffer.concat(chunks))
+  } finally {
+    budget.heldBytes -= size
+    timer.cancel()
+  }
+}
+
+function parseReview(body: Buffer): Json {
+  try {
+    const review = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    checkDepth(review)
+    return review
+  } catch (error) {
+    // The parser's message would quote the body.
+    const why = error instanceof Refusal ? error.message : 'the body is no valid JSON'
+    throw new HttpRefusal(400, `the review cannot be answered: ${why}.`)
+  }
+}
+
+interface Connections {
+  /** A request has begun; the function returned is called when it is over. */
+  begin(request: Http2ServerRequest): () => void
+  /** Each connection goes when its last request is done. */
+  drain(): void
+  cut(): void
+}
+
+function trackConnections(server: Http2SecureServer, clock: Clock): Connections {
+  const sockets = new Set<Socket>()
+  const sessions = new Map<Http2Session, { running: number; idle: Timer }>()
+  const rest = (session: Http2Session): Timer => clock.after(idleMs, () => session.close())
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.on('session', (session) => {
+    sessions.set(session, { running: 0, idle: rest(session) })
+    session.on('error', () => undefined)
+    session.once('close', () => {
+      sessions.get(session)?.idle.cancel()
+      sessions.delete(session)
+    })
+  })
+  // A peer that breaks off, or breaks the protocol, concerns its own connection only.
+  server.on('sessionError', () => undefined)
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  return {
+    begin(request) {
+      const session = request.stream?.session
+      const known = session && sessions.get(session)
+      if (!known) return () => undefined
+      known.idle.cancel()
+      known.running++
+      return () => {
+        if (--known.running === 0 && !session.closed) known.idle = rest(session)
+      }
+    },
+    drain() {
+      for (const session of sessions.keys()) session.close()
+      ;(server as { closeIdleConnections?: () => void }).closeIdleConnections?.()
+    },
+    cut() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
