@@ -9,8 +9,8 @@ const config: ViteUserConfig = defineConfig({
   test: {
     include: [
       ...(real
-        ? ['test/real/**/*.test.ts']
-        : ['src/**/*.test.ts', 'examples/**/*.test.ts', 'test/offline/**/*.test.ts']),
+        ? ['test/real/**/*.test.ts', 'examples/**/{servers,real}.test.ts']
+        : ['src/**/*.test.ts', 'examples/**/!(real).test.ts', 'test/offline/**/*.test.ts']),
       // The same cases, with another server behind them.
       'test/conformance/**/*.test.ts',
     ],

@@ -1,0 +1,226 @@
+/**
+ * Where an example operator is put on: the embedded server in `npm test`, the real one in `npm run test:real`. A case
+ * cannot tell which, and must not. Neither runs controllers of workloads here: cases play them.
+ *
+ * The operator acts as a service account that has exactly the role which follows from what it declares.
+ */
+import { readFileSync } from 'node:fs'
+import { inject } from 'vitest'
+import { createApiServer } from '../src/apiserver/api-server.ts'
+import { createSharedCache } from '../src/cache/shared-cache.ts'
+import type { Client } from '../src/client/client.ts'
+import { createClient } from '../src/client/create-client.ts'
+import { httpTransport } from '../src/client/http/http-transport.ts'
+import { inProcessTransport } from '../src/client/in-process.ts'
+import { connectionFromKubeconfig } from '../src/client/load-connection.ts'
+import type { Transport } from '../src/client/transport.ts'
+import { systemClock } from '../src/clock/system-clock.ts'
+import { isConditionTrue } from '../src/kube/condition.ts'
+import { isMusterError } from '../src/kube/errors.ts'
+import type { ObjectMeta, UntypedObject } from '../src/kube/object.ts'
+import type { CustomResourceDefinition } from '../src/kube/types/apiextensions/v1.ts'
+import { hostOperator, type HostOptions } from '../src/manager/host.ts'
+import type { Ledger } from '../src/operator/ledger.ts'
+import type { Operator } from '../src/operator/operator.ts'
+import { roleOf } from '../src/operator/role.ts'
+import { type ObjectOf, resourceOf, type TypedResource } from '../src/operator/typed-resource.ts'
+import type { ObjectName } from '../src/operator/view.ts'
+import type { Access } from './real/cluster.ts'
+
+export interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+}
+
+/** An operator at work in one namespace. */
+export interface Running {
+  /** What it has sent, the watches that keep its caches aside. */
+  readonly sent: readonly Sent[]
+  /** Of those, the ones that ask for a change; Events are told apart. */
+  writes(): readonly Sent[]
+  readonly ledgers: readonly Ledger[]
+  /** Resolves when nothing is waiting or under way. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface Stage {
+  /** The administrator's. */
+  readonly client: Client
+  /** A new namespace. */
+  namespace(): Promise<string>
+  run(namespace: string, options?: Pick<HostOptions, 'config'>): Promise<Running>
+  /** Asks until it holds; fails after a while with what was seen last. */
+  until<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T>
+  close(): Promise<void>
+}
+
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
+const Crd: TypedResource<CustomResourceDefinition> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const rbac = 'rbac.authorization.k8s.io/v1'
+const ClusterRole: TypedResource = resourceOf(rbac, 'ClusterRole')
+const ClusterRoleBinding: TypedResource = resourceOf(rbac, 'ClusterRoleBinding')
+
+/** Both servers take several minutes for what would be an endless loop; what is right takes less than one. */
+const patienceMs = 50_000
+
+/** `embedded` puts it on the embedded server even where there is a real one. */
+export async function openStage(operator: Operator, on: 'embedded' | 'any' = 'any'): Promise<Stage> {
+  const newTransport = await transports(on)
+  const client = createClient({ transport: newTransport() })
+  const unique = `${operator.name}-${crypto.randomUUID().slice(0, 8)}`
+  let namespaces = 0
+
+  const until: Stage['until'] = async (look, holds) => {
+    const deadline = performance.now() + patienceMs
+    for (;;) {
+      const seen = await look()
+      if (holds(seen)) return seen
+      if (performance.now() > deadline) throw new Error(`still not so: ${JSON.stringify(seen)}`)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  for (const kind of operator.kinds) {
+    const crd = kind.crd() as unknown as UntypedObject
+    await client.apply(Crd, crd, { fieldManager: 'stage', force: true })
+    await until(
+      () => client.get<CustomResourceDefinition>(Crd, { name: crd.metadata.name! }),
+      ({ status }) => isConditionTrue(status?.conditions as Parameters<typeof isConditionTrue>[0], 'Established'),
+    )
+  }
+  const account = { kind: 'ServiceAccount', namespace: 'default', name: unique }
+  const role = roleOf(operator) as unknown as UntypedObject
+  await client.create(ClusterRole, { ...role, metadata: { name: unique } })
+  await client.create(ClusterRoleBinding, {
+    apiVersion: rbac,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: unique },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: unique },
+    subjects: [account],
+  })
+
+  return {
+    client,
+    until,
+    async namespace() {
+      const name = `${unique}-${++namespaces}`
+      await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+      return name
+    },
+    async run(namespace, options = {}) {
+      const sent: Sent[] = []
+      const ledgers: Ledger[] = []
+      const user = `system:serviceaccount:${account.namespace}:${account.name}`
+      const own = createClient({ transport: counted(newTransport(), user, sent) })
+      const cache = createSharedCache({ client: own })
+      const host = hostOperator({
+        ...options,
+        operator,
+        client: own,
+        cache,
+        namespaces: [namespace],
+        onLedger: (ledger) => void ledgers.push(ledger),
+      })
+      await host.start()
+      return {
+        sent,
+        ledgers,
+        writes: () => sent.filter(({ method, path }) => method !== 'GET' && !/\/events(?:\/|$|\?)/.test(path)),
+        idle: () => host.idle(),
+        async stop() {
+          await host.stop()
+          cache.close()
+          await own.close()
+        },
+      }
+    },
+    async close() {
+      for (let index = 1; index <= namespaces; index++) await client.delete(Namespace, { name: `${unique}-${index}` })
+      await client.delete(ClusterRoleBinding, { name: unique })
+      await client.delete(ClusterRole, { name: unique })
+      await client.close()
+    },
+  }
+}
+
+async function transports(on: 'embedded' | 'any'): Promise<() => Transport> {
+  if (on === 'embedded' || !process.env['MUSTER_TEST_REAL']) {
+    const server = createApiServer({ clock: systemClock })
+    return () => inProcessTransport(server)
+  }
+  const file = process.env['MUSTER_REAL_ACCESS']
+  // Examples are compiled without test/real/setup.ts, which says what it provides.
+  const { kubeconfig } = file
+    ? (JSON.parse(readFileSync(file, 'utf8')) as Access)
+    : (inject('cluster' as never) satisfies Access)
+  const connection = await connectionFromKubeconfig(kubeconfig)
+  return () => httpTransport(connection, { clock: systemClock })
+}
+
+/** Acts as the user, and keeps what was asked and answered. */
+function counted(transport: Transport, user: string, sent: Sent[]): Transport {
+  return {
+    ...transport,
+    async send(request) {
+      const { method, path, headers } = request
+      const answer = await transport.send({ ...request, headers: { ...headers, 'impersonate-user': user } })
+      if (!/[?&]watch=/.test(path)) sent.push({ method, path, status: answer.status })
+      return answer
+    },
+  }
+}
+
+/** The object, or undefined when there is none. */
+export async function find<T extends TypedResource>(
+  client: Client,
+  resource: T,
+  name: ObjectName,
+): Promise<ObjectOf<T> | undefined> {
+  try {
+    return (await client.get(resource, name)) as ObjectOf<T>
+  } catch (error) {
+    if (isMusterError(error, 'NotFound')) return undefined
+    throw error
+  }
+}
+
+/** What no controller does here: a Deployment whose pods all run. */
+export async function playDeployment(client: Client, resource: TypedResource, name: ObjectName): Promise<void> {
+  const { metadata, spec } = await client.get<Rolled>(resource, name)
+  const { replicas, template } = spec
+  const status = {
+    observedGeneration: metadata.generation!,
+    replicas,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+    conditions: [
+      { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'Played.' },
+      { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable', message: 'Played.' },
+    ],
+  }
+  await client.patch(resource, name, { status }, { type: 'merge', subresource: 'status' })
+  const Pod: TypedResource = resourceOf('v1', 'Pod')
+  const podName = (index: number): ObjectName => ({ namespace: name.namespace, name: `${name.name}-${index}` })
+  for (let index = 0; index < replicas; index++) {
+    if (await find(client, Pod, podName(index))) continue
+    const labels = template.metadata.labels
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...podName(index), labels }, spec: template.spec }
+    await client.create(Pod, pod as unknown as UntypedObject)
+  }
+  for (let index = replicas; await find(client, Pod, podName(index)); index++) {
+    await client.delete(Pod, podName(index), { gracePeriodSeconds: 0 })
+  }
+}
+
+interface Rolled {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: ObjectMeta
+  readonly spec: {
+    readonly replicas: number
+    readonly template: { readonly metadata: ObjectMeta; readonly spec: object }
+  }
+}
