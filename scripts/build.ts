@@ -4,6 +4,9 @@
  *
  * Bundled, because a process that has to find, read and link a hundred small modules before its first request starts a
  * third later. Each entry of package.json keeps its path; what several share, or load lazily, lies in `dist/chunks/`.
+ *
+ * The command line is bundled apart, in `dist/cli/`, and as CommonJS: who imports nothing spares Node the loader of ES
+ * modules, which is a few megabytes of every process.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, rmSync } from 'node:fs'
@@ -21,12 +24,12 @@ interface Manifest {
 }
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as Manifest
 
-/** `client/index` and its like: what package.json lets users import, and the command line. */
+/** `client/index` and its like: what package.json lets users import, and what the command line starts. */
 const entries = Object.values(manifest.exports)
   .map((target) => (typeof target === 'string' ? undefined : target.default))
   .filter((file) => file !== undefined)
   .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, '$1'))
-  .concat('cli/main')
+  .concat('sidecar/keeper')
 
 if (entries.some((entry) => entry.split('/').length !== 2)) throw new Error('an entry must be FOLDER/FILE: see inPlace')
 
@@ -34,15 +37,24 @@ if (entries.some((entry) => entry.split('/').length !== 2)) throw new Error('an 
  * A module that looks for files beside itself finds them where it would be were it not bundled. That works because all
  * that is written lies one folder deep.
  */
-const inPlace: Plugin = {
-  name: 'in-place',
-  transform: {
-    filter: { id: /\.ts$/, code: 'import.meta.url' },
-    handler(code, id) {
-      const place = `../${path.relative(source, id).replace(/\.ts$/, '.js')}`
-      return { code: code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, import.meta.url).href`) }
+function inPlace(here: string): Plugin {
+  return {
+    name: 'in-place',
+    transform: {
+      filter: { id: /\.ts$/, code: 'import.meta.url' },
+      handler(code, id) {
+        const place = `../${path.relative(source, id).replace(/\.ts$/, '.js')}`
+        return { code: code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, ${here}).href`) }
+      },
     },
-  },
+  }
+}
+
+/** What comes with Node is had without its loader of ES modules. */
+const builtinsAtHand: Plugin = {
+  name: 'builtins-at-hand',
+  renderChunk: (code) =>
+    code.replaceAll(/\bimport\(("node:[^"]+")\)/g, 'Promise.resolve(process.getBuiltinModule($1))'),
 }
 
 rmSync(dist, { recursive: true, force: true })
@@ -54,17 +66,21 @@ const { status } = spawnSync(tsc, ['-p', 'tsconfig.build.json', '--emitDeclarati
 })
 if (status !== 0) process.exit(status ?? 1)
 
-const bundle = await rolldown({
+const common = {
   cwd: root,
-  input: Object.fromEntries(entries.map((entry) => [entry, path.join(source, `${entry}.ts`)])),
   external: [/^node:/, ...Object.keys(manifest.dependencies)],
-  // Not `node`: that would have every bundle import node:module, whether it needs it or not.
-  platform: 'neutral',
-  plugins: [inPlace],
   // A lazy import of what an entry needs anyway is no mistake: other entries are spared it.
   checks: { ineffectiveDynamicImport: false },
+}
+
+const library = await rolldown({
+  ...common,
+  input: Object.fromEntries(entries.map((entry) => [entry, path.join(source, `${entry}.ts`)])),
+  // Not `node`: that would have every bundle import node:module, whether it needs it or not.
+  platform: 'neutral',
+  plugins: [inPlace('import.meta.url')],
 })
-await bundle.write({
+await library.write({
   dir: dist,
   format: 'esm',
   entryFileNames: '[name].js',
@@ -73,6 +89,20 @@ await bundle.write({
   comments: false,
   // Whoever reaches a cluster needs most of the client: one file, not twenty.
   codeSplitting: { groups: [{ name: 'client', test: /[\\/]src[\\/](?:clock|client)[\\/]/ }] },
+})
+
+const commandLine = await rolldown({
+  ...common,
+  input: { main: path.join(source, 'cli', 'main.ts') },
+  platform: 'node',
+  plugins: [inPlace("require('node:url').pathToFileURL(__filename)"), builtinsAtHand],
+})
+await commandLine.write({
+  dir: path.join(dist, 'cli'),
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name].cjs',
+  comments: false,
 })
 
 for (const file of globSync('**/*.{json,br}', { cwd: source })) cpSync(path.join(source, file), path.join(dist, file))

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openTrial, type Trial } from 'muster/manager'
+import type { KubeObject } from 'muster/kube'
 import type { HttpAnswer, HttpCall, Live } from 'muster/operator'
 import { ConfigMap, Secret, Service, StatefulSet } from 'muster/operator'
 import { Database, operator } from './operator.ts'
@@ -111,7 +112,7 @@ describe('the database operator', () => {
     live.state = 'ended'
     await trial.settle(20_000)
     for (const kind of [StatefulSet, Service, ConfigMap]) {
-      await expect(trial.client.get(kind, name)).rejects.toMatchObject({ name: 'NotFound' })
+      await expect(trial.client.get<KubeObject>(kind, name)).rejects.toMatchObject({ name: 'NotFound' })
     }
     expect(await lifeOf(trial)).toMatchObject({ state: 'ended', wished: { status: 'True' } })
 

@@ -24,7 +24,7 @@ import {
 
 const own = {
   image: string({ default: 'redis:8-alpine' }),
-  storage: quantity({ default: '1Gi' }),
+  storage: quantity({ default: '1Gi', rules: [{ rule: 'self == oldSelf', message: 'the storage stays as it is' }] }),
   tokenFrom: string({ description: 'A Secret whose `token` opens the sidecar.' }),
   backupTo: optional(string({ description: 'Where a service writes its backup.' })),
 }

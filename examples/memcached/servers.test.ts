@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await running.stop()
   await stage.close()
-})
+}, 120_000)
 beforeEach(async () => {
   await running?.stop()
   namespace = await stage.namespace()
@@ -62,7 +62,7 @@ async function createAndSettle(spec: object): Promise<Memcached> {
   return settled
 }
 
-describe('memcached', () => {
+describe('memcached', { timeout: 60_000 }, () => {
   it('makes what a CR asks for, each with its owner, and reports', async () => {
     const { metadata } = await createAndSettle({ size: 2 })
     for (const kind of [ConfigMap, Deployment]) {
@@ -227,5 +227,5 @@ describe('memcached', () => {
     await running.idle()
     expect(running.ledgers).toHaveLength(count)
     expect(running.sent.filter(({ method }) => method !== 'GET')).toEqual([])
-  }, 120_000)
+  }, 300_000)
 })

@@ -1,13 +1,14 @@
 /** What `muster start` and `muster apiserver` have in common: a cluster on loopback, and a kubeconfig that leads to it. */
-import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { administrator } from '../apiserver/access/identity.ts'
-import { type ApiServer, createApiServer, openApiServer, type Workloads } from '../apiserver/api-server.ts'
+import type { ApiServer, DurableApiServer, Workloads } from '../apiserver/api-server.ts'
+import { type JournalFolder, openFolder } from '../apiserver/journal/folder.ts'
 import { type Listener, loopbackAuthority, startListener } from '../apiserver/listener.ts'
+import { createWakingServer, type WakingServer } from '../apiserver/waking.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
-import { releaseYoungGeneration } from './young-generation.ts'
 
 export interface EmbeddedClusterOptions {
   /** As the flag gives it. @default a free one */
@@ -33,15 +34,15 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
   const { kubeconfig, signal } = options
   const port = readPort(options.port)
   const token = randomBytes(32).toString('base64url')
-  const tokens = new Map([[token, administrator]])
   const authority = loopbackAuthority(systemClock)
-  const opened = await open(options, tokens, authority.cert)
+  const opened = await open(options, new Map([[token, administrator]]), authority.cert)
   try {
-    if (options.importFrom !== undefined) await opened.server.importGather(options.importFrom, { warn: options.warn })
+    if (options.importFrom !== undefined) {
+      await (await opened.server.wake()).importGather(options.importFrom, { warn: options.warn })
+    }
     const listener = await startListener(opened.server, { clock: systemClock, port, authority })
     try {
-      await writeKubeconfig(kubeconfig, listener, token)
-      releaseYoungGeneration()
+      writeKubeconfig(kubeconfig, listener, token)
       options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
       if (!signal.aborted) {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -49,14 +50,14 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
     } finally {
       await listener.close()
     }
-    if (options.exportTo !== undefined) await opened.server.exportGather(options.exportTo)
+    if (options.exportTo !== undefined) await (await opened.server.wake()).exportGather(options.exportTo)
   } finally {
     await opened.close()
   }
 }
 
 interface Opened {
-  readonly server: ApiServer
+  readonly server: WakingServer<ApiServer>
   readonly note: string
   close(): Promise<void>
 }
@@ -66,36 +67,54 @@ async function open(
   tokens: ReadonlyMap<string, typeof administrator>,
   rootCa: string,
 ): Promise<Opened> {
+  const count = readNodes(nodes)
   // A directory that was gathered may be a part of a cluster: nothing is added to it, and nothing taken away.
   const isWhole = importFrom === undefined
   const common = { clock: systemClock, collectGarbage: isWhole, serviceAccounts: isWhole, rootCa }
-  const workloads = await workloadsOn(readNodes(nodes))
-  if (folder === undefined) {
-    const server = createApiServer({ ...common, access: { tokens }, workloads })
-    return { server, note: '', close: () => Promise.resolve() }
+  const opened =
+    folder === undefined
+      ? inMemory(async () => {
+          const { createApiServer } = await import('../apiserver/api-server.ts')
+          return createApiServer({ ...common, access: { tokens }, workloads: await workloadsOn(count) })
+        })
+      : inFolder(await openFolder(folder), async (kept) => {
+          const { openApiServer } = await import('../apiserver/api-server.ts')
+          const access = { tokens, signingKey: signingKeyIn(folder) }
+          return await openApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
+        })
+  // Nodes and what runs on them do not wait to be asked.
+  if (count > 0) await opened.server.wake()
+  return opened
+}
+
+function inMemory(build: () => Promise<ApiServer>): Opened {
+  return { server: createWakingServer(build), note: '', close: () => Promise.resolve() }
+}
+
+function inFolder(kept: JournalFolder, build: (kept: JournalFolder) => Promise<DurableApiServer>): Opened {
+  const { tornBytes, release } = kept
+  const server = createWakingServer(async () => await build(kept))
+  return {
+    server,
+    note: tornBytes > 0 ? ` (an unfinished write of ${tornBytes} bytes was cut off)` : '',
+    async close() {
+      const awake = await server.awake()
+      if (awake) await awake.close()
+      else release()
+    },
   }
-  const server = await openApiServer({
-    ...common,
-    folder,
-    workloads,
-    access: { tokens, signingKey: await signingKeyIn(folder) },
-  })
-  const note = server.tornBytes > 0 ? ` (an unfinished write of ${server.tornBytes} bytes was cut off)` : ''
-  return { server, note, close: () => server.close() }
 }
 
 /** The key that signs service accounts' tokens stays with the data, so that tokens outlive a restart. */
-async function signingKeyIn(folder: string): Promise<string> {
+function signingKeyIn(folder: string): string {
   const file = path.join(folder, 'service-accounts.pem')
   try {
-    return await readFile(file, 'utf8')
+    return readFileSync(file, 'utf8')
   } catch {
-    const { generateKeyPairSync } = await import('node:crypto')
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await writeFile(file, pem, { mode: 0o600 })
-    await chmod(file, 0o600)
+    writeFileSync(file, pem, { mode: 0o600 })
+    chmodSync(file, 0o600)
     return pem
   }
 }
@@ -121,7 +140,7 @@ function readPort(text: string | undefined): number {
 }
 
 /** Readable for its owner alone, also where a file was there before. */
-async function writeKubeconfig(file: string, { url, ca }: Listener, token: string): Promise<void> {
+function writeKubeconfig(file: string, { url, ca }: Listener, token: string): void {
   // Written by hand: none of this needs quoting, and a YAML library takes longer to load than the server to start.
   const text = `apiVersion: v1
 kind: Config
@@ -142,9 +161,9 @@ contexts:
     namespace: default
 current-context: muster
 `
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-  await rm(file, { force: true })
-  await writeFile(file, text, { mode: 0o600, flag: 'wx' })
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  rmSync(file, { force: true })
+  writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
 }
 
 /** As a shell reads it. */

@@ -1,82 +1,138 @@
-/** Writes what follows from a kind: its CRD, or the types of somebody else's. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+/** Writes what follows from an operator and its kinds, or begins what its author goes on with. */
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { MusterError } from '../kube/errors.ts'
-import { isJsonObject, type Json } from '../kube/json.ts'
-import type { CustomResourceDefinition } from '../kube/types/apiextensions/v1.ts'
-import { readYamlDocuments, writeYaml } from '../kube/yaml.ts'
-import { typesOfCrd } from '../operator/type-text.ts'
-import { type Command, defineCommand } from './command.ts'
+import { type Command, defineCommand, type FlagValues, type Invocation } from './command.ts'
+import type { Made } from './generate/made.ts'
+import { readNamespaces } from './namespace-flag.ts'
+import { nearest } from '../kube/nearest.ts'
+
+const flags = {
+  out: {
+    type: 'string',
+    value: 'PATH',
+    help: 'folder to write to (default: standard output); resource: the file (default: beside its owner’s kind)',
+  },
+  from: { type: 'string', value: 'FILE', help: 'resource: a manifest to begin with; what a server set is left out' },
+  for: {
+    type: 'string',
+    value: 'MODULE#KIND',
+    help: 'resource: the kind whose CRs it is kept for (default: the one in src/kind.ts)',
+  },
+  crd: { type: 'string', value: 'FILE', help: 'resource: the CRD of KIND, where it is not built in' },
+  stdout: { type: 'boolean', help: 'resource: show it, write nothing' },
+  name: { type: 'string', value: 'NAME', help: 'rbac: of service account and roles (default: as the operator)' },
+  namespace: {
+    type: 'string',
+    short: 'n',
+    value: 'NAME,…',
+    help: 'rbac: the namespaces that are served, with a Role in each (default: all, with a ClusterRole)',
+  },
+  account: {
+    type: 'string',
+    value: 'NAMESPACE',
+    help: 'rbac: where the service account is (default: the first that is served, else default)',
+  },
+} as const
+
+type GenerateFlags = FlagValues<typeof flags>
+
+interface Generator {
+  /** How its argument is called. */
+  readonly takes: string
+  readonly flags: readonly (keyof typeof flags)[]
+  run(argument: string, invocation: Invocation<typeof flags>): Promise<void>
+}
+
+// Each is loaded when it is asked for.
+const generators: Readonly<Record<string, Generator>> = {
+  crd: {
+    takes: 'MODULE',
+    flags: ['out'],
+    run: async (module, { flags: { out }, out: print }) =>
+      await put(await (await import('./generate/crd.ts')).crdFiles(module), out, print),
+  },
+  types: {
+    takes: 'FILE',
+    flags: ['out'],
+    run: async (file, { flags: { out }, out: print }) =>
+      await put(await (await import('./generate/types.ts')).typeFiles(file), out, print),
+  },
+  rbac: {
+    takes: 'MODULE',
+    flags: ['out', 'name', 'namespace', 'account'],
+    async run(module, { flags: { out, name, namespace, account }, out: print }) {
+      const { rbacFiles } = await import('./generate/rbac.ts')
+      await put(await rbacFiles(module, { name, account, namespaces: readNamespaces(namespace) }), out, print)
+    },
+  },
+  resource: { takes: 'KIND', flags: ['out', 'from', 'for', 'crd', 'stdout'], run: resource },
+}
 
 export const command: Command = defineCommand({
-  usage: 'crd MODULE | types FILE',
-  details:
-    'crd: the CustomResourceDefinitions of all kinds that a module exports (defineKind). types: TypeScript types from a CRD in a file. Both go to standard output, or to files with --out.',
-  flags: {
-    out: { type: 'string', value: 'DIR', help: 'folder to write to, one file a kind (default: standard output)' },
-  },
-  async run({ flags, positionals, out }) {
-    const [what, file, ...rest] = positionals
-    if (file === undefined || rest.length > 0 || (what !== 'crd' && what !== 'types')) {
-      throw new MusterError(
-        'InvalidFlag',
-        'say what to generate, and from which file: generate crd MODULE, or generate types FILE.',
-      )
+  usage: 'crd MODULE | types FILE | rbac MODULE | resource KIND',
+  details: `crd       the CustomResourceDefinitions of the kinds that a module, or its operator, has
+types     TypeScript types of a kind that others define, from a file with its CRD
+rbac      a service account and the smallest role that will do for the operator of a module
+resource  a file with a resource to fill in. KIND is a kind or a short name, with its apiVersion where there are several:
+          Service, deploy, events.k8s.io/v1/Event. What is there already is never overwritten.`,
+  flags,
+  async run(invocation) {
+    const [what = '', argument, ...rest] = invocation.positionals
+    const generator = Object.hasOwn(generators, what) ? generators[what] : undefined
+    if (!generator) throw unknownGenerator(what)
+    if (argument === undefined || rest.length > 0) {
+      throw new MusterError('InvalidFlag', `generate ${what} takes one ${generator.takes}.`)
     }
-    const made = what === 'crd' ? await crdFiles(file) : await typeFiles(file)
-    for (const { name, text } of made) {
-      if (flags.out === undefined) out(text.trimEnd())
-      else {
-        await mkdir(flags.out, { recursive: true })
-        await writeFile(path.join(flags.out, name), text)
-        out(path.join(flags.out, name))
-      }
-    }
+    checkFlags(what, generator, invocation.flags)
+    await generator.run(argument, invocation)
     return 0
   },
 })
 
-interface Made {
-  readonly name: string
-  readonly text: string
+function unknownGenerator(what: string): MusterError {
+  const names = Object.keys(generators)
+  const near = nearest(what, names)
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+  const asked = what === '' ? 'say what to generate' : `nothing called "${what}" is generated`
+  return new MusterError('InvalidFlag', `${asked}: ${names.join(', ')}.${hint}`)
 }
 
-async function crdFiles(module: string): Promise<readonly Made[]> {
-  const exported = await load(module)
-  const crds = Object.values(exported).flatMap((value) => (isKind(value) ? [value.crd()] : []))
-  if (crds.length === 0) {
-    throw new MusterError('InvalidFlag', `${module} exports no kind: define one with defineKind and export it.`)
+function checkFlags(what: string, generator: Generator, given: GenerateFlags): void {
+  const foreign = (Object.keys(given) as (keyof typeof flags)[]).find((name) => !generator.flags.includes(name))
+  if (foreign !== undefined) throw new MusterError('InvalidFlag', `generate ${what} has no --${foreign}.`)
+}
+
+/** These are made anew each time: what was made before may be written over. */
+async function put(made: readonly Made[], folder: string | undefined, print: (line: string) => void): Promise<void> {
+  for (const { name, text } of made) {
+    if (folder === undefined) print(text.trimEnd())
+    else {
+      await mkdir(folder, { recursive: true })
+      await writeFile(path.join(folder, name), text)
+      print(path.join(folder, name))
+    }
   }
-  return crds.map((crd) => ({
-    name: `${crd.metadata?.name ?? ''}.yaml`,
-    text: `---\n${writeYaml(crd as unknown as Json)}`,
-  }))
 }
 
-async function load(module: string): Promise<Readonly<Record<string, unknown>>> {
-  try {
-    return (await import(pathToFileURL(path.resolve(module)).href)) as Readonly<Record<string, unknown>>
-  } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown reason'
-    throw new MusterError('InvalidFlag', `${module} cannot be loaded: ${why}.`, { cause: error })
+async function resource(kind: string, { flags: given, out, err }: Invocation<typeof flags>): Promise<void> {
+  const owner = given.for ?? usualOwner()
+  const { generateResource, writeResource } = await import('./generate/resource.ts')
+  const { from, crd, out: file } = given
+  const made = await generateResource({ kind, from, crd, owner, file })
+  for (const note of made.notes) err(`note: ${note}`)
+  if (given.stdout) {
+    out(made.text.trimEnd())
+    return
   }
+  for (const written of await writeResource(made)) out(written)
+  err(`Fill it in, and add ${made.name} to the resources of your controller.`)
 }
 
-function isKind(value: unknown): value is { crd(): CustomResourceDefinition } {
-  return typeof value === 'object' && value !== null && 'crd' in value && typeof value.crd === 'function'
-}
-
-async function typeFiles(file: string): Promise<readonly Made[]> {
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (error) {
-    throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
-  }
-  const crds = readYamlDocuments(text).filter(
-    (document) => isJsonObject(document) && document['kind'] === 'CustomResourceDefinition',
-  ) as unknown as readonly CustomResourceDefinition[]
-  if (crds.length === 0) throw new MusterError('InvalidFlag', `${file} holds no CustomResourceDefinition.`)
-  return crds.map((crd) => ({ name: `${crd.spec.names.kind.toLowerCase()}.ts`, text: typesOfCrd(crd) }))
+/** Where `muster init` puts the kind. */
+function usualOwner(): string {
+  const usual = path.join('src', 'kind.ts')
+  if (existsSync(usual)) return usual
+  throw new MusterError('InvalidFlag', 'say whose CRs the resource is kept for: --for MODULE#KIND.')
 }

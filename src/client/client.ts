@@ -5,7 +5,7 @@
  * to say. Every failure is a MusterError; one that the server reported is an `ApiError` with its Status.
  */
 import type { Json } from '../kube/json.ts'
-import type { GroupVersionKind, Resource } from '../kube/kind.ts'
+import type { GroupVersionKind, Resource, TypedResource } from '../kube/kind.ts'
 import type { KubeList, KubeObject, ObjectMeta, Status, UntypedObject } from '../kube/object.ts'
 import type { FlowSnapshot } from './flow-control.ts'
 import type { Method, Transport, TransportResponse } from './transport.ts'
@@ -197,22 +197,35 @@ export interface Client {
   readonly discovery: Discovery
   readonly transport: Transport
 
-  get<T extends KubeObject = UntypedObject>(resource: Resource, ref: ObjectRef, options?: GetOptions): Promise<T>
+  get<T extends KubeObject = UntypedObject>(
+    resource: TypedResource<T>,
+    ref: ObjectRef,
+    options?: GetOptions,
+  ): Promise<T>
   /** One page. `metadata.continue` of the answer asks for the next. */
-  listPage<T extends KubeObject = UntypedObject>(resource: Resource, options?: ListOptions): Promise<KubeList<T>>
+  listPage<T extends KubeObject = UntypedObject>(
+    resource: TypedResource<T>,
+    options?: ListOptions,
+  ): Promise<KubeList<T>>
   /**
    * All objects, page by page; `timeoutMs` holds for each page. A continue token that expires half-way restarts the
    * list once, without pages.
    */
-  list<T extends KubeObject = UntypedObject>(resource: Resource, options?: WholeListOptions): Promise<KubeList<T>>
+  list<T extends KubeObject = UntypedObject>(
+    resource: TypedResource<T>,
+    options?: WholeListOptions,
+  ): Promise<KubeList<T>>
   /** The server's events until it ends the watch; `ERROR` is one of them. Starts when iterated, leaves on `break`. */
-  watch<T extends KubeObject = UntypedObject>(resource: Resource, options?: WatchOptions): AsyncIterable<WatchEvent<T>>
+  watch<T extends KubeObject = UntypedObject>(
+    resource: TypedResource<T>,
+    options?: WatchOptions,
+  ): AsyncIterable<WatchEvent<T>>
 
   /** What comes back has, beside what was sent, the metadata that the server gave it. */
   create<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
   update<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T & KubeObject>
   patch<T extends KubeObject = UntypedObject>(
-    resource: Resource,
+    resource: TypedResource<T>,
     ref: ObjectRef,
     patch: unknown,
     options: PatchOptions,

@@ -620,6 +620,72 @@ export const errorTable = {
     meaning: 'A configuration has a key that does not exist, or a value that makes no sense.',
     cure: 'Correct the places that the message names; what was in force before stays in force.',
   },
+  ContradictoryWrites: {
+    code: 'MUS1921',
+    retry: 'terminal',
+    meaning: 'One plan writes the same object twice, and the two writes contradict each other: neither is sent.',
+    cure: 'Let one of the two that the message names decide.',
+  },
+  InvalidNameMap: {
+    code: 'MUS1931',
+    retry: 'terminal',
+    meaning: 'The rules of a name map cannot be followed both ways, or two maps reach for the same objects.',
+    cure: 'Correct the rules that the message names, so that each name in the cluster stands for one name alone.',
+  },
+  NameOutsideMap: {
+    code: 'MUS1932',
+    retry: 'terminal',
+    meaning: 'An operator that works through a name map names an object that no rule of it covers.',
+    cure: 'Add a rule for the namespace or the name; a kind that all share can only be read.',
+  },
+  InvalidPlacement: {
+    code: 'MUS1933',
+    retry: 'terminal',
+    meaning: 'An operator cannot be spread over these clusters: a kind has two roles, or an owner is elsewhere.',
+    cure: "Give each kind one role; let what is in another cluster than its CR have ownership: 'label'.",
+  },
+  IsolationRefused: {
+    code: 'MUS1951',
+    retry: 'terminal',
+    meaning: 'An operator is to be isolated, and what isolation promises cannot be enforced on this machine.',
+    cure: 'Provide what the message names (Node 26, Linux user namespaces, util-linux), or choose another level.',
+  },
+  OperatorNotLoaded: {
+    code: 'MUS1952',
+    retry: 'transient',
+    meaning: 'The module of an operator cannot be loaded, or exports no such operator.',
+    cure: 'Correct the module; files outside of its own folder must be listed as readable.',
+  },
+  OperatorCrashed: {
+    code: 'MUS1953',
+    retry: 'transient',
+    meaning: 'An isolated operator ended by itself, by an error that nobody caught, or out of memory; it is started again.',
+    cure: 'Correct the operator, or give it more memory; the message says how it ended.',
+  },
+  OperatorUnresponsive: {
+    code: 'MUS1954',
+    retry: 'transient',
+    meaning: 'An isolated operator blocks its event loop; it was ended and is started again.',
+    cure: 'Look for a loop that does not end, or for work that takes too long without a pause.',
+  },
+  ReconcileTimeout: {
+    code: 'MUS1955',
+    retry: 'transient',
+    meaning: 'An isolated operator did not come to an end with an object in time; its other objects go on.',
+    cure: 'Look for what it waits for, or allow it more time.',
+  },
+  GuestMisbehaved: {
+    code: 'MUS1956',
+    retry: 'transient',
+    meaning: 'An isolated operator said something that makes no sense, or too much, or too often; it was ended.',
+    cure: 'Correct the operator, or raise the limit that the message names; distrust what nobody can explain.',
+  },
+  OutsideRefused: {
+    code: 'MUS1957',
+    retry: 'terminal',
+    meaning: 'An isolated operator calls an address that it is not allowed to reach.',
+    cure: 'Allow the origin for this operator, if the call is meant.',
+  },
 } as const
 
 export type ErrorName = keyof typeof errorTable

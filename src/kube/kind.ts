@@ -1,4 +1,5 @@
 /** Identities: a kind (as written in a manifest) and a resource (as written in a URL). */
+import type { KubeObject } from './object.ts'
 
 export interface GroupVersion {
   /** Empty for the core group. */
@@ -16,6 +17,17 @@ export interface Resource extends GroupVersionKind {
   readonly plural: string
   readonly namespaced: boolean
 }
+
+declare const objects: unique symbol
+
+/** A resource whose objects have a type: who asks for one gets objects of that type. */
+export interface TypedResource<T extends KubeObject = KubeObject> extends Resource {
+  /** For the compiler alone: nothing is ever stored here. */
+  readonly [objects]?: T
+}
+
+/** The objects of a resource, as they are read. */
+export type ObjectOf<R> = R extends TypedResource<infer T> ? T : never
 
 /** `apps/v1` → group and version; `v1` is the core group. */
 export function parseApiVersion(apiVersion: string): GroupVersion {

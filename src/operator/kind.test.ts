@@ -97,6 +97,18 @@ describe('a kind', () => {
     }
   })
 
+  it('makes drafts of its objects, which cannot be of another kind', () => {
+    const made = Cache.draft({ name: 'c' }, { engine: 'memcached' })
+    expect(made).toEqual({
+      apiVersion: 'cache.example.com/v1',
+      kind: 'Cache',
+      metadata: { name: 'c' },
+      spec: { engine: 'memcached' },
+    })
+    // @ts-expect-error the engine is missing
+    Cache.draft({ name: 'c' }, {})
+  })
+
   it('knows what may not change', () => {
     const old = Cache.withDefaults(draft({ engine: 'memcached' }))
     const changed = Cache.withDefaults(draft({ engine: 'redis', size: 2 }))

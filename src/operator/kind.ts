@@ -6,6 +6,7 @@ import { embeddedChecks } from '../apiserver/crd/embedded-checks.ts'
 import type { Cause } from '../kube/cause.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { Condition } from '../kube/condition.ts'
+import { formatApiVersion } from '../kube/kind.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import { type StructuralSchema, structuralSchema } from '../kube/structural/structural.ts'
 import type {
@@ -55,6 +56,8 @@ export interface Kind<Spec extends Fields = Fields, Status extends Fields = Fiel
   readonly definition: KindOptions<Spec, Status>
   /** The CustomResourceDefinition to install. */
   crd(): CustomResourceDefinition
+  /** An object of the kind, as it may be written: `Memcached.draft({ name: 'm', namespace: 'default' }, { size: 2 })`. */
+  draft(metadata: ObjectMeta, spec: WriteObject<Spec>): DraftOf<Kind<Spec, Status>> & KubeObject
   /** What a server would fill in. */
   withDefaults(draft: DraftOf<Kind<Spec, Status>>): ObjectOf<Kind<Spec, Status>>
   /** What a server would refuse about an object, in its words; nothing when it would be stored. */
@@ -102,6 +105,7 @@ export function defineKind<const Spec extends Fields, const Status extends Field
     namespaced: scope === 'Namespaced',
     definition,
     crd: () => crdOf(definition, plural, scope),
+    draft: (metadata, spec) => ({ apiVersion: formatApiVersion({ group, version }), kind, metadata, spec }),
     withDefaults: (draft) =>
       schema().applyDefaults(draft as unknown as JsonObject) as unknown as ObjectOf<Kind<Spec, Status>>,
     validate: (object, old) =>
@@ -141,8 +145,15 @@ function versionOf(definition: VersionDefinition, storage: boolean): CustomResou
     ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
     schema: { openAPIV3Schema: schemaOf(definition) },
     subresources,
-    ...(columns && { additionalPrinterColumns: columns }),
+    // With columns of one's own, a server shows no age by itself.
+    ...(columns && { additionalPrinterColumns: [...columns, ageColumn] }),
   }
+}
+
+const ageColumn: CustomResourceColumnDefinition = {
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
 }
 
 function schemaOf({ spec, status, rules, description }: VersionDefinition): JSONSchemaProps {

@@ -22,7 +22,8 @@ describe('types of a CRD', () => {
     expect(typesOfCrd(Thing.crd())).toMatchInlineSnapshot(`
       "/** Made by \`muster generate types\` from a CustomResourceDefinition. Do not edit: make it again. */
       // things.example.com
-      import type { KubeObject, Resource } from 'muster/kube'
+      import type { KubeObject } from 'muster/kube'
+      import type { TypedResource } from 'muster/operator'
 
       /**
        * Ends a comment: *\\/ and goes on.
@@ -44,11 +45,22 @@ describe('types of a CRD', () => {
           readonly labels?: Readonly<Record<string, readonly string[]>>
         }
         readonly status?: {
+          /** What is known about the object, one observation a type. */
+          readonly conditions?: readonly {
+            readonly type: string
+            readonly status: 'True' | 'False' | 'Unknown'
+            readonly reason: string
+            readonly message: string
+            readonly lastTransitionTime: string
+            readonly observedGeneration?: number
+          }[]
+          /** The generation of the object that the operator saw last. */
+          readonly observedGeneration?: number
           readonly phase?: string
         }
       }
 
-      export const thingResource: Resource = {
+      export const thingResource: TypedResource<Thing> = {
         group: 'example.com',
         version: 'v1',
         kind: 'Thing',
@@ -74,6 +86,6 @@ describe('types of a CRD', () => {
     const text = typesOfCrd({ ...crd, spec: { ...crd.spec, versions } })
     expect(text).toContain('export interface ThingV1 extends KubeObject')
     expect(text).toContain('export interface ThingV2beta1 extends KubeObject')
-    expect(text).toContain('export const thingV2beta1Resource: Resource')
+    expect(text).toContain('export const thingV2beta1Resource: TypedResource<ThingV2beta1>')
   })
 })

@@ -31,7 +31,7 @@ export function typesOfCrd({ spec, metadata }: CustomResourceDefinition): string
   readonly kind: ${quoted(names.kind)}
 ${own}}
 
-export const ${lowerFirst(type)}Resource: Resource = {
+export const ${lowerFirst(type)}Resource: TypedResource<${type}> = {
   group: ${quoted(group)},
   version: ${quoted(name)},
   kind: ${quoted(names.kind)},
@@ -41,7 +41,7 @@ export const ${lowerFirst(type)}Resource: Resource = {
 `
   })
   const source = `// ${(metadata?.name ?? names.plural).replaceAll(/\s/g, ' ')}`
-  return `${header}\n${source}\nimport type { KubeObject, Resource } from 'muster/kube'\n\n${texts.join('\n')}`
+  return `${header}\n${source}\nimport type { KubeObject } from 'muster/kube'\nimport type { TypedResource } from 'muster/operator'\n\n${texts.join('\n')}`
 }
 
 /** What every object has. */

@@ -1,21 +1,8 @@
-/**
- * A resource whose objects have a type. Kinds that an author defines are such, and so are the built-in ones below; a view
- * that is asked for one answers with objects of its type.
- */
+/** Resources by the names that people write: kinds whose objects have a type, so that a view or client answers with it. */
 import { builtinResource } from '../kube/builtin.ts'
 import { MusterError } from '../kube/errors.ts'
-import { parseApiVersion, type Resource } from '../kube/kind.ts'
+import { parseApiVersion, type TypedResource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-
-declare const objects: unique symbol
-
-export interface TypedResource<T extends KubeObject = KubeObject> extends Resource {
-  /** For the compiler alone: nothing is ever stored here. */
-  readonly [objects]?: T
-}
-
-/** The objects of a resource, as they are read. */
-export type ObjectOf<R> = R extends TypedResource<infer T> ? T : never
 
 /**
  * A kind of another project, by its name: the type is the author's word (`muster generate types` writes it).
@@ -36,3 +23,5 @@ export function resourceOf<T extends KubeObject>(
   const { group, version, plural, namespaced } = found
   return { group, version, kind, plural, namespaced }
 }
+
+export type { ObjectOf, TypedResource } from '../kube/kind.ts'

@@ -1,0 +1,180 @@
+/** The role that `muster generate rbac` makes is enough, and nothing of it can be spared. */
+import { createApiServer } from 'muster/apiserver'
+import { createSharedCache } from 'muster/cache'
+import { type Client, createClient, inProcessTransport, type Transport } from 'muster/client'
+import { virtualClock } from 'muster/clock'
+import { hostOperator } from 'muster/manager'
+import { ConfigMap, defineController, defineOperator, defineResource, Deployment, Secret } from 'muster/operator'
+import { describe, expect, it } from 'vitest'
+import { attributesOf } from '../../src/apiserver/access/request-attributes.ts'
+import { simulatedWorkloads } from '../../src/apiserver/simulated/simulation.ts'
+import { accessObjects } from '../../src/cli/generate/rbac.ts'
+import { seededRandom } from '../../src/clock/random.ts'
+import { builtinResource } from '../../src/kube/builtin.ts'
+import { kindOf } from '../../src/kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../src/kube/object.ts'
+import type { PolicyRule } from '../../src/kube/types/rbac/v1.ts'
+import type { Operator } from '../../src/operator/operator.ts'
+import { Memcached, operator } from './operator.ts'
+
+const old = { for: Memcached, name: ({ cr }: { readonly cr: Memcached }) => `${cr.metadata.name}-old` }
+const labels = { app: 'old' }
+const template = { metadata: { labels }, spec: { containers: [{ name: 'old', image: 'old' }] } }
+
+/** What an earlier version would have left behind: the same three, under other names. */
+const earlier = defineOperator({
+  name: 'memcached',
+  controllers: [
+    defineController({
+      for: Memcached,
+      resources: [
+        defineResource({ ...old, kind: ConfigMap }),
+        defineResource({ ...old, kind: Secret }),
+        defineResource({
+          ...old,
+          kind: Deployment,
+          initial: { spec: { selector: { matchLabels: labels }, template } },
+        }),
+      ],
+    }),
+  ],
+})
+
+interface Life {
+  /** `patch deployments`, in order. */
+  readonly refused: readonly string[]
+  /** What was asked for. */
+  readonly asked: ReadonlySet<string>
+  readonly deployment: Deployment | undefined
+}
+
+/** A life of the operator in which it does all that it can do, with this access to the cluster. */
+async function live(access: readonly KubeObject[], namespaces?: readonly string[]): Promise<Life> {
+  const clock = virtualClock()
+  const random = seededRandom(1)
+  const server = createApiServer({ clock, random, workloads: simulatedWorkloads() })
+  const admin = createClient({ transport: inProcessTransport(server), clock, random })
+  const apply = async (object: unknown): Promise<void> => {
+    const resource = builtinResource(kindOf(object as KubeObject))!
+    await admin.apply(resource, object as UntypedObject, { fieldManager: 'test', force: true })
+  }
+  const run = async (which: Operator, client: Client, meanwhile?: () => Promise<unknown>): Promise<void> => {
+    const cache = createSharedCache({ client, clock, random })
+    const host = hostOperator({ operator: which, client, cache, clock, ...(namespaces && { namespaces }) })
+    // One that may not watch never starts, and fails when it is stopped.
+    host.start().catch(() => undefined)
+    await clock.advance(5000)
+    await meanwhile?.()
+    await clock.advance(90_000)
+    const stopping = host.stop()
+    await clock.advance(1000)
+    await stopping
+    cache.close()
+  }
+
+  const name = { name: 'a', namespace: 'default' }
+  await apply(Memcached.crd())
+  await clock.settle()
+  for (const object of access) await apply(object)
+  await apply({ apiVersion: 'v1', kind: 'Secret', metadata: { ...name, name: 'b' }, data: { password: 'eA==' } })
+  await admin.create(Memcached, {
+    apiVersion: 'cache.example.com/v1alpha1',
+    kind: 'Memcached',
+    metadata: name,
+    spec: { passwordFrom: 'b' },
+  })
+  await run(earlier, admin)
+
+  const refused: string[] = []
+  const asked = new Set<string>()
+  const { token } = await admin.createToken({ ...name, name: 'memcached' }, { expirationSeconds: 86_400 })
+  const transport = as(token, inProcessTransport(server), (what, isRefused) => {
+    asked.add(what)
+    if (isRefused) refused.push(what)
+  })
+  const client = createClient({ transport, clock, random })
+  await run(operator, client)
+  // Another process, on a server that lists the old way: what was told before is told again.
+  const again = createClient({ transport: withoutStreamedLists(transport), clock, random })
+  await run(operator, again, () => admin.delete(ConfigMap, name).catch(() => undefined))
+  const deployment = await admin.get<Deployment>(Deployment, name).catch(() => undefined)
+  for (const one of [client, again, admin]) await one.close()
+  return { refused, asked, deployment }
+}
+
+/** Every request in the name of an account. */
+function as(token: string, transport: Transport, tell: (what: string, isRefused: boolean) => void): Transport {
+  return {
+    ...transport,
+    async send(request) {
+      const headers = { ...request.headers, authorization: `Bearer ${token}` }
+      const response = await transport.send({ ...request, headers })
+      const [path = '', query] = request.path.split('?')
+      const wanted = attributesOf(request.method, path, new URLSearchParams(query))
+      const isRefused = response.status === 401 || response.status === 403
+      if ('resource' in wanted) {
+        const { verb, resource, subresource } = wanted
+        tell(`${verb} ${resource}${subresource ? `/${subresource}` : ''}`, isRefused)
+      }
+      return response
+    },
+  }
+}
+
+function withoutStreamedLists(transport: Transport): Transport {
+  return {
+    ...transport,
+    send: (request) =>
+      transport.send({
+        ...request,
+        // A server that does not know it refuses what belongs to it; this one does, when it stands alone.
+        path: request.path.replace('sendInitialEvents=true', ''),
+      }),
+  }
+}
+
+const granted = accessObjects(operator).flatMap((object) =>
+  rulesOf(object).flatMap(({ resources = [], verbs }) =>
+    resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+  ),
+)
+
+function without(omitted: string): readonly KubeObject[] {
+  return accessObjects(operator).map((object) => {
+    const rules = rulesOf(object).flatMap(({ apiGroups = [], resources = [], verbs }) =>
+      resources.flatMap((resource) => {
+        const left = verbs.filter((verb) => `${verb} ${resource}` !== omitted)
+        return left.length > 0 ? [{ apiGroups, resources: [resource], verbs: left }] : []
+      }),
+    )
+    return rules.length > 0 ? Object.assign({}, object, { rules }) : object
+  })
+}
+
+function rulesOf(object: KubeObject): readonly PolicyRule[] {
+  return (object as { readonly rules?: readonly PolicyRule[] }).rules ?? []
+}
+
+/** Asked of the server by no request of its own: an apply that makes something new needs both verbs. */
+const createdByApply = granted.filter((grant) => grant.startsWith('create ') && grant !== 'create events')
+/** For servers that guard owner references (OwnerReferencesPermissionEnforcement): this one does not. */
+const guarded = 'update memcacheds/finalizers'
+
+describe('the generated role of memcached', () => {
+  it('is enough, and each of its verbs is asked for', async () => {
+    const { refused, asked, deployment } = await live(accessObjects(operator))
+    expect(refused).toEqual([])
+    expect(granted.filter((grant) => !asked.has(grant))).toEqual([...createdByApply, guarded])
+    // What the last one is for.
+    expect(deployment?.metadata?.ownerReferences?.[0]).toMatchObject({ kind: 'Memcached', blockOwnerDeletion: true })
+  })
+
+  it('is enough as Roles, in the namespaces that are served', async () => {
+    const namespaces = ['default']
+    expect((await live(accessObjects(operator, { namespaces }), namespaces)).refused).toEqual([])
+  })
+
+  it.each([...createdByApply, 'watch pods', 'patch memcacheds/status'])('is too small without %s', async (grant) => {
+    expect((await live(without(grant))).refused).not.toEqual([])
+  })
+})

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const source = fileURLToPath(new URL('..', import.meta.url))
+
+/** Every file that is loaded with this one: imports of types, and those that come later, do not count. */
+function loadedWith(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found
+  found.add(file)
+  const text = readFileSync(path.join(source, file), 'utf8')
+  for (const [, names = '', from = ''] of text.matchAll(/^(?:import|export) (?!type )([^;'"]*?)from '(\.[^']+)'$/gms)) {
+    const isTypes = names
+      .replaceAll(/[{}]/g, '')
+      .split(',')
+      .every((name) => /^\s*(?:type .*)?$/s.test(name))
+    if (!isTypes) loadedWith(path.join(path.dirname(file), from), found)
+  }
+  return found
+}
+
+describe('the start of an embedded cluster', () => {
+  it('waits with all that knows kinds and rules for the first request: start and memory at rest depend on it', () => {
+    const loaded = [...loadedWith('cli/embedded-cluster.ts')]
+    expect(loaded).toContain('apiserver/listener.ts')
+    expect(loaded).toContain('apiserver/journal/recovery.ts')
+    expect(loaded).not.toContain('apiserver/api-server.ts')
+    expect(loaded.length).toBeLessThan(30)
+  })
+
+  it('sees what comes with a file, and not what it only mentions', () => {
+    const loaded = loadedWith('apiserver/api-server.ts')
+    expect(loaded).toContain('apiserver/dispatch.ts')
+    expect(loaded).not.toContain('apiserver/gather.ts')
+  })
+})

@@ -1,0 +1,206 @@
+/**
+ * A resource file to fill in: what it always looks like, what the CR says about it, and which of it is kept that way. It
+ * type-checks as it is; from then on it is its author's, and nothing of theirs is ever overwritten.
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type JsonObject } from '../../kube/json.ts'
+import { readYamlDocuments, writeYaml } from '../../kube/yaml.ts'
+import { type ExportedKind, loadKind } from '../module.ts'
+import { builtinKind, customKind, type KeptKind, type KindName, kindsCalled, readKindName } from './kept-kind.ts'
+import { initialData, type InitialData } from './manifest.ts'
+import { readCrds, readText } from './types.ts'
+
+export interface ResourceRequest {
+  /** The kind that is kept, as a person calls it. */
+  readonly kind: string
+  /** A manifest to begin with. */
+  readonly from: string | undefined
+  /** A file with the CRD of the kind. */
+  readonly crd: string | undefined
+  /** The kind whose CRs it is kept for: `FILE#KIND`. */
+  readonly owner: string
+  /** @default beside the owner's, called after the kind */
+  readonly file: string | undefined
+}
+
+export interface GeneratedResource {
+  readonly file: string
+  /** What the file exports. */
+  readonly name: string
+  readonly text: string
+  /** Types that it imports. */
+  readonly types: { readonly file: string; readonly text: string } | undefined
+  /** What a person should know. */
+  readonly notes: readonly string[]
+}
+
+export async function generateResource(request: ResourceRequest): Promise<GeneratedResource> {
+  const owner = await loadKind(request.owner)
+  const asked = readKindName(request.kind)
+  const manifest = request.from === undefined ? undefined : await readManifest(request.from, asked)
+  const told = { ...asked, apiVersion: asked.apiVersion ?? manifest?.apiVersion }
+  const kept = request.crd === undefined ? builtinKind(told) : customKind(told, await readCrds(request.crd))
+  const initial = manifest && initialData(manifest.object)
+  const file = request.file ?? path.join(path.dirname(owner.file), `${fileWord(kept.kind)}.ts`)
+  const name = nameFor(file, owner)
+  return {
+    file,
+    name,
+    text: resourceText({ name, kept, initial, owner, file }),
+    types: kept.types && { file: path.join(path.dirname(file), kept.types.name), text: kept.types.text },
+    notes: [
+      ...(initial?.hasSecrets ? ['the values of the Secret were left out: they have no place in code'] : []),
+      ...(owner.isBesideOperator
+        ? [
+            `${owner.file} defines the operator, too: move ${owner.name} to a file of its own, or the two import each other`,
+          ]
+        : []),
+    ],
+  }
+}
+
+/** Writes what is new. @throws AlreadyThere before anything is written */
+export async function writeResource({ file, text, types }: GeneratedResource): Promise<readonly string[]> {
+  await mkdir(path.dirname(file), { recursive: true })
+  try {
+    await writeFile(file, text, { flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new MusterError(
+      'AlreadyThere',
+      `${file} exists: what is in it is yours. --out FILE writes another, --stdout shows it.`,
+    )
+  }
+  if (!types) return [file]
+  const isNew = await writeFile(types.file, types.text, { flag: 'wx' }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false
+      throw error
+    },
+  )
+  return isNew ? [file, types.file] : [file]
+}
+
+interface Manifest {
+  readonly apiVersion: string
+  readonly object: JsonObject
+}
+
+async function readManifest(file: string, { word }: KindName): Promise<Manifest> {
+  const manifests = readYamlDocuments(await readText(file), { source: file }).flatMap((object) => {
+    if (!isJsonObject(object)) return []
+    const { apiVersion, kind } = object
+    return typeof apiVersion === 'string' && typeof kind === 'string' ? [{ apiVersion, kind, object }] : []
+  })
+  const called = kindsCalled(word)
+  const found = manifests.filter(({ kind }) => called.has(kind.toLowerCase()))
+  const [first] = found
+  if (!first) {
+    const kinds = manifests.map(({ kind }) => kind).join(', ') || 'no objects'
+    throw new MusterError('InvalidFlag', `${file} holds no ${word}; it holds ${kinds}.`)
+  }
+  if (found.length > 1) {
+    throw new MusterError('InvalidFlag', `${file} holds ${found.length} of ${word}: leave one in it.`)
+  }
+  return first
+}
+
+/** The file's name as a name in code. */
+function nameFor(file: string, owner: ExportedKind): string {
+  const base = path.basename(file).replace(/\.[cm]?[jt]s$/, '')
+  const name = base.replaceAll(/[-_.]+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+  if (/^[a-z][A-Za-z0-9]*$/.test(name) && !reserved.has(name) && name !== owner.name) return name
+  throw new MusterError(
+    'InvalidFlag',
+    `--out ${file}: "${name}" cannot be the name of a resource in code. Call the file otherwise.`,
+  )
+}
+
+const reserved: ReadonlySet<string> = new Set(
+  `await break case catch class const continue debugger default defineResource delete do else enum export extends false
+   finally for function if import in instanceof interface let new null package private protected public resourceOf return
+   static super switch this throw true try typeof var void while with yield`.split(/\s+/),
+)
+
+interface TextParts {
+  readonly name: string
+  readonly kept: KeptKind
+  readonly initial: InitialData | undefined
+  readonly owner: ExportedKind
+  readonly file: string
+}
+
+function resourceText({ name, kept, initial, owner, file }: TextParts): string {
+  const { kind, expression, fromKit } = kept
+  const fromOperator = ['defineResource', ...(fromKit === '' ? [] : [fromKit])]
+  const imports = [
+    ...kept.imports.filter((line) => !line.includes("'./")),
+    `import { ${fromOperator.join(', ')} } from 'muster/operator'`,
+    ...kept.imports.filter((line) => line.includes("'./")),
+    `import { ${owner.name} } from '${specifier(file, owner.file)}'`,
+  ]
+  const isIdGiven = name !== lowerFirst(kind)
+  return `/** The ${kind} that is kept for each ${owner.kind.kind}. */
+${imports.join('\n')}
+
+export const ${name} = defineResource({
+  for: ${owner.name},
+  kind: ${expression},
+${isIdGiven ? `  id: '${name}',\n` : ''}  // 1. What it always looks like: a part of an object, or YAML. Names and owners are set by the kit.
+  initial: ${initialText(initial)},
+  // 2. What the CR says about it, laid over the initial data; items of lists with keys, such as containers, by key.
+${fromCrText(name, kind, initial !== undefined)}
+  // 3. Which of it is kept that way; here all of it. ${exception(kind)} would leave that to others.
+  scope: {},
+})
+`
+}
+
+function initialText(initial: InitialData | undefined): string {
+  if (!initial || Object.keys(initial.data).length === 0) return '{}'
+  const yaml = writeYaml(initial.data).trimEnd().split('\n')
+  const text = yaml.map((line) => (line === '' ? '' : `    ${line}`)).join('\n')
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('`', '\\`').replaceAll('${', '\\${')
+  return `\`\n${escaped}\n  \``
+}
+
+/** A start that works for every CR: what has Pods must be able to tell its own from others'. */
+function fromCrText(name: string, kind: string, hasManifest: boolean): string {
+  const instance = 'instance: cr.metadata.name'
+  if (kind === 'Deployment' || kind === 'StatefulSet' || kind === 'DaemonSet') {
+    // A manifest has labels of its own; these are added to them.
+    const labels = hasManifest ? instance : `app: '${name}', ${instance}`
+    return `  fromCR: ({ cr }) => {
+    const labels = { ${labels} }
+    return { spec: { selector: { matchLabels: labels }, template: { metadata: { labels } } } }
+  },`
+  }
+  const part =
+    kind === 'Service' ? `{ spec: { selector: { ${instance} } } }` : `{ metadata: { labels: { ${instance} } } }`
+  return `  fromCR: ({ cr }) => (${part}),`
+}
+
+function exception(kind: string): string {
+  if (kind === 'Deployment' || kind === 'StatefulSet') return "{ except: ['spec.replicas'] }"
+  return kind === 'ConfigMap' || kind === 'Secret' ? "{ except: ['data.KEY'] }" : "{ except: ['spec.FIELD'] }"
+}
+
+/** `StorageClass` is in `storage-class.ts`. */
+function fileWord(kind: string): string {
+  return kind.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase()
+}
+
+function specifier(from: string, to: string): string {
+  const relative = path
+    .relative(path.dirname(path.resolve(from)), path.resolve(to))
+    .split(path.sep)
+    .join('/')
+  return relative.startsWith('.') ? relative : `./${relative}`
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}

@@ -1,0 +1,31 @@
+/** TypeScript types of kinds that others define. */
+import { readFile } from 'node:fs/promises'
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject } from '../../kube/json.ts'
+import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
+import { readYamlDocuments } from '../../kube/yaml.ts'
+import { typesOfCrd } from '../../operator/type-text.ts'
+import type { Made } from './made.ts'
+
+export async function typeFiles(file: string): Promise<readonly Made[]> {
+  const crds = await readCrds(file)
+  return crds.map((crd) => ({ name: `${crd.spec.names.kind.toLowerCase()}.ts`, text: typesOfCrd(crd) }))
+}
+
+/** @throws InvalidFlag for a file without any */
+export async function readCrds(file: string): Promise<readonly CustomResourceDefinition[]> {
+  const documents = readYamlDocuments(await readText(file), { source: file })
+  const crds = documents.filter(
+    (document) => isJsonObject(document) && document['kind'] === 'CustomResourceDefinition',
+  ) as unknown as readonly CustomResourceDefinition[]
+  if (crds.length === 0) throw new MusterError('InvalidFlag', `${file} holds no CustomResourceDefinition.`)
+  return crds
+}
+
+export async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * A new operator project, as data: path and text of every file. One kind, one resource, one test; everything that a
+ * person has to understand is in three files of a dozen lines.
+ */
+
+export interface ProjectOptions {
+  /** The operator and its folder: a DNS label. */
+  readonly name: string
+  readonly kind: string
+  readonly group: string
+  readonly muster: MusterOrigin
+  /** Versions of what the project is made with. */
+  readonly versions: { readonly typescript: string; readonly nodeTypes: string }
+}
+
+/** Where the project has muster from. */
+export interface MusterOrigin {
+  /** What package.json says: a version, or `file:…`. */
+  readonly spec: string
+  /** It is a checkout, which runs from its sources. */
+  readonly isCheckout: boolean
+}
+
+/** The kind of a project called so: `web-site-operator` is about `WebSite`. */
+export function kindFor(name: string): string {
+  const words = name.replace(/-operator$/, '').split('-')
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+export function projectFiles(options: ProjectOptions): ReadonlyMap<string, string> {
+  return new Map([
+    ['.gitignore', 'node_modules/\n.muster/\n'],
+    ['README.md', readme(options)],
+    ['example.yaml', example(options)],
+    ['package.json', manifest(options)],
+    ['src/deployment.ts', resource(options)],
+    ['src/kind.ts', kind(options)],
+    ['src/operator.test.ts', operatorTest(options)],
+    ['src/operator.ts', operator(options)],
+    ['tsconfig.json', tsconfig(options)],
+  ])
+}
+
+function manifest({ name, muster, versions }: ProjectOptions): string {
+  const value = {
+    name,
+    version: '0.0.0',
+    private: true,
+    type: 'module',
+    scripts: { start: 'muster run src/operator.ts --embedded', test: 'tsc && muster node --test' },
+    dependencies: { muster: muster.spec },
+    devDependencies: { '@types/node': versions.nodeTypes, typescript: versions.typescript },
+  }
+  return `${JSON.stringify(value, undefined, 2)}\n`
+}
+
+function tsconfig({ muster }: ProjectOptions): string {
+  const conditions = `
+    // muster is a checkout here: its sources are its types. Remove this when it is installed.
+    "customConditions": ["muster-source"],`
+  return `{
+  "compilerOptions": {
+    "target": "es2024",
+    "lib": ["es2024", "esnext"],
+    "module": "nodenext",
+    "types": ["node"],${muster.isCheckout ? conditions : ''}
+    "noEmit": true,
+    "strict": true,
+    "noUncheckedIndexedAccess": true,
+    "exactOptionalPropertyTypes": true,
+    // Node runs the sources as they are: only what it can strip.
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true,
+    "rewriteRelativeImportExtensions": true,
+    "resolveJsonModule": true,
+    "skipLibCheck": true
+  },
+  "include": ["src"]
+}
+`
+}
+
+function kind({ kind: name, group }: ProjectOptions): string {
+  return `/** What people ask for. The TypeScript types and the CRD both come from this one definition. */
+import { defineKind, integer, type ObjectOf, string } from 'muster/operator'
+
+export const ${name} = defineKind({
+  group: '${group}',
+  version: 'v1alpha1',
+  kind: '${name}',
+  spec: {
+    replicas: integer({ minimum: 0, default: 1, description: 'How many Pods there are.' }),
+    image: string({ minLength: 1, default: 'nginx:1.29', description: 'What they run.' }),
+  },
+  columns: [
+    { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  ],
+})
+export type ${name} = ObjectOf<typeof ${name}>
+`
+}
+
+function resource({ name, kind: ownKind }: ProjectOptions): string {
+  return `/** The Deployment that is kept for each ${ownKind}. */
+import { defineResource, Deployment } from 'muster/operator'
+import { ${ownKind} } from './kind.ts'
+
+export const deployment = defineResource({
+  for: ${ownKind},
+  kind: Deployment,
+  // What it always looks like.
+  initial: \`
+    spec:
+      template:
+        spec:
+          containers:
+            - name: ${name}
+              ports: [{ name: http, containerPort: 80 }]
+  \`,
+  // What the CR says about it, laid over that: the container of the same name gets its image.
+  fromCR: ({ cr }) => {
+    const labels = { app: '${name}', instance: cr.metadata.name }
+    return {
+      spec: {
+        replicas: cr.spec.replicas,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: '${name}', image: cr.spec.image }] } },
+      },
+    }
+  },
+})
+`
+}
+
+function operator({ name, kind: ownKind }: ProjectOptions): string {
+  return `/** The operator: which kinds it serves, and what it keeps for each of their CRs. */
+import { defineController, defineOperator } from 'muster/operator'
+import { deployment } from './deployment.ts'
+import { ${ownKind} } from './kind.ts'
+
+const controller = defineController({ for: ${ownKind}, resources: [deployment] })
+
+export const operator = defineOperator({ name: '${name}', controllers: [controller] })
+`
+}
+
+function operatorTest({ kind: ownKind, group }: ProjectOptions): string {
+  return `/** On an embedded cluster of its own, in virtual time: nothing is mocked, and an hour takes no time. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openTrial } from 'muster/manager'
+import { Deployment } from 'muster/operator'
+import { ${ownKind} } from './kind.ts'
+import { operator } from './operator.ts'
+
+const demo = { name: 'demo', namespace: 'default' }
+
+test('each ${ownKind} gets a Deployment of its size, and then nothing is written any more', async (t) => {
+  const trial = await openTrial(operator, { workloads: true })
+  t.after(() => trial.close())
+
+  await trial.create(${ownKind}, { apiVersion: '${group}/v1alpha1', kind: '${ownKind}', metadata: demo, spec: { replicas: 3 } })
+  await trial.settle(60_000)
+
+  const deployment = await trial.client.get<Deployment>(Deployment, demo)
+  assert.equal(deployment.spec?.replicas, 3)
+  const cr = await trial.client.get<${ownKind}>(${ownKind}, demo)
+  assert.equal(cr.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
+
+  const written = trial.writes.length
+  await trial.settle(60 * 60_000)
+  assert.equal(trial.writes.length, written)
+})
+`
+}
+
+function example({ kind: ownKind, group }: ProjectOptions): string {
+  return `apiVersion: ${group}/v1alpha1
+kind: ${ownKind}
+metadata:
+  name: demo
+  namespace: default
+spec:
+  replicas: 2
+`
+}
+
+function readme({ name, kind: ownKind, muster }: ProjectOptions): string {
+  const origin = muster.isCheckout
+    ? `muster is taken from the checkout that \`package.json\` names, and runs from its sources on its own Node.`
+    : 'Node 24 or later is needed.'
+  return `# ${name}
+
+An operator for ${ownKind}s, made with Muster. ${origin}
+
+    npm install
+    npm test           # types, then the tests on an embedded cluster
+    npm start          # an embedded cluster with the operator on it; prints how to reach it
+
+With \`npm start\` running, in another shell:
+
+    export KUBECONFIG=.muster/kubeconfig
+    kubectl apply -f example.yaml
+    kubectl get ${ownKind.toLowerCase()}s,deployments,pods
+
+On a cluster of yours (KUBECONFIG, or the service account of the Pod):
+
+    npx muster run src/operator.ts --install
+    npx muster generate crd src/operator.ts        # what --install would install
+    npx muster generate rbac src/operator.ts       # the smallest role that will do
+
+| file                   | what it is                                    |
+| ---------------------- | --------------------------------------------- |
+| \`src/kind.ts\`          | what people ask for: fields, types, CRD       |
+| \`src/deployment.ts\`    | what the operator keeps for it                |
+| \`src/operator.ts\`      | both together                                 |
+| \`src/operator.test.ts\` | what it promises                              |
+
+\`npx muster generate resource Service\` begins the next resource.
+`
+}

@@ -1,0 +1,72 @@
+/** Examines an operator by what it does, on an embedded cluster in virtual time. */
+import { readFile } from 'node:fs/promises'
+import { MusterError } from '../kube/errors.ts'
+import { isJsonObject } from '../kube/json.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import type { Live } from '../operator/live.ts'
+import { readYamlDocuments } from '../kube/yaml.ts'
+import { rules, scorecard } from '../simulate/scorecard/scorecard.ts'
+import { formatLine, formatSummary } from '../simulate/scorecard/table.ts'
+import { type Command, defineCommand } from './command.ts'
+import { loadExports, loadOperator } from './module.ts'
+
+export const command: Command = defineCommand({
+  usage: 'MODULE',
+  details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
+FILE#NAME. It runs on embedded clusters, in virtual time and with no more rights than it declares; no other cluster is
+needed or touched. Prints what was seen for each rule, and the capability level that this shows. Ends with 1 when a rule
+is broken. What each rule asks: docs/scorecard.md.`,
+  flags: {
+    sample: {
+      type: 'string',
+      value: 'FILE',
+      help: 'the CR to examine it with, and what that needs (default: made from the schema)',
+    },
+    live: {
+      type: 'string',
+      value: 'FILE',
+      help: 'a file that exports live(), which answers in place of applications (default: nobody answers)',
+    },
+    json: { type: 'boolean', help: 'one JSON object instead of a table' },
+  },
+  async run({ flags, positionals, out }) {
+    const [module] = positionals
+    if (module === undefined || positionals.length > 1) {
+      throw new MusterError('InvalidFlag', 'scorecard takes one MODULE, such as src/operator.ts.')
+    }
+    const sample = flags.sample === undefined ? undefined : await readSample(flags.sample)
+    const width = Math.max(...rules.map(({ name }) => name.length))
+    const card = await scorecard({
+      load: () => loadOperator(module, { anew: true }),
+      sample,
+      live: flags.live === undefined ? undefined : await readLive(flags.live),
+      ...(!flags.json && { onLine: (line) => out(formatLine(line, width)) }),
+    })
+    if (flags.json) out(JSON.stringify(card, undefined, 2))
+    else for (const line of formatSummary(card)) out(line)
+    return card.passed ? 0 : 1
+  },
+})
+
+async function readLive(file: string): Promise<() => Live> {
+  const { live } = await loadExports(file)
+  if (typeof live === 'function') return live as () => Live
+  throw new MusterError('ModuleUnusable', `${file} exports no function live: it makes what answers to exec and http.`)
+}
+
+async function readSample(file: string): Promise<readonly UntypedObject[]> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
+  }
+  return readYamlDocuments(text).map((document) => {
+    const isObject =
+      isJsonObject(document) && typeof document['apiVersion'] === 'string' && typeof document['kind'] === 'string'
+    if (!isObject || !isJsonObject(document['metadata'])) {
+      throw new MusterError('InvalidFlag', `${file} holds something that is no Kubernetes object.`)
+    }
+    return document as unknown as UntypedObject
+  })
+}

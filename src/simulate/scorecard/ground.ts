@@ -1,0 +1,318 @@
+/**
+ * The ground on which an operator is examined: an embedded cluster of its own in virtual time, with workloads that live,
+ * where the operator is a service account that has exactly the role which follows from what it declares. Everything that
+ * it sends is kept, can be refused, and can be its last word: then its process is gone, and another may be started.
+ */
+import { seededRandom } from '../../clock/random.ts'
+import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
+import { createApiServer } from '../../apiserver/api-server.ts'
+import { simulatedWorkloads } from '../../apiserver/simulated/simulation.ts'
+import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/create-client.ts'
+import { inProcessTransport } from '../../client/in-process.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../../client/transport.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { parseApiVersion, type Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { type Host, hostOperator } from '../../manager/host.ts'
+import type { Ledger } from '../../operator/ledger.ts'
+import type { Live } from '../../operator/live.ts'
+import type { Operator } from '../../operator/operator.ts'
+import { roleOf } from '../../operator/role.ts'
+import { isSame, isWrite, keyOf, type Request, requestOf, type Target } from './request.ts'
+
+/** The operator, anew: what an earlier one kept in its memory is gone. */
+export type Load = () => Operator | Promise<Operator>
+
+export interface GroundOptions {
+  readonly load: Load
+  /** What is put into the cluster: the CRs, and whatever they need. */
+  readonly sample: readonly UntypedObject[]
+  /** Pods are scheduled and run, Deployments make them. */
+  readonly workloads: boolean
+  /** What answers when the operator reaches outside: one for each ground. */
+  readonly live: () => Live
+}
+
+export interface Ground {
+  readonly operator: Operator
+  readonly clock: VirtualClock
+  /** Somebody else's, who may do everything. */
+  readonly client: Client
+  /** What the operator has sent, of all its processes. */
+  readonly requests: readonly Request[]
+  readonly ledgers: readonly Ledger[]
+  /** The CRs of the sample that the operator is for. */
+  readonly crs: readonly Target[]
+  /** Starts the operator, and puts the sample there. */
+  begin(): Promise<void>
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** Runs until the operator has sent nothing for a minute; false when that never happens within twenty minutes. */
+  rest(): Promise<boolean>
+  /** From now on nothing moves but the operator. */
+  haltWorkloads(): void
+  /** From its `count`th write on, counted from now, the operator's process is gone: the write is done, and nobody hears. */
+  crashAfter(count: number): void
+  readonly hasCrashed: boolean
+  /** Answers such requests with an internal error. */
+  refuse(which: ((request: Request) => boolean) | undefined): void
+  /** Called when a write has been done, before the operator hears of it. */
+  onWrite(listener: (request: Request) => Promise<void>): void
+  /** What the operator wrote and is still there, the CRs of the sample aside. */
+  children(): Promise<readonly Child[]>
+  find(target: Target): Promise<UntypedObject | undefined>
+  close(): Promise<void>
+}
+
+export interface Child extends Target {
+  readonly object: UntypedObject
+}
+
+const account = { kind: 'ServiceAccount', namespace: 'default', name: 'examined' }
+const user = `system:serviceaccount:${account.namespace}:${account.name}`
+const rbac = 'rbac.authorization.k8s.io'
+const quietMs = 60_000
+const patienceMs = 1200_000
+
+export async function openGround({ load, sample, workloads, live }: GroundOptions): Promise<Ground> {
+  const clock = virtualClock()
+  const random = seededRandom(1)
+  const halts: (() => void)[] = []
+  const simulation = simulatedWorkloads()
+  const server = createApiServer({
+    clock,
+    random,
+    ...(workloads && {
+      workloads: (state) => {
+        const running = simulation(state)
+        halts.push(() => running.stop())
+        return running
+      },
+    }),
+  })
+  const client = createClient({ transport: inProcessTransport(server), clock, random, fieldManager: 'somebody' })
+  const operator = await load()
+  const outside = live()
+  const requests: Request[] = []
+  const ledgers: Ledger[] = []
+  const listeners: ((request: Request) => Promise<void>)[] = []
+  let refused: ((request: Request) => boolean) | undefined
+  let lastWrite = Infinity
+  let running: { readonly host: Host; readonly cache: SharedCache; readonly client: Client } | undefined
+  let process = 0
+  let hasCrashed = false
+
+  const transport = (): Transport => {
+    const inner = inProcessTransport(server)
+    const own = ++process
+    const life = new AbortController()
+    const isGone = (): boolean => life.signal.aborted
+    let turn: Promise<unknown> = Promise.resolve()
+    const send = async (sent: TransportRequest): Promise<TransportResponse> => {
+      const request = requestOf(sent, own)
+      if (!isWrite(request) || lastWrite === Infinity) return await exchange(sent, request)
+      // What is sent at once may arrive in part: before a crash, writes come one by one.
+      const answer = turn.then(() => exchange(sent, request))
+      turn = answer.catch(() => undefined)
+      return await answer
+    }
+    const exchange = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
+      if (isGone()) return await never()
+      if (refused?.(request)) return failure
+      const signal = sent.signal ? AbortSignal.any([sent.signal, life.signal]) : life.signal
+      const answer = await inner.send({ ...sent, signal, headers: { ...sent.headers, 'impersonate-user': user } })
+      const done: Request = { ...request, status: answer.status }
+      requests.push(done)
+      if (isWrite(done)) {
+        if (answer.status < 300) for (const listener of listeners) await listener(done)
+        if (--lastWrite === 0) {
+          hasCrashed = true
+          life.abort(new MusterError('ConnectionLost', 'the process is gone.'))
+        }
+      }
+      return isGone() ? await never() : answer
+    }
+    return { ...inner, send }
+  }
+
+  const start = async (): Promise<void> => {
+    const own = createClient({ transport: transport(), clock, random })
+    const cache = createSharedCache({ client: own, clock, random })
+    const host = hostOperator({
+      operator: process === 1 ? operator : await load(),
+      client: own,
+      cache,
+      clock,
+      live: outside,
+      onLedger: (ledger) => void ledgers.push(ledger),
+    })
+    running = { host, cache, client: own }
+    await finished(host.start())
+  }
+
+  const stop = async (): Promise<void> => {
+    const { host, cache, client: own } = running ?? {}
+    running = undefined
+    // A process that is gone has nothing to finish.
+    if (!host || hasCrashed) return
+    await finished(host.stop())
+    cache?.close()
+    await own?.close()
+  }
+
+  /** Runs the clock until it is done. */
+  const finished = async (work: Promise<unknown>): Promise<void> => {
+    let isDone = false
+    const ended = work.finally(() => (isDone = true))
+    ended.catch(() => undefined)
+    await clock.until(() => isDone)
+    await ended
+  }
+
+  const controlled = (object: UntypedObject): Resource | undefined => {
+    const { group } = parseApiVersion(object.apiVersion)
+    return operator.controllers.find(({ kind }) => kind.kind === object.kind && kind.group === group)?.kind
+  }
+  const crs = sample.flatMap((object): readonly Target[] => {
+    const resource = controlled(object)
+    if (!resource) return []
+    const { name = '', namespace = 'default' } = object.metadata
+    return [{ resource, name, namespace: resource.namespaced ? namespace : undefined }]
+  })
+
+  const put = async (object: UntypedObject): Promise<void> => {
+    const kind = { ...parseApiVersion(object.apiVersion), kind: object.kind }
+    client.discovery.invalidate()
+    const resource = await client.discovery.resourceFor(kind)
+    if (!resource) throw new MusterError('UnknownKind', `the sample has a ${object.kind} of ${object.apiVersion}.`)
+    const { namespace = 'default' } = object.metadata
+    const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object
+    if (resource.namespaced) await exists(namespaceOf(namespace))
+    await client.create(resource, placed)
+    await clock.settle()
+  }
+  const exists = async (object: UntypedObject): Promise<void> => {
+    const resource = await client.discovery.resourceFor({ ...parseApiVersion(object.apiVersion), kind: object.kind })
+    await client.create(resource!, object).catch((error: unknown) => {
+      if (!isMusterError(error, 'AlreadyExists')) throw error
+    })
+  }
+  const find = async ({ resource, name, namespace }: Target): Promise<UntypedObject | undefined> => {
+    try {
+      return await client.get(resource, { name, namespace })
+    } catch (error) {
+      if (isMusterError(error, 'NotFound')) return undefined
+      throw error
+    }
+  }
+
+  for (const kind of operator.kinds) await exists(kind.crd() as unknown as UntypedObject)
+  for (const object of rightsOf(operator)) await exists(object)
+  await clock.settle()
+
+  return {
+    operator,
+    clock,
+    client,
+    requests,
+    ledgers,
+    crs,
+    start,
+    stop,
+    find,
+    async begin() {
+      const isDefinition = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition'
+      for (const object of sample.filter(isDefinition)) await put(object)
+      await start()
+      for (const object of sample.filter((one) => !isDefinition(one))) await put(object)
+    },
+    async rest() {
+      const deadline = clock.now() + patienceMs
+      for (;;) {
+        const before = requests.length
+        await clock.advance(quietMs)
+        if (requests.length === before) return true
+        if (clock.now() > deadline) return false
+      }
+    },
+    haltWorkloads() {
+      for (const halt of halts) halt()
+    },
+    crashAfter(count) {
+      hasCrashed = false
+      lastWrite = count
+    },
+    get hasCrashed() {
+      return hasCrashed
+    },
+    refuse(which) {
+      refused = which
+    },
+    onWrite: (listener) => void listeners.push(listener),
+    async children() {
+      const written = new Map<string, Target>()
+      for (const { target, status, method } of requests) {
+        if (!target || status >= 300 || method === 'GET' || target.resource.plural === 'events') continue
+        const resource = operator.inputs.find(
+          ({ group, plural }) => group === target.resource.group && plural === target.resource.plural,
+        )
+        if (!resource || crs.some((cr) => isSame(cr, target))) continue
+        const { name, namespace } = target
+        written.set(keyOf(target), { resource, name, namespace })
+      }
+      const found = await Promise.all(
+        [...written.values()].map(async (target) => ({ target, object: await find(target) })),
+      )
+      return found.flatMap(({ target, object }) => (object ? [{ ...target, object }] : []))
+    },
+    async close() {
+      await stop()
+      for (const halt of halts) halt()
+      await client.close()
+    },
+  }
+}
+
+const failure: TransportResponse = {
+  status: 500,
+  headers: { 'content-type': 'application/json' },
+  get body() {
+    return bytes(
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Status',
+        status: 'Failure',
+        reason: 'InternalError',
+        message: 'trouble that the examination makes',
+        code: 500,
+      }),
+    )
+  },
+}
+
+async function* bytes(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
+function namespaceOf(name: string): UntypedObject {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
+}
+
+function rightsOf(operator: Operator): readonly UntypedObject[] {
+  return [
+    { ...(roleOf(operator) as unknown as UntypedObject), metadata: { name: account.name } },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: account.name },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: account.name },
+      subjects: [account],
+    },
+  ]
+}

@@ -1,0 +1,122 @@
+/** Rules about the life of a CR: it is changed, and it ends. */
+import { formatPath } from '../../kube/apply/path-element.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { changeField, specFields, writeField } from './change.ts'
+import { count, declarationOf, failed, named, passed, reportOf, type Rule, some, Unexamined } from './examination.ts'
+import type { Child, Ground } from './ground.ts'
+import { isSame, isWrite, type Request, type Target } from './request.ts'
+
+export const follows: Rule = {
+  name: 'follows its CR',
+  asks: 'a change of any field of the spec is seen, and ends as it should or with a reason why not',
+  async run(examination) {
+    const ground = await examination.atRest()
+    const problems: string[] = []
+    const told: string[] = []
+    let changes = 0
+    for (const cr of ground.crs) {
+      const original = (await ground.find(cr))!
+      const before = signatureOf(original)
+      for (const path of specFields(original)) {
+        const now = (await ground.find(cr))!
+        const changed = await changeField(ground.client, cr, now, path, { mayRemove: false })
+        if (!changed) continue
+        changes++
+        const place = `${original.kind} ${formatPath(path)}`
+        problems.push(...(await unseen(ground, cr, `${place} changed`)))
+        const { troubles } = reportOf((await ground.find(cr))!)
+        if (troubles[0] !== undefined) told.push(`${place}: ${troubles[0]}`)
+        await writeField(ground.client, cr, (await ground.find(cr))!, path, changed.before)
+        problems.push(...(await unseen(ground, cr, `${place} changed back`)))
+        const after = signatureOf((await ground.find(cr))!)
+        if (after !== before) problems.push(`${place} changed and changed back: ${after}, where it was ${before}`)
+        if (problems.length > 0) return failed(some(problems))
+      }
+    }
+    if (changes === 0) throw new Unexamined('its CR has no field that could be changed')
+    const reasons =
+      told.length > 0 ? `; ${count(told.length, 'of them', 'of them')} with a reason why not: ${told[0]}` : ''
+    return passed(`${count(changes, 'field')} changed and changed back${reasons}`)
+  },
+}
+
+async function unseen(ground: Ground, cr: Target, what: string): Promise<readonly string[]> {
+  if (!(await ground.rest())) return [`${what}: it never comes to rest`]
+  const { generation, observedGeneration } = reportOf((await ground.find(cr))!)
+  return observedGeneration === generation ? [] : [`${what}: generation ${generation} is not observed`]
+}
+
+/** `Ready True, Reconciled True` */
+function signatureOf(cr: UntypedObject): string {
+  const { conditions } = reportOf(cr)
+  return conditions
+    .map(({ type, status }) => `${type} ${status}`)
+    .toSorted()
+    .join(', ')
+}
+
+export const finalizes: Rule = {
+  name: 'finalizes',
+  asks: 'a CR that is deleted goes, with all that was made for it, and not before',
+  async run(examination) {
+    const ground = await examination.atRest()
+    const problems = [...finalizerFaults(ground)]
+    const children = await ground.children()
+    const uids = new Set<string>()
+    for (const cr of ground.crs) uids.add((await ground.find(cr))?.metadata.uid ?? '')
+    ground.onWrite(async (request) => {
+      const cr = ground.crs.find((one) => request.target && isSame(one, request.target))
+      if (!cr || request.subresource !== '' || (await hasFinalizer(ground, cr))) return
+      const early = (await ground.children()).filter((child) => isOnItsOwn(child, uids) && !isKept(ground, child))
+      for (const child of early) problems.push(`the finalizer went while ${named(child)} was still there`)
+    })
+    for (const { resource, name, namespace } of ground.crs) {
+      await ground.client.delete(resource, { name, namespace })
+      await ground.clock.advance(600_000)
+    }
+    await ground.rest()
+    for (const cr of ground.crs) {
+      const left = await ground.find(cr)
+      if (!left) continue
+      const { troubles } = reportOf(left)
+      problems.push(`${left.kind} ${cr.name} is still there after ten minutes: ${troubles[0] ?? 'no reason given'}`)
+    }
+    const leftovers = (await ground.children()).filter((child) => !isKept(ground, child))
+    // While a CR is held back its children may well be there.
+    if (problems.length === 0) problems.push(...leftovers.map((child) => `${named(child)} is left behind`))
+    if (problems.length > 0) return failed(some(problems))
+    const kept = children.filter((child) => isKept(ground, child))
+    const note = kept.length > 0 ? `; ${kept.map(named).join(', ')} stays, as declared` : ''
+    return passed(`the CR and ${count(children.length - kept.length, 'object')} are gone${note}`)
+  },
+}
+
+async function hasFinalizer(ground: Ground, cr: Target): Promise<boolean> {
+  const { finalizers = [] } = (await ground.find(cr))?.metadata ?? {}
+  return finalizers.length > 0
+}
+
+/** Nobody but the operator would delete it. */
+function isOnItsOwn({ object }: Child, uids: ReadonlySet<string>): boolean {
+  return !(object.metadata.ownerReferences ?? []).some(({ uid }) => uids.has(uid))
+}
+
+/** Declared to outlive its CR. */
+function isKept(ground: Ground, child: Child): boolean {
+  return declarationOf(ground, child)?.ownership === 'none'
+}
+
+/** A finalizer comes before the first effect, and has a name that is nobody else's. */
+function finalizerFaults({ requests, crs }: Ground): readonly string[] {
+  const writes = requests.filter(isWrite)
+  const isOnCr = ({ target, subresource }: Request): boolean =>
+    target !== undefined && subresource === '' && crs.some((cr) => isSame(cr, target))
+  const added = writes.findIndex((request) => isOnCr(request) && request.body?.includes('"finalizers"'))
+  if (added < 0) return []
+  const first = writes.findIndex((request) => !isOnCr(request))
+  const names = [...(writes[added]?.body ?? '').matchAll(/"finalizers":\["([^"]*)"/g)].map(([, name = '']) => name)
+  return [
+    ...(first >= 0 && first < added ? ['the finalizer came after the first write'] : []),
+    ...names.filter((name) => !name.includes('/')).map((name) => `the finalizer ${name} is not qualified`),
+  ]
+}

@@ -1,0 +1,165 @@
+/** Rules about what is the operator's and what is not: its own fields are kept as they are wanted, others' are left alone. */
+import { formatPath, type Path } from '../../kube/apply/path-element.ts'
+import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { inScope } from '../../operator/scope.ts'
+import { changeField, locate, ownedFields, writeField } from './change.ts'
+import { count, declarationOf, failed, isLeftAlone, named, passed, type Rule, some, Unexamined } from './examination.ts'
+import type { Child, Ground } from './ground.ts'
+import { isSame, isWrite } from './request.ts'
+
+export const drift: Rule = {
+  name: 'restores drift',
+  asks: 'each field that it owns is put right when somebody changes it, with one write',
+  async run(examination) {
+    const ground = await examination.atRest()
+    const problems: string[] = []
+    let restored = 0
+    let fixed = 0
+    for (const child of await ground.children()) {
+      for (const path of keptFields(ground, child)) {
+        const outcome = await disturb(ground, child, path)
+        if (outcome === 'restored') restored++
+        else if (outcome === 'unchangeable') fixed++
+        else problems.push(outcome)
+      }
+    }
+    if (problems.length > 0) return failed(some(problems))
+    if (restored === 0) throw new Unexamined('it makes nothing that anybody could change')
+    const note = fixed > 0 ? `; ${count(fixed, 'other')} cannot be changed` : ''
+    return passed(`${count(restored, 'field')} changed one by one, each put right with one write${note}`)
+  },
+}
+
+/** Fields of a child that are the operator's to keep: it owns them, and does not declare them to be others'. */
+function keptFields(ground: Ground, child: Child): readonly Path[] {
+  if (isLeftAlone(ground, child)) return []
+  const scope = declarationOf(ground, child)?.scope ?? {}
+  const kept = inScope(child.object as unknown as JsonObject, scope)
+  return ownedFields(child.object, ground.operator.name).filter((path) => locate(kept, path) !== undefined)
+}
+
+async function disturb(ground: Ground, child: Child, path: Path): Promise<string> {
+  const { client } = ground
+  const now = await ground.find(child)
+  if (!now) return `${named(child)} is gone`
+  const before = ground.requests.length
+  const changed = await changeField(client, child, now, path, { mayRemove: true })
+  if (!changed) return 'unchangeable'
+  const place = `${named(child)} ${formatPath(path)}`
+  if (!(await ground.rest())) return `${place}: it never rests after a change`
+  const after = await ground.find(child)
+  const is = after && locate(after as unknown as Json, path)?.value
+  if (!equalJson(is ?? null, changed.before)) {
+    if (after) await writeField(client, child, after, path, changed.before)
+    await ground.rest()
+    return `${place} stays at ${text(is)}, where ${text(changed.before)} was wanted`
+  }
+  const writes = ground.requests
+    .slice(before)
+    .filter((request) => isWrite(request) && request.target && isSame(request.target, child))
+  return writes.length === 1 ? 'restored' : `${place} was put right with ${count(writes.length, 'write')}`
+}
+
+function text(value: Json | undefined): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value)
+}
+
+export const foreign: Rule = {
+  name: 'keeps foreign fields',
+  asks: 'what others add to its objects stays, at rest and when it writes them itself',
+  async run(examination) {
+    const ground = await examination.atRest()
+    const problems: string[] = []
+    let kept = 0
+    for (const child of await ground.children()) {
+      const now = (await ground.find(child)) ?? child.object
+      const added = await inject(ground, child, additionsTo(now))
+      if (!added) continue
+      const before = ground.requests.length
+      await ground.rest()
+      const writes = ground.requests
+        .slice(before)
+        .filter((request) => isWrite(request) && request.target && isSame(request.target, child))
+      if (writes.length > 0) problems.push(`${named(child)} was written because somebody added to it`)
+      const lost = await missingFrom(ground, child, added)
+      await provoke(ground, child)
+      const lostLater = lost.length > 0 ? lost : await missingFrom(ground, child, added)
+      if (lostLater.length > 0) problems.push(`${named(child)} lost ${lostLater.join(', ')}`)
+      else kept += Object.keys(added).length
+    }
+    if (problems.length > 0) return failed(some(problems))
+    if (kept === 0) throw new Unexamined('it makes nothing that anybody could add to')
+    return passed(`${count(kept, 'addition')} of another manager are still there after its own next write`)
+  },
+}
+
+/** By what they are called: parts of the object that another manager applies. */
+type Additions = Readonly<Record<string, JsonObject>>
+
+function additionsTo(object: UntypedObject): Additions {
+  const { data, spec } = object
+  const template = isJsonObject(spec) ? spec['template'] : undefined
+  const pod = isJsonObject(template) ? template['spec'] : undefined
+  const hasContainers = isJsonObject(pod) && isJsonArray(pod['containers'])
+  return {
+    'a label': { metadata: { labels: { 'somebody.example.com/label': 'added' } } },
+    'an annotation': { metadata: { annotations: { 'somebody.example.com/note': 'added' } } },
+    ...(isJsonObject(data) && { 'an entry of its data': { data: { 'somebody.added': 'YWRkZWQ=' } } }),
+    ...(hasContainers && {
+      'a container': {
+        spec: { template: { spec: { containers: [{ name: 'somebody-added', image: 'example.com/added:1' }] } } },
+      },
+      'an annotation of its pods': {
+        spec: { template: { metadata: { annotations: { 'somebody.example.com/note': 'added' } } } },
+      },
+    }),
+  }
+}
+
+/** Those that the server took; undefined when it took none. */
+async function inject(ground: Ground, child: Child, additions: Additions): Promise<Additions | undefined> {
+  const { apiVersion, kind } = child.object
+  const { resource, name, namespace } = child
+  const taken: Record<string, JsonObject> = {}
+  for (const [called, part] of Object.entries(additions)) {
+    const metadata = {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(part['metadata'] as object | undefined),
+    }
+    const object = { apiVersion, kind, ...part, metadata } as unknown as UntypedObject
+    try {
+      await ground.client.apply(resource, object, { fieldManager: `somebody-${Object.keys(taken).length}` })
+      taken[called] = part
+    } catch {
+      // An immutable object, or one that is of another shape: nothing that could be lost.
+    }
+  }
+  return Object.keys(taken).length > 0 ? taken : undefined
+}
+
+async function missingFrom(ground: Ground, child: Child, additions: Additions): Promise<readonly string[]> {
+  const now = await ground.find(child)
+  return Object.entries(additions).flatMap(([called, part]) => (holds((now ?? null) as Json, part) ? [] : [called]))
+}
+
+/** Whether everything in `part` is in `value`; items of lists wherever they are. */
+function holds(value: Json | undefined, part: Json): boolean {
+  if (isJsonArray(part)) {
+    return part.every((item) => isJsonArray(value) && value.some((other) => holds(other, item)))
+  }
+  if (!isJsonObject(part)) return equalJson(value ?? null, part)
+  return isJsonObject(value) && Object.keys(part).every((name) => holds(value[name], part[name]!))
+}
+
+/** Makes the operator write the child, by changing the first of its fields that can be changed. */
+async function provoke(ground: Ground, child: Child): Promise<void> {
+  for (const path of keptFields(ground, child)) {
+    const now = await ground.find(child)
+    if (!now) return
+    if (await changeField(ground.client, child, now, path, { mayRemove: false })) break
+  }
+  await ground.rest()
+}

@@ -1,0 +1,115 @@
+/** Rules about what others can see: the schema of a kind, the status of a CR. */
+import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+import { count, failed, passed, reportOf, type Rule, some, Unexamined } from './examination.ts'
+import type { Ground } from './ground.ts'
+import { isSame, isWrite, type Target } from './request.ts'
+
+export const schema: Rule = {
+  name: 'validates',
+  asks: 'each of its kinds says what its fields are, and has a status of its own',
+  run({ operator }) {
+    const problems: string[] = []
+    let fields = 0
+    for (const kind of operator.kinds) {
+      for (const { name, schema: validation, subresources } of kind.crd().spec.versions) {
+        const place = `${kind.kind} ${name}`
+        if (!subresources?.status) problems.push(`${place} has no status subresource`)
+        const { spec } = validation?.openAPIV3Schema?.properties ?? {}
+        if (!spec) problems.push(`${place} has no schema of its spec`)
+        else problems.push(...untyped(spec, 'spec').map((path) => `${place} ${path} takes anything`))
+        fields += spec ? fieldsIn(spec) : 0
+      }
+    }
+    if (problems.length > 0) return Promise.resolve(failed(some(problems)))
+    if (operator.kinds.length === 0) return Promise.reject(new Unexamined('it defines no kinds'))
+    return Promise.resolve(passed(`${count(fields, 'field')} of specs, each with a type; status subresource`))
+  },
+}
+
+/** Paths at which a schema says nothing of a value. */
+function untyped(at: JSONSchemaProps, path: string): readonly string[] {
+  if (at['x-kubernetes-preserve-unknown-fields'] && !at['x-kubernetes-embedded-resource']) return [path]
+  if (at.type === undefined && !at['x-kubernetes-int-or-string']) return [path]
+  const members = Object.entries(at.properties ?? {}).flatMap(([name, member]) => untyped(member, `${path}.${name}`))
+  const values = typeof at.additionalProperties === 'object' ? untyped(at.additionalProperties, `${path}.*`) : []
+  const items = at.items ? untyped(at.items as JSONSchemaProps, `${path}[]`) : []
+  return [...members, ...values, ...items]
+}
+
+function fieldsIn({ properties = {} }: JSONSchemaProps): number {
+  return Object.values(properties).reduce((sum, member) => sum + 1 + fieldsIn(member), 0)
+}
+
+export const status: Rule = {
+  name: 'reports status',
+  asks: 'a CR says which generation was seen, that all is well when it is, and why not when it is not',
+  async run(examination) {
+    const ground = await examination.atRest()
+    const problems: string[] = []
+    for (const cr of ground.crs) problems.push(...(await faultsAtRest(ground, cr)))
+    if (problems.length > 0) return failed(some(problems))
+    const { silent, stuck, shown } = await trouble(await examination.fresh())
+    if (silent.length > 0) return failed(`${some(silent)}, though nothing could be written`)
+    if (stuck.length > 0) return failed(`${some(stuck)}, though the trouble was over`)
+    const told =
+      shown === undefined ? 'it writes nothing that could fail' : `in trouble: ${shown}; and well again afterwards`
+    return passed(`Ready and of the current generation at rest; ${told}`)
+  },
+}
+
+async function faultsAtRest(ground: Ground, cr: Target): Promise<readonly string[]> {
+  const object = await ground.find(cr)
+  if (!object) return [`${cr.name} is gone`]
+  const { generation, observedGeneration, conditions, isReady, troubles } = reportOf(object)
+  const place = `${object.kind} ${cr.name}`
+  const incomplete = conditions.filter(({ reason, lastTransitionTime }) => !reason || !lastTransitionTime)
+  return [
+    ...(observedGeneration === generation
+      ? []
+      : [`${place} has observedGeneration ${observedGeneration} of ${generation}`]),
+    ...(conditions.length === 0 ? [`${place} has no conditions`] : []),
+    ...(isReady || conditions.length === 0
+      ? []
+      : [`${place} is not ready at rest: ${troubles[0] ?? 'no condition says so'}`]),
+    ...incomplete.map(({ type }) => `${place}: condition ${type} has no reason or no time`),
+  ]
+}
+
+interface Trouble {
+  readonly silent: readonly string[]
+  readonly stuck: readonly string[]
+  /** What the first CR said. */
+  readonly shown: string | undefined
+}
+
+/** Nothing that the operator makes can be written, and then it can. */
+async function trouble(ground: Ground): Promise<Trouble> {
+  let refusals = 0
+  ground.refuse((request) => {
+    const { target } = request
+    const isOwn = target !== undefined && ground.crs.some((cr) => isSame(cr, target))
+    if (!isWrite(request) || isOwn) return false
+    refusals++
+    return true
+  })
+  await ground.begin()
+  await ground.clock.advance(600_000)
+  if (refusals === 0) return { silent: [], stuck: [], shown: undefined }
+  const silent: string[] = []
+  const stuck: string[] = []
+  let shown: string | undefined
+  const reports = async (): Promise<readonly (readonly [Target, ReturnType<typeof reportOf>])[]> =>
+    await Promise.all(ground.crs.map(async (cr) => [cr, reportOf((await ground.find(cr))!)] as const))
+  const inTrouble = await reports()
+  if (inTrouble.every(([, { isReady, troubles }]) => isReady || troubles.length === 0)) {
+    silent.push(`no CR says that it is not ready`)
+  }
+  for (const [, { troubles }] of inTrouble) shown ??= troubles[0]?.split(':')[0]
+  ground.refuse(undefined)
+  await ground.clock.advance(600_000)
+  await ground.rest()
+  for (const [cr, { isReady, troubles }] of await reports()) {
+    if (!isReady) stuck.push(`${cr.name} still says ${troubles[0] ?? 'nothing'}`)
+  }
+  return { silent, stuck, shown }
+}

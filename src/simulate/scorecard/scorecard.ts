@@ -1,0 +1,181 @@
+/**
+ * The scorecard: the golden rules of operators, checked by what an operator does and not by what it looks like. Each rule
+ * has grounds of its own, so that none disturbs another, and says what it saw.
+ */
+import { MusterError } from '../../kube/errors.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { type Live, originOf } from '../../operator/live.ts'
+import type { Operator } from '../../operator/operator.ts'
+import { access, refusalsIn } from './access.ts'
+import { type Examination, type Finding, openExamination, type Result, type Rule, Unexamined } from './examination.ts'
+import type { Load } from './ground.ts'
+import { finalizes, follows } from './life.ts'
+import { drift, foreign } from './ownership.ts'
+import { schema, status } from './reporting.ts'
+import { sampleOf } from './sample.ts'
+import { crash, idempotent, quiet, restart } from './steadiness.ts'
+
+/** In the order in which they are told. The last one looks at what was sent for all others. */
+export const rules: readonly Rule[] = [
+  schema,
+  status,
+  idempotent,
+  quiet,
+  drift,
+  foreign,
+  follows,
+  finalizes,
+  restart,
+  crash,
+  access,
+]
+
+export interface ScorecardOptions {
+  /** The operator, anew each time: a restart must find nothing in its memory. */
+  readonly load: Load
+  /** CRs and what they need. @default one CR of each kind, made from its schema */
+  readonly sample?: readonly UntypedObject[] | undefined
+  /** Pods are scheduled and run, Deployments make them. @default true */
+  readonly workloads?: boolean
+  /** What answers when the operator reaches outside. @default nobody does: no container runs here, and no network is used */
+  readonly live?: (() => Live) | undefined
+  /** How long it is watched at rest, in virtual time. @default a day */
+  readonly restMs?: number
+  /** Told of each rule when it is done. */
+  readonly onLine?: (line: Line) => void
+}
+
+export interface Line extends Finding {
+  readonly rule: string
+  readonly asks: string
+}
+
+export interface Scorecard {
+  readonly operator: string
+  readonly lines: readonly Line[]
+  readonly level: Level
+  /** Nothing failed. */
+  readonly passed: boolean
+  /** How often the operator reached outside, and nobody was there. */
+  readonly unanswered: number
+}
+
+const dayMs = 24 * 3600_000
+
+/** @throws NoSample */
+export async function scorecard(options: ScorecardOptions): Promise<Scorecard> {
+  const { load, workloads = true, restMs = dayMs, onLine = () => undefined } = options
+  const operator = await load()
+  let unanswered = 0
+  const live = options.live ?? (() => silence(() => unanswered++))
+  const examination = await openExamination({
+    load,
+    workloads,
+    live,
+    restMs,
+    sample: options.sample ?? sampleOf(operator),
+  })
+  const obstacle = await obstacleOf(examination)
+  const lines: Line[] = []
+  for (const rule of rules) {
+    const { name, asks } = rule
+    const isMoot = obstacle !== undefined && rule !== obstacle && rule !== schema && rule !== access
+    const finding = isMoot ? skipped(`nothing can be told: see ${obstacle.name}`) : await run(rule, examination)
+    const line = { rule: name, asks, ...finding }
+    lines.push(line)
+    onLine(line)
+  }
+  const hasTold = examination.requests.some(({ method, resource }) => method !== 'GET' && resource?.plural === 'events')
+  return {
+    operator: operator.name,
+    lines,
+    level: levelOf(operator, lines, hasTold),
+    passed: lines.every(({ result }) => result !== 'failed'),
+    unanswered,
+  }
+}
+
+function silence(onCall: () => void): Live {
+  const refuse = (error: MusterError): Promise<never> => {
+    onCall()
+    return Promise.reject(error)
+  }
+  return {
+    available: true,
+    exec: (pod) => refuse(new MusterError('ExecFailed', `Pod ${pod.name}: no container runs in an examination.`)),
+    http: ({ url }) =>
+      refuse(new MusterError('Unreachable', `${originOf(url)}: there is no network in an examination.`)),
+  }
+}
+
+/** The rule that it breaks so badly that others can tell nothing: it is refused what it needs, or never comes to rest. */
+async function obstacleOf(examination: Examination): Promise<Rule | undefined> {
+  const ground = await examination.fresh()
+  try {
+    await ground.begin()
+    if (!(await ground.rest())) return quiet
+  } finally {
+    await examination.closeAll()
+  }
+  return refusalsIn(examination.requests).length > 0 ? access : undefined
+}
+
+async function run(rule: Rule, examination: Examination): Promise<Finding> {
+  try {
+    return await rule.run(examination)
+  } catch (error) {
+    if (error instanceof Unexamined) return skipped(error.message)
+    throw error
+  } finally {
+    await examination.closeAll()
+  }
+}
+
+function skipped(evidence: string): Finding {
+  return { result: 'skipped', evidence }
+}
+
+export interface Level {
+  /** 0: not even the first. */
+  readonly level: 0 | 1 | 2 | 3
+  readonly name: string
+  /** Why not the next one. */
+  readonly next: string
+}
+
+const names = ['none', 'I: basic install', 'II: seamless upgrades', 'III: full life cycle'] as const
+
+/** The rules that show a level; those of the levels below come first. */
+const shownBy: readonly (readonly Rule[])[] = [
+  [schema, status, idempotent, quiet, restart, access],
+  [follows, drift, foreign, crash, finalizes],
+]
+
+/**
+ * The capability level as far as behaviour can show it. Level III asks for backup, restore and fail-over, of which a run
+ * sees only that a life cycle is declared; level IV for metrics, alerts and dashboards, and
+ * level V for tuning, of which it sees nothing: they are never claimed.
+ */
+function levelOf(operator: Operator, lines: readonly Line[], hasTold: boolean): Level {
+  const good: ReadonlySet<Result> = new Set(['passed', 'warned'])
+  const resultOf = new Map(lines.map(({ rule, result }) => [rule, result]))
+  for (const [index, needed] of shownBy.entries()) {
+    const lacking = needed.filter(({ name }) => !good.has(resultOf.get(name) ?? 'failed'))
+    if (lacking.length > 0) {
+      return {
+        level: index as 0 | 1,
+        name: names[index]!,
+        next: `lacks: ${lacking.map(({ name }) => name).join(', ')}`,
+      }
+    }
+  }
+  if (!operator.controllers.some(({ options }) => options.application)) {
+    return {
+      level: 2,
+      name: names[2],
+      next: 'no life cycle is declared, and backup, restore or fail-over are not seen',
+    }
+  }
+  const events = hasTold ? 'Events are told, but' : 'no Events are told, and'
+  return { level: 3, name: names[3], next: `${events} metrics, alerts and dashboards cannot be seen by a run` }
+}

@@ -1,0 +1,142 @@
+/** Rules about doing the same again, or nothing: idempotence, rest, restarts, crashes. */
+import type { UntypedObject } from '../../kube/object.ts'
+import { count, type Examination, failed, passed, type Rule, some, Unexamined } from './examination.ts'
+import type { Ground } from './ground.ts'
+import { differencesBetween, portraitOf } from './portrait.ts'
+import { isCall, isWrite, type Request } from './request.ts'
+
+/** `PATCH /apis/apps/v1/…` */
+export function shown({ method, path }: Request): string {
+  return `${method} ${path.split('?')[0]}`
+}
+
+export const idempotent: Rule = {
+  name: 'idempotent',
+  asks: 'the same state leads to the same requests, and an event that changes nothing to no write',
+  async run(examination) {
+    const [first, second] = [await examination.atRest(), await examination.atRest()]
+    const [one, other] = [writesOf(first), writesOf(second)]
+    const at = one.findIndex((text, index) => text !== other[index])
+    if (at >= 0 || one.length !== other.length) {
+      const place = at >= 0 ? at : one.length
+      return failed(`write ${place + 1} differs between two runs: ${head(one[place])} and ${head(other[place])}`)
+    }
+    const before = second.requests.length
+    await touch(second)
+    if (!(await second.rest())) return failed('an event that changes nothing sets it off, and it never rests again')
+    const writes = second.requests.slice(before).filter(isWrite)
+    if (writes.length > 0) return failed(`an event that changes nothing made it write: ${some(writes.map(shown))}`)
+    return passed(`${count(one.length, 'write')} in two runs, the same; none for an event that changes nothing`)
+  },
+}
+
+function writesOf({ requests }: Ground): readonly string[] {
+  return requests.filter(isWrite).map((request) => `${shown(request)} ${request.body ?? ''}`)
+}
+
+function head(text: string | undefined): string {
+  return text === undefined ? 'none' : text.slice(0, text.indexOf(' ', text.indexOf(' ') + 1))
+}
+
+/** Another manager says what is so already: the objects get a new version, and nothing in them is new. */
+async function touch(ground: Ground): Promise<void> {
+  for (const cr of ground.crs) {
+    const object = await ground.find(cr)
+    if (!object) continue
+    const { name, namespace } = cr
+    const { apiVersion, kind } = object
+    const same = { apiVersion, kind, metadata: { name, ...(namespace !== undefined && { namespace }) } }
+    const said = { ...same, ...(object['spec'] !== undefined && { spec: object['spec'] }) } as UntypedObject
+    await ground.client.apply(cr.resource, said, { fieldManager: 'somebody-else', force: true })
+  }
+}
+
+export const quiet: Rule = {
+  name: 'quiet at rest',
+  asks: 'nothing is sent for a day in which nothing happens',
+  async run(examination) {
+    const ground = await examination.fresh()
+    await ground.begin()
+    if (!(await ground.rest())) {
+      const last = ground.requests.filter(isWrite).slice(-3)
+      return failed(`it never comes to rest; its last writes: ${some(last.map(shown))}`)
+    }
+    ground.haltWorkloads()
+    const [sent, reconciles] = [ground.requests.length, ground.ledgers.length]
+    await ground.clock.advance(examination.restMs)
+    const calls = ground.requests.slice(sent).filter(isCall)
+    if (calls.length > 0)
+      return failed(`${count(calls.length, 'request')} in ${spanOf(examination.restMs)}: ${some(calls.map(shown))}`)
+    const looks = ground.ledgers.length - reconciles
+    return passed(
+      `no request in ${spanOf(examination.restMs)}${looks > 0 ? `, though it looked ${count(looks, 'time')}` : ''}`,
+    )
+  },
+}
+
+function spanOf(ms: number): string {
+  const hours = Math.round(ms / 3600_000)
+  return hours === 24 ? 'a day' : count(hours, 'hour')
+}
+
+export const restart: Rule = {
+  name: 'survives a restart',
+  asks: 'a new process finds everything in order and writes nothing',
+  async run(examination) {
+    const ground = await examination.atRest()
+    await ground.stop()
+    const before = ground.requests.length
+    const reconciled = ground.ledgers.length
+    await ground.start()
+    if (!(await ground.rest())) return failed('it never comes to rest after a restart')
+    const writes = ground.requests.slice(before).filter(isWrite)
+    if (writes.length > 0) return failed(`${count(writes.length, 'write')}: ${some(writes.map(shown))}`)
+    return passed(`${count(ground.ledgers.length - reconciled, 'reconcile')}, no write`)
+  },
+}
+
+/** More would only take longer: then they are spread over all writes. */
+const mostCrashes = 40
+
+export const crash: Rule = {
+  name: 'survives a crash',
+  asks: 'whichever write was its last, a new process comes to the same end',
+  async run(examination) {
+    const ground = await examination.atRest()
+    const expected = await portraitOf(ground)
+    const writes = ground.requests.filter(isWrite)
+    await examination.closeAll()
+    const step = Math.max(1, writes.length / mostCrashes)
+    let crashes = 0
+    for (let at = 1; at <= writes.length; at += step) {
+      const difference = await crashAt(examination, Math.floor(at), expected)
+      if (difference === undefined) continue
+      crashes++
+      if (difference.length > 0) {
+        return failed(`after a crash behind ${shown(writes[Math.floor(at) - 1]!)}: ${some(difference)}`)
+      }
+      await examination.closeAll()
+    }
+    if (crashes === 0) throw new Unexamined('it writes nothing')
+    const where = step === 1 ? 'one behind each write' : `spread over ${writes.length} writes`
+    return passed(`${count(crashes, 'crash', 'crashes')}, ${where}; the same end each time`)
+  },
+}
+
+/** What is not as expected in the end; undefined when it came to rest before that write. */
+async function crashAt(
+  examination: Examination,
+  write: number,
+  expected: ReadonlyMap<string, string>,
+): Promise<readonly string[] | undefined> {
+  const ground = await examination.fresh()
+  ground.crashAfter(write)
+  await ground.begin()
+  await ground.rest()
+  if (!ground.hasCrashed) return undefined
+  await ground.stop()
+  ground.crashAfter(Infinity)
+  await ground.start()
+  if (!(await ground.rest())) return ['it never comes to rest']
+  return differencesBetween(expected, await portraitOf(ground))
+}

@@ -1,0 +1,21 @@
+/** A scorecard for people. */
+import type { Line, Scorecard } from './scorecard.ts'
+
+const marks = { passed: 'passed', warned: 'warned', failed: 'FAILED', skipped: 'skipped' } as const
+
+export function formatLine({ rule, result, evidence }: Line, width: number): string {
+  return `${marks[result].padEnd(7)}  ${rule.padEnd(width)}  ${evidence}`
+}
+
+/** The last lines, below those of the rules. */
+export function formatSummary({ operator, lines, level, passed, unanswered }: Scorecard): readonly string[] {
+  const failures = lines.filter(({ result }) => result === 'failed').length
+  return [
+    '',
+    `${operator}: ${passed ? 'no rule is broken' : `${failures} of ${lines.length} rules broken`}`,
+    `capability level ${level.name}; ${level.next}`,
+    ...(unanswered > 0
+      ? [`It reached outside ${unanswered} times, and nobody was there: give it an application with --live.`]
+      : []),
+  ]
+}
