@@ -30,8 +30,8 @@ async function generate(words: readonly string[], flags: Readonly<Record<string,
 
 describe('muster generate', () => {
   it.each([
-    [[], {}, 'say what to generate: crd, types, rbac, resource.'],
-    [['rsource'], {}, 'nothing called "rsource" is generated: crd, types, rbac, resource. Did you mean "resource"?'],
+    [[], {}, 'say what to generate: crd, types, docs, rbac, resource.'],
+    [['rsource'], {}, 'nothing called "rsource" is generated: crd, types, docs, rbac, resource. Did you mean "resource"?'],
     [['__proto__', 'x'], {}, 'nothing called "__proto__" is generated'],
     [['crd'], {}, 'generate crd takes one MODULE.'],
     [['crd', 'a', 'b'], {}, 'generate crd takes one MODULE.'],
@@ -52,6 +52,17 @@ describe('muster generate', () => {
     await writeFile(kind, `export const A = { kind: 'A', definition: {}, crd: () => ({}) }`)
     await writeFile(from, 'apiVersion: v1\nkind: Pod\n---\nkind: 5\n---\nplain\n')
     await expect(generate(['resource', 'svc'], { for: kind, from })).rejects.toThrow('holds no svc; it holds Pod.')
+  })
+})
+
+describe('the pages of kinds', () => {
+  it('tell of fields, and of the life that a kind has', async () => {
+    const folder = await emptyFolder()
+    await generate(['docs', 'examples/database/operator.ts'], { out: folder })
+    const page = readFileSync(path.join(folder, 'databases.db.example.com.md'), 'utf8')
+    expect(page).toContain('| `tokenFrom` | text | required | A Secret whose `token` opens the sidecar. |')
+    expect(page).toContain('stateDiagram-v2')
+    expect(page).toContain('| servicing | passing, may be wished | backup | running |')
   })
 })
 

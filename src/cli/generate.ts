@@ -59,6 +59,12 @@ const generators: Readonly<Record<string, Generator>> = {
     run: async (file, { flags: { out }, out: print }) =>
       await put(await (await import('./generate/types.ts')).typeFiles(file), out, print),
   },
+  docs: {
+    takes: 'MODULE',
+    flags: ['out'],
+    run: async (module, { flags: { out }, out: print }) =>
+      await put(await (await import('./generate/docs.ts')).docsFiles(module), out, print),
+  },
   rbac: {
     takes: 'MODULE',
     flags: ['out', 'name', 'namespace', 'account'],
@@ -71,9 +77,10 @@ const generators: Readonly<Record<string, Generator>> = {
 }
 
 export const command: Command = defineCommand({
-  usage: 'crd MODULE | types FILE | rbac MODULE | resource KIND',
+  usage: 'crd MODULE | types FILE | docs MODULE | rbac MODULE | resource KIND',
   details: `crd       the CustomResourceDefinitions of the kinds that a module, or its operator, has
 types     TypeScript types of a kind that others define, from a file with its CRD
+docs      reference pages of those kinds, in Markdown
 rbac      a service account and the smallest role that will do for the operator of a module
 resource  a file with a resource to fill in. KIND is a kind or a short name, with its apiVersion where there are several:
           Service, deploy, events.k8s.io/v1/Event. What is there already is never overwritten.`,

@@ -8,6 +8,8 @@ import { formatTime } from '../kube/duration.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { CustomResourceDefinition } from '../kube/types/apiextensions/v1.ts'
+import type { WebhookAddress } from '../manager/webhooks/webhook-host.ts'
+import type { Webhooks } from '../manager/webhooks/webhooks.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
@@ -24,6 +26,12 @@ Ctrl-C ends it: what is under way is finished first.`,
     ...connectionFlags,
     namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'serve these namespaces (default: all)' },
     install: { type: 'boolean', help: 'install the kinds that the operator defines (server-side apply)' },
+    webhooks: {
+      type: 'string',
+      value: 'URL|NAMESPACE/SERVICE',
+      help: 'where API servers reach its webhooks (default: with --embedded on loopback, else nobody serves them)',
+    },
+    'webhook-port': { type: 'string', value: 'PORT', help: 'what webhooks listen on (default: the URL’s, else 9443)' },
     embedded: {
       type: 'boolean',
       help: 'start an embedded cluster and run there; its kubeconfig: .muster/kubeconfig',
@@ -37,7 +45,8 @@ Ctrl-C ends it: what is under way is finished first.`,
     const namespaces = readNamespaces(flags.namespace)
     const operator = await loadOperator(module)
     const muster = await loadOwnMuster(fileOf(module))
-    const running = { operator, muster, namespaces, out, err, signal }
+    const webhooks = readWebhooks(flags.webhooks, flags['webhook-port'])
+    const running = { operator, muster, namespaces, webhooks, out, err, signal }
     if (!flags.embedded) {
       await run({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
       return 0
@@ -48,7 +57,10 @@ Ctrl-C ends it: what is under way is finished first.`,
         '--embedded brings a cluster of its own: leave --kubeconfig and --context out.',
       )
     }
-    await withEmbeddedCluster(out, (kubeconfig) => run({ ...running, install: true, connection: { kubeconfig } }))
+    const onLoopback = webhooks ?? { address: { url: 'https://127.0.0.1:0' }, listen: { host: '127.0.0.1', port: 0 } }
+    await withEmbeddedCluster(out, (kubeconfig) =>
+      run({ ...running, webhooks: onLoopback, install: true, connection: { kubeconfig } }),
+    )
     return 0
   },
 })
@@ -57,6 +69,7 @@ interface Running {
   readonly operator: Operator
   readonly muster: OwnMuster
   readonly namespaces: readonly string[] | undefined
+  readonly webhooks: WebhookPlace | undefined
   readonly install: boolean
   readonly connection: ReturnType<typeof connectionOptions>
   readonly out: (line: string) => void
@@ -64,15 +77,25 @@ interface Running {
   readonly signal: AbortSignal
 }
 
-async function run({ operator, muster, namespaces, install, connection, out, err, signal }: Running): Promise<void> {
+async function run(running: Running): Promise<void> {
+  const { operator, muster, namespaces, install, connection, out, err, signal } = running
   const log = (line: object): void => err(JSON.stringify({ time: formatTime(systemClock.now()), ...line }))
   const client = await muster.connect(connection)
   const cache = telling(muster.createSharedCache({ client }), (resource, problem) => {
     log({ operator: operator.name, resource: formatResource(resource), problem })
   })
+  let webhooks: Webhooks | undefined
   try {
     if (install) await installKinds(client, operator, signal)
-    const host = muster.hostOperator({ operator, client, cache, log, ...(namespaces && { namespaces }) })
+    webhooks = await serveWebhooks(running, client, cache, log)
+    const host = muster.hostOperator({
+      operator,
+      client,
+      cache,
+      log,
+      ...(webhooks && { webhooks }),
+      ...(namespaces && { namespaces }),
+    })
     await Promise.race([host.start(), aborted(signal)])
     if (!signal.aborted) {
       for (const line of await missingKinds(client, operator)) err(line)
@@ -83,9 +106,62 @@ async function run({ operator, muster, namespaces, install, connection, out, err
   } catch (error) {
     if (!signal.aborted) throw translated(error)
   } finally {
+    await webhooks?.close()
     cache.close()
     await client.close()
   }
+}
+
+/** Where webhooks are found, and where they listen. */
+interface WebhookPlace {
+  readonly address: WebhookAddress
+  readonly listen: { readonly host?: string; readonly port: number }
+}
+
+const usualPort = 9443
+
+function readWebhooks(place: string | undefined, port: string | undefined): WebhookPlace | undefined {
+  const given = port === undefined ? undefined : Number(port)
+  if (given !== undefined && !(Number.isInteger(given) && given >= 0 && given < 65_536)) {
+    throw new MusterError('InvalidFlag', `--webhook-port ${port}: it must be a port, 0 for a free one.`)
+  }
+  if (place === undefined) return undefined
+  if (place.startsWith('https://') && URL.canParse(place)) {
+    const url = new URL(place)
+    return { address: { url: place }, listen: { port: given ?? Number(url.port || 443) } }
+  }
+  const [namespace, name, ...rest] = place.split('/')
+  if (!namespace || !name || rest.length > 0 || place.includes(':')) {
+    throw new MusterError('InvalidFlag', `--webhooks ${place}: write https://HOST:PORT, or NAMESPACE/SERVICE.`)
+  }
+  return { address: { service: { namespace, name } }, listen: { port: given ?? usualPort } }
+}
+
+/** Only for an operator that has some, and only where API servers can find them. */
+async function serveWebhooks(
+  { operator, muster, webhooks: place, err }: Running,
+  client: Client,
+  cache: SharedCache,
+  log: (line: object) => void,
+): Promise<Webhooks | undefined> {
+  if (operator.webhooks.length + operator.conversions.length === 0) return undefined
+  if (!place) {
+    err(`${operator.name} declares webhooks, which nobody will ask: say with --webhooks where API servers reach them.`)
+    return undefined
+  }
+  const tell = (where: string, error: unknown): void =>
+    log({ operator: operator.name, webhooks: where, problem: error instanceof Error ? error.message : String(error) })
+  return await muster.startWebhooks({
+    host: muster.createWebhookHost({
+      clock: systemClock,
+      onFailure: (failure) => log({ ...failure, error: String(failure.error) }),
+    }),
+    clock: systemClock,
+    cluster: { client, cache },
+    secret: { namespace: 'default', name: `${operator.name}-webhook-certificates` },
+    ...place,
+    onProblem: tell,
+  })
 }
 
 /** The cluster starts before the operator and ends after it. */

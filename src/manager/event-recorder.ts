@@ -92,34 +92,36 @@ export function createEventRecorder({
         count: entry.count,
       } as UntypedObject
       try {
-        if (known)
-          await client.patch(
-            events,
-            { name: eventName, namespace },
-            { count: entry.count, lastTimestamp: time },
-            { type: 'merge', fieldManager: operator },
-          )
-        else await create(object, eventName, namespace, time)
+        const isCounted = known !== undefined && (await countOn(eventName, namespace, entry.count, time))
+        if (!isCounted) await create(object, entry, time)
       } catch (error) {
         onProblem(error)
       }
     },
   }
 
+  /** False when the server has forgotten it: Events do not live long. */
+  async function countOn(name: string, namespace: string, count: number, lastTimestamp: string): Promise<boolean> {
+    try {
+      const change = { count, lastTimestamp }
+      await client.patch(events, { name, namespace }, change, { type: 'merge', fieldManager: operator })
+      return true
+    } catch (error) {
+      if (isMusterError(error, 'NotFound')) return false
+      throw error
+    }
+  }
+
   /** One that was told before a restart is counted on. */
-  async function create(object: UntypedObject, name: string, namespace: string, time: string): Promise<void> {
+  async function create(object: UntypedObject, entry: Told, time: string): Promise<void> {
     try {
       await client.create(events, object, { fieldManager: operator })
     } catch (error) {
       if (!isMusterError(error, 'AlreadyExists')) throw error
+      const { name = '', namespace = '' } = object.metadata
       const before = await client.get(events, { name, namespace })
-      const count = Number(before['count'] ?? 1) + 1
-      await client.patch(
-        events,
-        { name, namespace },
-        { count, lastTimestamp: time },
-        { type: 'merge', fieldManager: operator },
-      )
+      entry.count += Number(before['count'] ?? 1)
+      await countOn(name, namespace, entry.count, time)
     }
   }
 }

@@ -1,15 +1,31 @@
 /**
  * Carries plans out: each mutation becomes one request, made as the operator, and answered into the shared cache before
- * anything else is done. What one wave holds goes out at once.
+ * anything else is done. What one wave holds goes out side by side, some at a time.
+ *
+ * What fails is repeated by its class, and only where that is safe:
+ *
+ * | class     | here                                                                 | then                                  |
+ * | --------- | -------------------------------------------------------------------- | ------------------------------------- |
+ * | conflict  | never: what was read is old                                          | the reconcile comes again             |
+ * | throttled | after the time the server asks for, if that ends before `timeoutMs`  | the reconcile waits at least as long  |
+ * | transient | a few times: applies, deletes by uid, patches with a resourceVersion | the reconcile backs off               |
+ * | terminal  | never                                                                | something has to change               |
+ *
+ * The repeating itself is the client's (`client/retry.ts`): a second loop around it would multiply.
  */
 import type { PatchOptions } from '../client/client.ts'
 import type { Writer } from '../cache/writer.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { Status, UntypedObject } from '../kube/object.ts'
-import type { Mutation, Outcome, Wave } from '../operator/plan.ts'
+import { kindText } from '../operator/entry.ts'
+import { type Mutation, nameOf, type Outcome, type Wave } from '../operator/plan.ts'
+import { combine, type Combined, targetOf } from './combined-wave.ts'
+import type { WrittenObject } from './findings/finding.ts'
+import { withoutSecrets } from './secret-errors.ts'
 
 export interface ExecutorOptions {
+  /** Whose requests are made as the operator: see `identity.ts`. */
   readonly writer: Writer
   /** Under which the operator owns fields. */
   readonly fieldManager: string
@@ -17,39 +33,77 @@ export interface ExecutorOptions {
   readonly outputs: readonly Resource[]
   /** The kinds whose status and finalizers it keeps. */
   readonly kinds: readonly Resource[]
+  /** Writes of one wave at once. @default 8 */
+  readonly parallel?: number
+  /** The longest that one write may take, its repeats and what the server asks to wait included. @default the client's */
+  readonly timeoutMs?: number
+  /** Told of each wave how many writes it sent, whatever became of them: what an allowance is spent by. */
+  readonly onSent?: (writes: number) => void
+  readonly onFinding?: (finding: WriteFinding, run: Run | undefined) => void
 }
 
-export type Execute = (wave: Wave) => Promise<readonly Outcome[]>
+/** Something about a plan that its author should know, with the evidence. */
+export interface WriteFinding {
+  readonly kind: 'undeclaredWrite' | 'severalWrites'
+  readonly object: WrittenObject
+  /** The author's names of what was to be written. */
+  readonly subjects: readonly string[]
+  /** What they disagree about, as paths; empty where they do not, or cannot. */
+  readonly fields: readonly string[]
+  readonly message: string
+}
 
-export function createExecutor({ writer, fieldManager, outputs, kinds }: ExecutorOptions): Execute {
+/** One reconcile, from its first wave to its last. */
+export interface Run {
+  readonly controller: string
+  /** Of the CR: `namespace/name`. */
+  readonly key: string
+  /** What it has written so far; kept by the executor. */
+  readonly written: Set<string>
+}
+
+export function openRun(controller: string, key: string): Run {
+  return { controller, key, written: new Set() }
+}
+
+/** `run` says which waves belong together: without one, each stands for itself. */
+export type Execute = (wave: Wave, run?: Run) => Promise<readonly Outcome[]>
+
+export function createExecutor(options: ExecutorOptions): Execute {
+  const { writer, fieldManager, outputs, kinds, parallel = 8, timeoutMs, onSent, onFinding } = options
   const written = new Set(outputs.map(formatResource))
   const reported = new Set(kinds.map(formatResource))
+  const limits = timeoutMs === undefined ? {} : { timeoutMs }
 
-  const check = (mutation: Mutation): void => {
-    const name = formatResource(mutation.resource)
+  const isDeclared = (mutation: Mutation): boolean => {
     const isOwnKind = mutation.verb === 'status' || mutation.verb === 'finalizers'
-    if ((isOwnKind ? reported : written).has(name)) return
-    throw new MusterError('UndeclaredOutput', `${fieldManager} wants to write ${name}, which it does not declare.`)
+    return (isOwnKind ? reported : written).has(formatResource(mutation.resource))
   }
 
   const send = async (mutation: Mutation): Promise<UntypedObject | undefined> => {
     const { resource } = mutation
     switch (mutation.verb) {
       case 'apply':
-        return await writer.apply(resource, mutation.object, { fieldManager, force: mutation.force })
+        return await writer.apply(resource, mutation.object, { fieldManager, force: mutation.force, ...limits })
       case 'status':
-        return await writer.apply(resource, mutation.object, { fieldManager, force: true, subresource: 'status' })
+        return await writer.apply(resource, mutation.object, {
+          fieldManager,
+          force: true,
+          subresource: 'status',
+          ...limits,
+        })
       case 'finalizers': {
         const { uid, resourceVersion, finalizers } = mutation
         const patch = { metadata: { uid, resourceVersion, finalizers } }
-        const options: PatchOptions = { type: 'merge', fieldManager }
-        return await writer.patch(resource, mutation.name, patch, options)
+        const patching: PatchOptions = { type: 'merge', fieldManager, ...limits }
+        return await writer.patch(resource, mutation.name, patch, patching)
       }
       default: {
         const { uid } = mutation
         const answer = await writer.delete(resource, mutation.name, {
           preconditions: { uid },
           propagation: 'Background',
+          ...limits,
         })
         return isStillThere(answer) ? answer : undefined
       }
@@ -58,24 +112,75 @@ export function createExecutor({ writer, fieldManager, outputs, kinds }: Executo
 
   const carryOut = async (mutation: Mutation): Promise<Outcome> => {
     try {
-      check(mutation)
       const object = await send(mutation)
       return { result: 'done', ...(object && { object }) }
     } catch (error) {
       // Gone already is what was wanted, and so is an end that came before the last finalizer was taken away.
       const isGone = isMusterError(error, 'NotFound') && isEnding(mutation)
-      return isGone ? { result: 'done' } : { result: 'failed', error }
+      return isGone ? { result: 'done' } : { result: 'failed', error: withoutSecrets(error, mutation) }
     }
   }
 
-  return (wave) => Promise.all(wave.map(carryOut))
+  /** Why it is not sent. */
+  const refusal = (combined: Combined, subjects: readonly string[], run: Run | undefined): MusterError | undefined => {
+    const { mutation, contradictions } = combined
+    const object = { kind: kindText(mutation.resource), name: nameOf(mutation) }
+    if (!isDeclared(mutation)) {
+      const name = formatResource(mutation.resource)
+      const message = `${fieldManager} wants to write ${name}, which it does not declare.`
+      onFinding?.({ kind: 'undeclaredWrite', object, subjects, fields: [], message }, run)
+      return new MusterError('UndeclaredOutput', message)
+    }
+    if (contradictions.length > 0) {
+      const about = contradictions.filter((path) => path !== '').join(', ') || 'whether it shall be there at all'
+      const message = `${fieldManager}: ${subjects.join(' and ')} both write ${placeOf(mutation)}, and disagree about ${about}.`
+      onFinding?.({ kind: 'severalWrites', object, subjects, fields: contradictions, message }, run)
+      return new MusterError('ContradictoryWrites', message)
+    }
+    const target = targetOf(mutation)
+    if (run?.written.has(target)) {
+      const message = `${fieldManager}: ${subjects.join(' and ')} is written more than once in one run: ${placeOf(mutation)}.`
+      onFinding?.({ kind: 'severalWrites', object, subjects, fields: [], message }, run)
+    }
+    run?.written.add(target)
+    return undefined
+  }
+
+  return async (wave, run) => {
+    const outcomes: Outcome[] = wave.map(() => ({ result: 'done' }))
+    const answer = ({ positions }: Combined, outcome: Outcome): void => {
+      for (const position of positions) outcomes[position] = outcome
+    }
+    const due: Combined[] = []
+    for (const combined of combine(wave)) {
+      const subjects = [...new Set(combined.positions.map((position) => wave[position]!.subject))]
+      const error = refusal(combined, subjects, run)
+      if (error) answer(combined, { result: 'failed', error })
+      else due.push(combined)
+    }
+    // What is sent costs the server, whatever it answers.
+    if (due.length > 0) onSent?.(due.length)
+    const left = due.values()
+    const work = async (): Promise<void> => {
+      for (const combined of left) answer(combined, await carryOut(combined.mutation))
+    }
+    await Promise.all(Array.from({ length: Math.min(parallel, due.length) }, work))
+    return outcomes
+  }
 }
 
 function isEnding(mutation: Mutation): boolean {
   return mutation.verb === 'delete' || (mutation.verb === 'finalizers' && mutation.why === 'removed')
 }
 
+function placeOf(mutation: Mutation): string {
+  const { namespace, name } = nameOf(mutation)
+  return `${mutation.resource.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`
+}
+
 /** A delete answers with the object when something (a finalizer, a grace period) keeps it for now. */
 function isStillThere(answer: UntypedObject | Status): answer is UntypedObject {
-  return answer.kind !== 'Status' && (answer as UntypedObject).metadata.deletionTimestamp !== undefined
+  if (answer.kind === 'Status') return false
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = (answer as UntypedObject).metadata
+  return deletionTimestamp !== undefined && (finalizers.length > 0 || deletionGracePeriodSeconds > 0)
 }

@@ -15,14 +15,16 @@ import { eventsOf, type Ledger, logLine } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import type { Controller } from '../operator/controller.ts'
 import type { Operator } from '../operator/operator.ts'
+import { nameOf, type Outcome, type Wave } from '../operator/plan.ts'
 import { type Conclusion, type Memory, noMemory, reconcile, type Situation } from '../operator/reconcile.ts'
-import { openView, type ViewSource } from '../operator/view.ts'
+import { type Change, concerns, openView, type Read, type RecordedView, type ViewSource } from '../operator/view.ts'
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import { createEventRecorder, type EventRecorder } from './event-recorder.ts'
 import { createExecutor, type Execute } from './executor.ts'
 import { createLive } from './live-calls.ts'
 import type { Metrics } from './metrics.ts'
 import { createServedKinds, type ServedKinds } from './served-kinds.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 import { createWorkQueue, type WorkQueue } from './work-queue.ts'
 
 export interface HostOptions {
@@ -38,11 +40,15 @@ export interface HostOptions {
   readonly concurrency?: number
   /** One line for each reconcile that did something, and for each that failed. @default silent */
   readonly log?: (line: JsonObject) => void
+  /** Who serves the operator's webhooks and conversions. Without it, nobody asks them, and that is logged. */
+  readonly webhooks?: Pick<Webhooks, 'set' | 'settled' | 'delete'>
   /** Where reconciles are counted. */
   readonly metrics?: Metrics
   /** Everything about each reconcile. */
   readonly onLedger?: (ledger: Ledger) => void
   readonly live?: Live
+  /** Where its reconciles run: a `Runner`'s `run`. @default in this thread */
+  readonly run?: (situation: Situation<KubeObject>, execute: Execute) => Promise<Conclusion>
 }
 
 export interface Host {
@@ -66,7 +72,9 @@ export function hostOperator(options: HostOptions): Host {
     resources: operator.inputs,
     onChange: (resource) => change(resource),
   })
-  const source = cacheSource(subscriptions, served)
+  /** Those of which everything is known. */
+  const ready = new Map<string, Subscription>()
+  const source = cacheSource(ready)
   const live = options.live ?? createLive({ client, clock })
   const recorder = createEventRecorder({
     client,
@@ -93,33 +101,59 @@ export function hostOperator(options: HostOptions): Host {
       concurrency,
       options,
       log,
+      // The cache is silent about what its consumer wrote itself; here there are many who share one name.
+      onWritten: tell,
     }),
   )
 
+  function tell(told: Change, by?: { readonly runner: Runner; readonly key: string }): void {
+    for (const runner of runners) runner.onChange(told, by?.runner === runner ? by.key : undefined)
+  }
+
   /** A kind came or went. */
   function change(resource: Resource): void {
-    if (served.serves(resource)) subscribe(resource)
+    const name = formatResource(resource)
+    if (served.serves(resource)) {
+      open(resource).catch((error: unknown) => {
+        log({ operator: operator.name, problem: `${name} cannot be watched`, error: describe(error) })
+      })
+      return
+    }
+    subscriptions.get(name)?.close()
+    subscriptions.delete(name)
+    ready.delete(name)
     for (const runner of runners) runner.kindChanged(resource)
   }
 
-  function subscribe(resource: Resource): void {
+  /** A kind is served, as far as operators can tell, when all of its objects are known. */
+  async function open(resource: Resource): Promise<void> {
     const name = formatResource(resource)
     if (subscriptions.has(name)) return
     const subscription = cache.subscribe(resource, {
       consumer,
       ...(namespaces && { namespaces }),
       onEvent: (event) => {
-        for (const runner of runners) runner.onEvent(resource, event)
+        if (ready.get(name) === subscription) tell(changeOf(resource, event))
       },
     })
     subscriptions.set(name, subscription)
+    try {
+      await subscription.synced()
+    } catch (error) {
+      // One that was closed meanwhile has nothing more to say.
+      if (subscriptions.get(name) === subscription) throw error
+    }
+    if (subscriptions.get(name) !== subscription) return
+    ready.set(name, subscription)
+    for (const runner of runners) runner.kindChanged(resource)
+    for (const object of subscription.list()) tell({ resource, before: undefined, after: object })
   }
 
   return {
     async start() {
+      await serveWebhooks(options, log)
       await served.start()
-      for (const resource of operator.inputs) if (served.serves(resource)) subscribe(resource)
-      await Promise.all([...subscriptions.values()].map((subscription) => subscription.synced()))
+      await Promise.all(operator.inputs.filter((resource) => served.serves(resource)).map(open))
       for (const runner of runners) runner.start()
     },
     async idle() {
@@ -134,15 +168,32 @@ export function hostOperator(options: HostOptions): Host {
   }
 }
 
+/** Before anything is reconciled: what the operator would refuse is refused from the start. */
+async function serveWebhooks({ operator, webhooks }: HostOptions, log: (line: JsonObject) => void): Promise<void> {
+  if (operator.webhooks.length + operator.conversions.length === 0) return
+  if (!webhooks) {
+    log({ operator: operator.name, problem: 'it declares webhooks, and nobody serves them here' })
+    return
+  }
+  webhooks.set(operator.name, operator)
+  await webhooks.settled()
+}
+
 /** What the shared cache holds, as a view's source. A kind that is not served has no objects. */
-function cacheSource(subscriptions: ReadonlyMap<string, Subscription>, served: ServedKinds): ViewSource {
-  const of = (resource: Resource): Subscription | undefined => subscriptions.get(formatResource(resource))
+function cacheSource(ready: ReadonlyMap<string, Subscription>): ViewSource {
+  const of = (resource: Resource): Subscription | undefined => ready.get(formatResource(resource))
   return {
     get: (resource, name) => of(resource)?.get(name),
     list: (resource, namespace) => of(resource)?.list(namespace) ?? [],
     byOwner: (resource, uid) => of(resource)?.byOwner(uid) ?? [],
-    serves: (resource) => served.serves(resource),
+    serves: (resource) => of(resource) !== undefined,
   }
+}
+
+function changeOf(resource: Resource, event: CacheEvent): Change {
+  const { object, type } = event
+  if (type === 'deleted') return { resource, before: object, after: undefined }
+  return { resource, before: type === 'updated' ? event.previous : undefined, after: object }
 }
 
 interface RunnerOptions {
@@ -157,13 +208,15 @@ interface RunnerOptions {
   readonly concurrency: number
   readonly options: HostOptions
   readonly log: (line: JsonObject) => void
+  readonly onWritten: (change: Change, by: { readonly runner: Runner; readonly key: string }) => void
 }
 
 /** One controller at work. */
 interface Runner {
   readonly queue: WorkQueue
   start(): void
-  onEvent(resource: Resource, event: CacheEvent): void
+  /** `except`: the key that made the change, and knows. */
+  onChange(change: Change, except: string | undefined): void
   kindChanged(resource: Resource): void
 }
 
@@ -173,6 +226,8 @@ function createRunner(at: RunnerOptions): Runner {
   const kindName = formatResource(kind)
   const table: DispatchTable = createDispatchTable()
   const memories = new Map<string, Memory>()
+  /** What is being read at this moment: of that the table knows nothing yet. */
+  const reading = new Map<string, RecordedView>()
   let isStarted = false
 
   const queue = createWorkQueue({ clock, concurrency, work })
@@ -189,6 +244,7 @@ function createRunner(at: RunnerOptions): Runner {
       reader: `${operator.name}, controller ${controller.name}`,
       inputs: controller.inputs,
     })
+    reading.set(key, view)
     try {
       const situation = {
         operator: operator.name,
@@ -200,7 +256,7 @@ function createRunner(at: RunnerOptions): Runner {
         live: at.live,
         memory: memories.get(key) ?? noMemory,
       } as unknown as Situation<KubeObject>
-      const { ledger, memory } = await drive(situation, execute)
+      const { ledger, memory } = await (options.run ?? drive)(situation, (wave) => carryOut(wave, key))
       memories.set(key, memory)
       conclude(key, cr, ledger)
     } catch (error) {
@@ -209,7 +265,21 @@ function createRunner(at: RunnerOptions): Runner {
       queue.addAfter(key, controller.backOff.mostMs)
     } finally {
       table.record(key, view.reads)
+      reading.delete(key)
     }
+  }
+
+  async function carryOut(wave: Wave, key: string): Promise<readonly Outcome[]> {
+    const before = wave.map((mutation) => source.get(mutation.resource, nameOf(mutation)))
+    const outcomes = await execute(wave)
+    for (const [index, mutation] of wave.entries()) {
+      const outcome = outcomes[index]
+      if (outcome?.result !== 'done') continue
+      const change = { resource: mutation.resource, before: before[index], after: outcome.object }
+      const isSame = change.before?.metadata.resourceVersion === change.after?.metadata.resourceVersion
+      if (!isSame) at.onWritten(change, { runner, key })
+    }
+    return outcomes
   }
 
   function conclude(key: string, cr: KubeObject, ledger: Ledger): void {
@@ -222,25 +292,32 @@ function createRunner(at: RunnerOptions): Runner {
     if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs)
   }
 
-  return {
+  const runner: Runner = {
     queue,
     start() {
       isStarted = true
       for (const { metadata } of source.list(kind)) queue.add(formatKey(metadata))
     },
-    onEvent(resource, event) {
+    onChange(change, except) {
       // What is there at the start is looked at when all of it is known.
       if (!isStarted) return
-      const before = event.type === 'updated' ? event.previous : event.type === 'deleted' ? event.object : undefined
-      const after = event.type === 'deleted' ? undefined : event.object
-      const { metadata } = event.object
-      if (formatResource(resource) === kindName) queue.add(formatKey(metadata))
-      for (const key of table.concerned({ resource, before, after })) queue.add(key)
+      const keys = new Set(table.concerned(change))
+      for (const [key, { reads }] of reading) if (reads.some((read) => concerns(read, change))) keys.add(key)
+      const object = change.after ?? change.before
+      if (object && formatResource(change.resource) === kindName) keys.add(formatKey(object.metadata))
+      if (except !== undefined) keys.delete(except)
+      for (const key of keys) queue.add(key)
     },
     kindChanged(resource) {
-      for (const key of table.askedFor(resource)) queue.add(key)
+      const name = formatResource(resource)
+      const isAsked = (read: Read): boolean => read.what === 'kind' && formatResource(read.resource) === name
+      const asking = [...reading].filter(([, { reads }]) => reads.some(isAsked)).map(([key]) => key)
+      // When its own kind is gone, so are the objects that it knew.
+      const own = name === kindName ? memories.keys() : []
+      for (const key of [...table.askedFor(resource), ...asking, ...own]) queue.add(key)
     },
   }
+  return runner
 }
 
 /** Runs a reconcile to its end. */

@@ -52,7 +52,9 @@ export function createServedKinds(options: ServedKindsOptions): ServedKinds {
       if (`${resource.plural}.${resource.group}` !== name) continue
       const version = crd?.spec.versions.find((other) => other.name === resource.version)
       const conditions = crd?.status?.conditions as Parameters<typeof isConditionTrue>[0]
-      note(resource, version?.served === true && isConditionTrue(conditions, 'Established'))
+      // One that is going takes its objects with it, and lets nobody make new ones.
+      const isGoing = crd?.metadata.deletionTimestamp !== undefined
+      note(resource, !isGoing && version?.served === true && isConditionTrue(conditions, 'Established'))
     }
   }
 

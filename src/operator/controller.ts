@@ -22,9 +22,9 @@ export interface LiveContext<CR extends KubeObject, Config = unknown> extends Co
 /** What is known at the end of a reconcile. */
 export interface ReportContext<CR extends KubeObject, Config = unknown> extends LiveContext<CR, Config> {
   /** The object of a resource, as it is now; the first of N. */
-  own<T extends KubeObject>(resource: ResourceDefinition<CR, T>): T | undefined
+  own<T extends KubeObject>(this: void, resource: ResourceDefinition<CR, T>): T | undefined
   /** All objects of a resource. */
-  all<T extends KubeObject>(resource: ResourceDefinition<CR, T>): readonly T[]
+  all<T extends KubeObject>(this: void, resource: ResourceDefinition<CR, T>): readonly T[]
 }
 
 /** What an author reports. Conditions beside the standard ones belong here, too. */
@@ -47,13 +47,13 @@ export interface Wanted<CR extends KubeObject> {
 /** What a step that an author overrides is given. */
 export interface StepContext<CR extends KubeObject, Config = unknown> extends ReportContext<CR, Config> {
   /** Adds a resource that is wanted for this CR alone; from ObjectsGetter on. */
-  register(resource: ResourceDefinition<CR>): void
+  register(this: void, resource: ResourceDefinition<CR>): void
   /** What is wanted so far, by subject; from Mutator on. */
   readonly wanted: ReadonlyMap<string, UntypedObject>
   /** Wants something else for that subject; in Mutator. */
-  want(subject: string, object: UntypedObject): void
+  want(this: void, subject: string, object: UntypedObject): void
   /** Runs again after this time at the latest. */
-  requeueAfter(ms: number): void
+  requeueAfter(this: void, ms: number): void
 }
 
 /** `next` does what the step does by default. */
@@ -205,8 +205,13 @@ function checkSteps<CR extends KubeObject, Config>(
 
 function checkLimits<CR extends KubeObject, Config>(options: ControllerOptions<CR, Config>, place: string): void {
   const limits = ['resyncMs', 'maxCreations', 'timeoutMs'] as const
-  for (const name of limits) {
-    const value = options[name]
+  const { firstMs, mostMs } = options.backOff ?? {}
+  const given = [
+    ...limits.map((name) => [name, options[name]] as const),
+    ['backOff.firstMs', firstMs] as const,
+    ['backOff.mostMs', mostMs] as const,
+  ]
+  for (const [name, value] of given) {
     if (value === undefined || (Number.isFinite(value) && value > 0)) continue
     throw new MusterError('InvalidController', `${place}: ${name} is ${value}; it must be a number above 0.`)
   }

@@ -46,7 +46,7 @@ export function desiredOf<CR extends KubeObject>(
   const { kind, ownership, scope } = resource
   const subject = subjectOf(resource, context)
   const { schema, definitions } = typingOf(kind)
-  const initial = readInitial(resource.initial(context), subject)
+  const initial = readInitial(resource, resource.initial(context), subject)
   const overlay = plain((resource.overlay(context) ?? {}) as unknown as Json) as JsonObject
   const merged = mergeValues(initial, overlay, shapeOf(schema, definitions)) as JsonObject
   const name = resource.nameOf(context)
@@ -69,7 +69,7 @@ export function desiredOf<CR extends KubeObject>(
       ...(ownership === 'reference' && { ownerReferences: [ownerReference(context.cr, { controller: true })] }),
     },
   } as unknown as JsonObject
-  return { subject, ...marked(object, scope, owner) }
+  return { subject, ...marked(object, scope, markOwner(resource, context.cr, owner)) }
 }
 
 /** `deployment`, or `config[blue]` for one of N. */
@@ -80,14 +80,24 @@ export function subjectOf<CR extends KubeObject>(
   return isBulk ? `${id}[${key}]` : id
 }
 
+/** Who an object says it is kept by. Where nothing else says for which CR, this does: two would write it in turns. */
+export function markOwner<CR extends KubeObject>(
+  { ownership }: Pick<ResourceDefinition<CR>, 'ownership'>,
+  { metadata }: CR,
+  { operator, controller }: Owner,
+): string {
+  const owner = `${operator}.${controller}`
+  return ownership === 'none' ? `${owner} ${metadata.namespace ?? ''}/${metadata.name}` : owner
+}
+
 /** The object with its mark, made anew where it had one. */
-export function marked(object: JsonObject, scope: Scope, { operator, controller }: Owner): Omit<Desired, 'subject'> {
+export function marked(object: JsonObject, scope: Scope, owner: string): Omit<Desired, 'subject'> {
   const { metadata, ...rest } = object
   const { annotations, ...meta } = metadata as JsonObject
   const { [hashAnnotation]: _, ...others } = isJsonObject(annotations) ? annotations : {}
   const bare = { ...rest, metadata: { ...meta, ...(Object.keys(others).length > 0 && { annotations: others }) } }
   const hash = hashOf(inScope(bare, scope))
-  const mark = { ...others, [hashAnnotation]: `${operator}.${controller}:${hash}` }
+  const mark = { ...others, [hashAnnotation]: `${owner}:${hash}` }
   return { hash, object: { ...rest, metadata: { ...meta, annotations: mark } } as unknown as UntypedObject }
 }
 
@@ -111,12 +121,18 @@ function isKind(resource: Resource): resource is Kind {
   return 'definition' in resource && 'crd' in resource
 }
 
-function readInitial(initial: UntypedObject | string, subject: string): JsonObject {
+/** YAML is the same for every CR of a resource: it is read once. */
+const readBefore = new WeakMap<object, JsonObject>()
+
+function readInitial(resource: object, initial: UntypedObject | string, subject: string): JsonObject {
   if (typeof initial !== 'string') return plain(initial as unknown as Json) as JsonObject
+  const before = readBefore.get(resource)
+  if (before) return before
   const read = readYaml(initial)
   if (!isJsonObject(read)) {
     throw new MusterError('InvalidResource', `Resource ${subject}: its initial YAML is not an object.`)
   }
+  readBefore.set(resource, read)
   return read
 }
 

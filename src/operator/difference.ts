@@ -15,26 +15,30 @@ export interface Typing {
 /** Paths at which `live` does not hold what `wanted` says; empty when it does. */
 export function differences(live: Json | undefined, wanted: Json, { schema, definitions }: Typing): readonly string[] {
   const found: string[] = []
-  compare(live, wanted, schema, '')
+  compare(live, wanted, schema, '', false)
   return found
 
-  function compare(is: Json | undefined, want: Json, at: Schema | undefined, path: string): void {
+  /** `isOne`: part of a value that has one owner as a whole, so that nothing in it is another's. */
+  function compare(is: Json | undefined, want: Json, at: Schema | undefined, path: string, isOne: boolean): void {
     if (isEmpty(want) && isEmpty(is)) return
     const resolved = resolveSchema(at, definitions)
-    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, path)
-    else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, path)
+    const isWhole = isOne || resolved['x-kubernetes-map-type'] === 'atomic'
+    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, path, isWhole)
+    else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, path, isOne)
     else if (!equalScalars(is, want, at)) found.push(path)
   }
 
-  function compareObjects(is: JsonObject, want: JsonObject, at: Schema, path: string): void {
+  function compareObjects(is: JsonObject, want: JsonObject, at: Schema, path: string, isOne: boolean): void {
+    const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
     for (const [name, value] of Object.entries(want) as [string, Json][]) {
-      const declared = propertyOf(at, name)
-      const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
-      compare(ownMember(is, name), value, declared ?? extra, joined(path, name))
+      compare(ownMember(is, name), value, propertyOf(at, name) ?? extra, joined(path, name), isOne)
     }
+    if (!isOne || !extra) return
+    // Fields may have been filled in by the server; entries of a map it does not invent.
+    for (const name of Object.keys(is)) if (ownMember(want, name) === undefined) found.push(joined(path, name))
   }
 
-  function compareLists(is: readonly Json[], want: readonly Json[], at: Schema, path: string): void {
+  function compareLists(is: readonly Json[], want: readonly Json[], at: Schema, path: string, isOne: boolean): void {
     const kind = at['x-kubernetes-list-type']
     const keys = at['x-kubernetes-list-map-keys'] ?? []
     if (kind === 'map' && keys.length > 0) {
@@ -43,14 +47,15 @@ export function differences(live: Json | undefined, wanted: Json, { schema, defi
         const name = keyOf(item, keys, items)
         const peer = is.find((other) => keyOf(other, keys, items) === name)
         if (peer === undefined) found.push(`${path}[${name}]`)
-        else compare(peer, item, at.items, `${path}[${name}]`)
+        else compare(peer, item, at.items, `${path}[${name}]`, isOne)
       }
+      if (isOne && is.length > want.length) found.push(path)
     } else if (kind === 'set') {
       for (const item of want) {
         if (!is.some((other) => equalJson(other, item))) found.push(`${path}[=${JSON.stringify(item)}]`)
       }
     } else if (is.length === want.length) {
-      want.forEach((item, index) => compare(is[index], item, at.items, `${path}[${index}]`))
+      want.forEach((item, index) => compare(is[index], item, at.items, `${path}[${index}]`, true))
     } else found.push(path)
   }
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../kube/json.ts'
 import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { controllerOf, isControlledBy } from '../kube/owner.ts'
-import { type Desired, hashAnnotation, ownerLabel, typingOf } from './desired.ts'
+import { type Desired, hashAnnotation, markOwner, type Owner, ownerLabel, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
 import type { Apply, Delete } from './plan.ts'
 import type { ItemContext, ResourceDefinition } from './resource.ts'
@@ -40,20 +40,21 @@ export type Decision =
 /** @throws NotOurs when something else has the name */
 export function decide<CR extends KubeObject>(
   { resource, subject, live, desired, context }: Entry<CR>,
-  owner: string,
+  owner: Owner,
   settled: Settled | undefined,
 ): Decision {
   const { kind, policy, scope } = resource
-  const { object, hash } = desired!
+  if (!desired) {
+    throw new MusterError('InvalidResource', `Resource ${subject}: no step said what it shall look like; Mutator does.`)
+  }
+  const { object, hash } = desired
   const target = { verb: 'apply', subject, resource: kind } as const
   if (!live) return { what: 'apply', mutation: { ...target, object, why: 'missing', force: false }, isAdoption: false }
-  const isOurs = belongsTo(live, resource, context.cr, owner)
+  const isOurs = belongsTo(live, resource, context.cr, markOwner(resource, context.cr, owner))
   if (!isOurs) {
     if (policy === 'ignore' || policy === 'create-only') return { what: 'nothing', operation: 'ignored' }
-    const controller = controllerOf(live)
-    if (policy === 'own' || (controller && resource.ownership === 'reference')) {
-      throw notOurs(live, kind, context.cr, controller?.kind && `${controller.kind} ${controller.name}`)
-    }
+    const whose = ownerOf(live)
+    if (policy === 'own' || whose !== undefined) throw notOurs(live, kind, context.cr, whose)
   }
   if (policy === 'create-only') return { what: 'nothing', operation: 'unchanged' }
   const wanted = object as unknown as JsonObject
@@ -63,7 +64,7 @@ export function decide<CR extends KubeObject>(
   const { uid, resourceVersion = '' } = live.metadata
   const isSettled = settled?.hash === hash && settled.resourceVersion === resourceVersion
   if (isSame && (fields.length === 0 || isSettled)) return { what: 'nothing', operation: 'unchanged' }
-  const { metadata, ...rest } = toSend(wanted, is, scope)
+  const { metadata, ...rest } = toSend(wanted, is, scope, typingOf(kind))
   // The uid makes it this very object: one that was deleted and made anew meanwhile is not written to.
   const sent = { ...rest, metadata: { ...(metadata as JsonObject), uid: uid! } } as unknown as UntypedObject
   const why = isSame ? 'drifted' : 'changed'
@@ -71,14 +72,22 @@ export function decide<CR extends KubeObject>(
   return { what: 'apply', mutation, isAdoption: !isOurs }
 }
 
-function notOurs(live: UntypedObject, kind: Resource, cr: KubeObject, controller: string | undefined): MusterError {
+function notOurs(live: UntypedObject, kind: Resource, cr: KubeObject, whose = 'somebody else'): MusterError {
   const { name, namespace } = live.metadata
   const where = namespace === undefined ? name : `${namespace}/${name}`
-  const whose = controller ?? 'somebody else'
   return new MusterError(
     'NotOurs',
     `${kind.kind} ${where} exists already and belongs to ${whose}, not to ${cr.kind} ${cr.metadata.name}.`,
   )
+}
+
+/** Who says that it is his, in words. What is somebody's is adopted by nobody: both would write it for ever. */
+function ownerOf(live: KubeObject): string | undefined {
+  const controller = controllerOf(live)
+  if (controller) return `${controller.kind} ${controller.name}`
+  const uid = live.metadata.labels?.[ownerLabel]
+  if (uid !== undefined) return `another object (uid ${uid})`
+  return markOf(live)?.owner
 }
 
 /** Who wrote it and what was wanted then: `memcached.memcached:HASH`. */
@@ -94,9 +103,12 @@ function belongsTo<CR extends KubeObject>(
   cr: CR,
   owner: string,
 ): boolean {
-  if (ownership === 'reference') return isControlledBy(live, cr)
-  if (ownership === 'label') return live.metadata.labels?.[ownerLabel] === cr.metadata.uid
-  return markOf(live)?.owner === owner
+  if (ownership === 'reference' && isControlledBy(live, cr)) return true
+  const uid = live.metadata.labels?.[ownerLabel]
+  if (ownership === 'label' && uid === cr.metadata.uid) return true
+  // The mark is this controller's: where somebody took away the reference or the label, it is put back.
+  const isNobodys = ownership === 'none' || (!controllerOf(live) && uid === undefined)
+  return isNobodys && markOf(live)?.owner === owner
 }
 
 /** The health of an entry as far as it is known. */

@@ -68,20 +68,29 @@ export function failureOf(error: unknown, step: string, subject: string): Failur
   const at = { step, subject, gaveUp: false, afterMs: undefined }
   if (error instanceof OperatorError) {
     const { reason, message, retry, gaveUp, afterMs } = error
-    return { ...at, reason, message, retry, gaveUp, afterMs }
+    return { ...at, reason: reasonOf(reason, gaveUp ? 'GaveUp' : 'Error'), message, retry, gaveUp, afterMs }
   }
   if (isMusterError(error)) {
     const { name, message, retry, retryAfterMs } = error
     return { ...at, reason: name, message, retry, afterMs: retryAfterMs }
   }
   // Whatever author code throws by accident: its message is for the log and the condition, its stack for neither.
-  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
-  return { ...at, reason: reasonOf(name), message: message || 'no message', retry: 'transient' }
+  const { name, message } = error instanceof Error ? error : { name: 'Error', message: error }
+  return { ...at, reason: reasonOf(name, 'Error'), message: textOf(message) || 'no message', retry: 'transient' }
 }
 
-/** A condition's reason must be one word. */
-function reasonOf(name: string): string {
-  return /^[A-Za-z]\w*$/.test(name) ? name : 'Error'
+/** A condition's reason must be one word, and no longer than an Event's may be. */
+function reasonOf(word: string, otherwise: string): string {
+  return /^[A-Za-z]\w{0,127}$/.test(word) ? word : otherwise
+}
+
+/** Not everything that can be thrown can be put into words. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown)
+  } catch {
+    return 'something that has no text was thrown'
+  }
 }
 
 export interface BackOffOptions {

@@ -52,7 +52,7 @@ describe('the page of a kind', () => {
       apiVersion: 'example.com/v1',
       kind: 'Plain',
       metadata: { name: 'sample', namespace: 'default' },
-      spec: { size: 3, at: '2026-01-01T00:00:00Z', list: ['xx', 'xx'] },
+      spec: { size: 3, at: '2026-01-01T00:00:00Z', list: ['sample', 'sample'] },
     })
     expect(plain.validate(plain.withDefaults(sample as never))).toEqual([])
     expect(describeKind(plain)).toContain('kind: Plain\n')

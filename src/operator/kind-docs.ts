@@ -1,4 +1,5 @@
 /** The reference page of a kind, as Markdown, from its one definition: what may be written, what is filled in, what is refused. */
+import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
 import type { JSONSchemaProps } from '../kube/types/apiextensions/v1.ts'
 import { writeYaml } from '../kube/yaml.ts'
@@ -25,10 +26,19 @@ export function describeKind(kind: Kind): string {
     `# ${names.kind}`,
     `${scope === 'Cluster' ? 'Lives in no namespace' : 'Lives in a namespace'}. \`kubectl get ${names.plural}\`${short}.`,
     ...pages,
-    '## Example',
-    `\`\`\`yaml\n${writeYaml(sampleOf(kind) as unknown as Json).trimEnd()}\n\`\`\``,
+    ...exampleOf(kind),
     '',
   ].join('\n\n')
+}
+
+/** None where nobody but a person can make one up. */
+function exampleOf(kind: Kind): readonly string[] {
+  try {
+    return ['## Example', `\`\`\`yaml\n${writeYaml(sampleOf(kind) as unknown as Json).trimEnd()}\n\`\`\``]
+  } catch (error) {
+    if (isMusterError(error, 'NoSample')) return []
+    throw error
+  }
 }
 
 function fieldTable(name: string, schema: JSONSchemaProps | undefined): string {

@@ -1,61 +1,80 @@
-/** An object of a kind that a server takes: defaults where there are some, else the least that its schema allows. */
+/**
+ * A sample: the smallest CR of a kind, made from its schema. What has a default is left out, and of what is required each
+ * value is the simplest that its schema allows. A schema that asks for more (a pattern, a rule) needs a sample by hand.
+ */
+import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { JSONSchemaProps } from '../kube/types/apiextensions/v1.ts'
 import type { Kind } from './kind.ts'
 
-export function sampleOf(kind: Kind, name = 'sample'): UntypedObject {
-  const { schema } = kind.crd().spec.versions.find((version) => version.name === kind.version) ?? {}
-  const { spec } = schema?.openAPIV3Schema?.properties ?? {}
-  return {
+/** @throws NoSample when its schema asks for more than can be made up */
+export function sampleOf(kind: Kind): UntypedObject {
+  const { versions } = kind.crd().spec
+  const schema = versions.find(({ name }) => name === kind.version)?.schema?.openAPIV3Schema
+  const spec = schema?.properties?.['spec']
+  const object = {
     apiVersion: formatApiVersion(kind),
     kind: kind.kind,
-    metadata: { name, ...(kind.namespaced && { namespace: 'default' }) },
-    spec: spec ? least(spec) : {},
+    metadata: { name: 'sample', ...(kind.namespaced && { namespace: 'default' }) },
+    spec: spec ? simplest(spec) : {},
   }
+  const [problem] = kind.validate(kind.withDefaults(object as never))
+  if (problem) {
+    throw new MusterError(
+      'NoSample',
+      `${kind.kind}: no CR can be made from its schema: ${problem.field} ${problem.message}.`,
+    )
+  }
+  return object
 }
 
-function least(schema: JSONSchemaProps): Json {
-  if (schema.default !== undefined && Object.keys(schema.properties ?? {}).length === 0) return schema.default
-  if (schema.enum?.length) return schema.enum[0] as Json
-  if (schema['x-kubernetes-int-or-string']) return 1
+function simplest(schema: JSONSchemaProps): Json {
+  if (schema.default !== undefined) return schema.default
+  if (schema.enum?.[0] !== undefined) return schema.enum[0]
   switch (schema.type) {
-    case 'object':
-      return leastObject(schema)
-    case 'array':
-      return Array.from({ length: schema.minItems ?? 0 }, () => least((schema.items ?? {}) as JSONSchemaProps))
-    case 'string':
-      return leastText(schema)
     case 'integer':
     case 'number':
-      return Math.max(schema.minimum ?? 0, Math.min(0, schema.maximum ?? 0))
+      return simplestNumber(schema)
     case 'boolean':
       return false
+    case 'array':
+      return Array.from({ length: schema.minItems ?? 0 }, () => simplest((schema.items as JSONSchemaProps) ?? {}))
+    case 'object':
+      return simplestObject(schema)
     default:
-      return {}
+      return schema['x-kubernetes-int-or-string'] ? 1 : simplestText(schema)
   }
 }
 
-/** Required members, and those that have a default: a reader sees what can be set. */
-function leastObject({ properties = {}, required = [] }: JSONSchemaProps): JsonObject {
-  const shown = Object.entries(properties).filter(
-    ([name, field]) => required.includes(name) || field.default !== undefined,
-  )
-  return Object.fromEntries(shown.map(([name, field]) => [name, least(field)]))
+function simplestNumber({ minimum, maximum = Infinity, exclusiveMinimum, multipleOf = 1 }: JSONSchemaProps): number {
+  const least = minimum === undefined ? Math.min(1, maximum) : exclusiveMinimum ? minimum + multipleOf : minimum
+  return Math.ceil(least / multipleOf) * multipleOf
 }
 
 const formats: Readonly<Record<string, string>> = {
   'date-time': '2026-01-01T00:00:00Z',
   date: '2026-01-01',
   duration: '1m',
+  email: 'somebody@example.com',
+  hostname: 'example.com',
   ipv4: '192.0.2.1',
   ipv6: '2001:db8::1',
+  cidr: '192.0.2.0/24',
   uri: 'https://example.com',
-  uuid: '00000000-0000-0000-0000-000000000000',
+  uuid: '6f2b9a53-7f7d-4a3a-9d38-0d0f0b6a2b11',
+  byte: 'c2FtcGxl',
 }
 
-/** A pattern cannot be turned round: whoever has one gives a sample of his own. */
-function leastText({ minLength = 0, format = '' }: JSONSchemaProps): string {
-  return formats[format] ?? 'x'.repeat(Math.max(minLength, 1))
+function simplestText({ format = '', minLength = 0, maxLength = Infinity }: JSONSchemaProps): string {
+  const known = Object.hasOwn(formats, format) ? formats[format] : undefined
+  return known ?? 'sample'.padEnd(minLength, 'e').slice(0, Math.min(maxLength, Math.max(6, minLength)))
+}
+
+function simplestObject({ properties = {}, required = [] }: JSONSchemaProps): JsonObject {
+  const wanted = Object.entries(properties).filter(
+    ([name, property]) => required.includes(name) && property.default === undefined,
+  )
+  return Object.fromEntries(wanted.map(([name, property]) => [name, simplest(property)]))
 }

@@ -164,7 +164,13 @@ export function standardConditions(ledger: Ledger): readonly ConditionUpdate[] {
       ? [{ type: 'Stalled', status: 'True', reason: failure.reason, message: failure.message } as const]
       : []),
   ]
-  return states.map((state) => Object.assign({ observedGeneration }, state))
+  return states.map(({ message = '', ...state }) => Object.assign(state, { message: cut(message), observedGeneration }))
+}
+
+/** Servers refuse a status whose messages are too long: then nothing would be told at all. */
+function cut(message: string): string {
+  const most = 4096
+  return message.length <= most ? message : `${message.slice(0, most).toWellFormed()}…`
 }
 
 function reconciled(
@@ -203,8 +209,9 @@ export function statedConditions(
   updates: readonly ConditionUpdate[],
   now: number,
 ): readonly Condition[] {
+  // Where an author states what the kit states, too, his word counts: one after the other would be a transition each time.
+  const last = new Map(updates.map((update) => [update.type, update]))
   let all = conditions ?? []
-  for (const update of updates) all = setCondition(all, update, now)
-  const types = new Set(updates.map(({ type }) => type))
-  return all.filter(({ type }) => types.has(type))
+  for (const update of last.values()) all = setCondition(all, update, now)
+  return all.filter(({ type }) => last.has(type))
 }

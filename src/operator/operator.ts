@@ -47,6 +47,16 @@ export function defineOperator(options: OperatorOptions): Operator {
   if (twice !== undefined) {
     throw new MusterError('InvalidController', `Operator ${name} has two controllers called ${twice}.`)
   }
+  const kinds = controllers.map(({ kind }) => formatResource(kind))
+  const second = kinds.findIndex((kind, at) => kinds.indexOf(kind) < at)
+  if (second >= 0) {
+    // They would share one status and one finalizer, and each would take away what the other wrote.
+    const both = `${names[kinds.indexOf(kinds[second]!)]} and ${names[second]}`
+    throw new MusterError(
+      'InvalidController',
+      `Operator ${name}: ${both} are both for ${kinds[second]}. Make them one.`,
+    )
+  }
   return {
     name,
     config,

@@ -13,7 +13,7 @@ import { formatResource, kindOf } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { explainAuthorError, runAuthorCode } from './author-code.ts'
 import type { Controller, Report, ReportContext, StepContext } from './controller.ts'
-import { desiredOf, marked, type Owner, subjectOf, typingOf } from './desired.ts'
+import { desiredOf, marked, markOwner, type Owner, subjectOf, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
 import { decide, type Entry, healthOfEntry, kindText, made, prunable, type Settled } from './entry.ts'
 import {
@@ -34,6 +34,7 @@ import { type Mutation, nameOf, type Outcome, type Wave } from './plan.ts'
 import { defineResource, type Context, type ResourceDefinition } from './resource.ts'
 import { statusWrite } from './status.ts'
 import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
+import type { TypedResource } from './typed-resource.ts'
 import type { View } from './view.ts'
 
 /** What is remembered of a CR between two reconciles. Losing it costs a request, never a mistake. */
@@ -92,6 +93,9 @@ class Walk<CR extends KubeObject, Config> {
   #entries: Entry<CR>[] = []
   #cr: CR
   #failure: Failure | undefined
+  #stepFailure: Failure | undefined
+  /** The first that may go away by itself, whatever else there is. */
+  #passing: Failure | undefined
   #waiting: string | undefined
   #requeueAfterMs: number | undefined
   #creations = 0
@@ -127,22 +131,22 @@ class Walk<CR extends KubeObject, Config> {
       }
       this.#step = step
       this.#path.push(step)
-      const failedBefore = this.#failure
+      this.#stepFailure = undefined
       try {
         yield* this.#take(step)
       } catch (error) {
         this.#fail(error, 'cr')
       }
       if (this.#isGone) break
-      step = nextStep(graph, step, this.#events(failedBefore))
+      step = nextStep(graph, step, this.#events())
     }
     if (options.resyncMs !== undefined && !this.#failure) this.#requeue(options.resyncMs)
     return yield* this.#conclude()
   }
 
   /** What became of the step: its own failure, not one that an earlier step is remembered for. */
-  #events(before: Failure | undefined): readonly StepEvent[] {
-    const failure = this.#failure === before ? undefined : this.#failure
+  #events(): readonly StepEvent[] {
+    const failure = this.#stepFailure
     const trouble: readonly StepEvent[] = failure ? [failure.gaveUp ? 'gaveUp' : 'failed'] : []
     return [...trouble, ...(this.#isFinalizing ? (['finalizing'] as const) : []), 'done']
   }
@@ -185,6 +189,7 @@ class Walk<CR extends KubeObject, Config> {
         break
       case 'ObjectsGetter':
         await this.#getObjects()
+        yield* this.#holdOn()
         break
       case 'Mutator':
         this.#mutate()
@@ -256,6 +261,15 @@ class Walk<CR extends KubeObject, Config> {
     await this.#observe()
   }
 
+  /** What only a label ties to the CR, and no definition told of before: its end must be heard of, too. */
+  async *#holdOn(): AsyncGenerator<Wave, void, readonly Outcome[]> {
+    const { finalizers = [] } = this.#cr.metadata
+    if (finalizers.includes(this.#finalizer) || this.#isFinalizing) return
+    if (this.#entries.some(({ resource }) => resource.ownership === 'label')) {
+      yield* this.#setFinalizers([...finalizers, this.#finalizer], 'added')
+    }
+  }
+
   /** The application is one more object: what is there of it, and below what shall be done about it. */
   async #observe(): Promise<void> {
     const { application } = this.#at.controller.options
@@ -302,12 +316,13 @@ class Walk<CR extends KubeObject, Config> {
       )
     }
     const { name = '', namespace } = object.metadata
+    const isElsewhere = namespace !== undefined && namespace !== this.#cr.metadata.namespace
     return defineResource<CR, UntypedObject>({
       for: owner,
       kind,
-      id: `${kind.kind}/${name}`,
+      id: isElsewhere ? `${kind.kind}/${namespace}/${name}` : `${kind.kind}/${name}`,
       name: () => name,
-      ...(namespace !== undefined && namespace !== this.#cr.metadata.namespace && { namespace: () => namespace }),
+      ...(isElsewhere && { namespace: () => namespace }),
       initial: object,
     })
   }
@@ -363,9 +378,9 @@ class Walk<CR extends KubeObject, Config> {
   }
 
   #plan(entry: Entry<CR>): readonly { entry: Entry<CR>; mutation: Mutation; operation: Operation }[] {
-    if (entry.state !== 'open' || this.#obstacle(entry) !== undefined) return []
     try {
-      const decision = decide(entry, this.#mark, this.#settled.get(entry.subject))
+      if (entry.state !== 'open' || this.#obstacle(entry) !== undefined) return []
+      const decision = decide(entry, this.#owner, this.#settled.get(entry.subject))
       if (decision.what === 'nothing') {
         entry.state = 'settled'
         this.#note(entry.subject, decision.operation, entry)
@@ -435,7 +450,10 @@ class Walk<CR extends KubeObject, Config> {
 
   #noteWaiting(entry: Entry<CR>): void {
     if (entry.state !== 'open') return
-    const obstacle = this.#obstacle(entry) ?? 'its turn'
+    const told = this.#obstacle(entry)
+    // Nothing but the number of waves keeps it: no event will tell of that.
+    if (told === undefined) this.#requeue(0)
+    const obstacle = told ?? 'its turn'
     this.#waiting ??= `${entry.subject} waits for ${obstacle}`
     this.#note(entry.subject, 'waiting', entry, undefined, obstacle)
   }
@@ -453,8 +471,16 @@ class Walk<CR extends KubeObject, Config> {
   /** Where objects that are no longer wanted may be: the kinds of all resources, and of what free style may write. */
   #prunedKinds(): readonly ResourceDefinition<CR>[] {
     const { kind: owner, options } = this.#at.controller
-    const free = (options.writes ?? []).map((kind) => defineResource<CR, KubeObject>({ for: owner, kind }))
+    const free = (options.writes ?? []).flatMap((kind): readonly ResourceDefinition<CR>[] => {
+      const near = defineResource<CR, KubeObject>({ for: owner, kind })
+      return near.ownership === 'label' || !owner.namespaced ? [near] : [near, this.#elsewhere(kind)]
+    })
     return [...this.#registered, ...free]
+  }
+
+  /** A kind whose objects may be in any namespace. */
+  #elsewhere(kind: TypedResource): ResourceDefinition<CR> {
+    return defineResource<CR, KubeObject>({ for: this.#at.controller.kind, kind, namespace: () => '' })
   }
 
   #noteDeletion(mutation: Mutation, outcome: Outcome | undefined, operation: Operation): void {
@@ -463,7 +489,7 @@ class Walk<CR extends KubeObject, Config> {
   }
 
   async *#finalize(): AsyncGenerator<Wave, void, readonly Outcome[]> {
-    const { options, resources } = this.#at.controller
+    const { options } = this.#at.controller
     if (options.application && !(yield* this.#endLife())) return
     if (options.finalize) {
       const verdict = await this.#author(() => options.finalize!(this.#context))
@@ -478,7 +504,7 @@ class Walk<CR extends KubeObject, Config> {
         return
       }
     }
-    const left = resources.flatMap((resource) =>
+    const left = this.#prunedKinds().flatMap((resource) =>
       resource.ownership === 'label'
         ? made(this.#at.view, this.#cr, resource, this.#mark).map((object) => ({ resource, object }))
         : [],
@@ -539,9 +565,10 @@ class Walk<CR extends KubeObject, Config> {
     if (!this.#isGone) yield* this.#writeStatus()
     let failures = noFailures
     if (this.#failure) {
-      failures = countFailure(this.#at.memory.failures, this.#failure)
-      const delay = retryDelay(this.#failure, failures, backOff)
-      if (delay !== undefined) this.#requeue(delay)
+      const failure = this.#failure.retry === 'terminal' ? (this.#passing ?? this.#failure) : this.#failure
+      failures = countFailure(this.#at.memory.failures, failure)
+      // Whatever else was to be done soon waits, too: it would only fail again.
+      this.#requeueAfterMs = retryDelay(failure, failures, backOff) ?? this.#requeueAfterMs
     }
     return { ledger: this.#close(), memory: { failures, settled: this.#settled } }
   }
@@ -610,29 +637,44 @@ class Walk<CR extends KubeObject, Config> {
   }
 
   #stepContext(): StepContext<CR, Config> {
+    const wanted = (): StepContext<CR>['wanted'] =>
+      new Map(this.#entries.flatMap(({ subject, desired }) => (desired ? [[subject, desired.object]] : [])))
     return {
       ...this.#reportContext(),
       register: (resource) => void this.#registered.push(resource),
-      wanted: new Map(this.#entries.flatMap(({ subject, desired }) => (desired ? [[subject, desired.object]] : []))),
+      // As it is when it is asked for: after next() there is more.
+      get wanted() {
+        return wanted()
+      },
       want: (subject, object) => {
         const entry = this.#entries.find((other) => other.subject === subject)
         if (!entry) throw new MusterError('InvalidResource', `${this.#place} has no ${subject}.`)
-        entry.desired = { subject, ...marked(json(object), entry.resource.scope, this.#owner) }
+        entry.desired = {
+          subject,
+          ...marked(json(object), entry.resource.scope, markOwner(entry.resource, this.#cr, this.#owner)),
+        }
       },
       requeueAfter: (ms) => this.#requeue(ms),
     }
   }
 
   #requeue(ms: number): void {
+    if (Number.isNaN(ms))
+      throw new MusterError(
+        'InvalidController',
+        `${this.#place}, step ${this.#step}: asks to be run again after NaN ms.`,
+      )
     this.#requeueAfterMs = Math.min(ms, this.#requeueAfterMs ?? Infinity)
   }
 
-  /** The first failure is the one that is told; each is in the ledger. */
+  /** The first failure is the one that is told, unless it was a mere conflict; each is in the ledger. */
   #fail(error: unknown, subject: string): void {
     const failure = failureOf(explainAuthorError(error, `${this.#place}, step ${this.#step}`), this.#step, subject)
     const operation = failure.gaveUp ? 'gaveUp' : 'failed'
     this.#ledger.push({ step: this.#step, subject, operation, message: failure.message })
-    this.#failure ??= failure
+    this.#stepFailure ??= failure
+    if (failure.retry !== 'terminal') this.#passing ??= failure
+    if (!this.#failure || (this.#failure.retry === 'conflict' && failure.retry !== 'conflict')) this.#failure = failure
   }
 
   #note(

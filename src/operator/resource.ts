@@ -11,6 +11,7 @@ import { formatResource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { parseFieldPath } from './field-path.ts'
 import { checkScope, type Scope } from './scope.ts'
+import { placementRoleOf } from './placement-role.ts'
 import type { TypedResource } from './typed-resource.ts'
 import type { View } from './view.ts'
 
@@ -161,7 +162,9 @@ function ownershipOf<CR extends KubeObject, T extends KubeObject, Item>({
   owned = true,
 }: ResourceOptions<CR, T, Item>): Ownership {
   if (!owned) return 'none'
-  return owner.namespaced && (!kind.namespaced || namespace) ? 'label' : 'reference'
+  // A garbage collector that does not find the owner in its own cluster deletes what is owned.
+  const isElsewhere = placementRoleOf(kind) !== placementRoleOf(owner)
+  return isElsewhere || (owner.namespaced && (!kind.namespaced || namespace)) ? 'label' : 'reference'
 }
 
 function check<CR extends KubeObject, T extends KubeObject, Item>(

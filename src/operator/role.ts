@@ -21,9 +21,11 @@ export function roleOf(operator: Operator): ClusterRole {
   for (const output of outputs) grant(output, ['create', 'delete', 'patch'])
   for (const kind of kinds) grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'])
   for (const { kind, finalizes, resources, options } of controllers) {
-    if (finalizes) grant(kind, ['patch'])
+    // What is not known before may be tied to its CR in either way.
+    const makesMore = options.reconcile !== undefined || (options.writes?.length ?? 0) > 0
+    if (finalizes || makesMore) grant(kind, ['patch'])
     // An owner that its dependents may hold back has to allow it.
-    const owns = resources.some(({ ownership }) => ownership === 'reference') || options.reconcile !== undefined
+    const owns = resources.some(({ ownership }) => ownership === 'reference') || makesMore
     if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'])
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)

@@ -53,7 +53,7 @@ export const standardSteps: StepGraph = {
     Mutator: { children: [...onTrouble, { step: 'Updater', on: 'done' }] },
     Updater: { children: [...onTrouble, { step: 'SuccessManager', on: 'done' }] },
     CRFinalizer: { children: [...onTrouble, { step: 'SuccessManager', on: 'done' }] },
-    SuccessManager: { children: [{ step: 'ErrorManager', on: 'failed' }] },
+    SuccessManager: { children: onTrouble },
     ErrorManager: { children: [] },
     GiveUpManager: { children: [] },
   },
@@ -64,7 +64,11 @@ export const mostHops = 100
 
 /** The step after `step` when it ended with these events; undefined at the end. */
 export function nextStep(graph: StepGraph, step: string, events: readonly StepEvent[]): string | undefined {
-  return graph.steps[step]?.children.find(({ on }) => events.includes(on))?.step
+  return childrenOf(graph, step).find(({ on }) => events.includes(on))?.step
+}
+
+function childrenOf({ steps }: StepGraph, name: string): readonly StepChild[] {
+  return Object.hasOwn(steps, name) ? steps[name]!.children : []
 }
 
 /** @throws InvalidStepGraph with every fault that can be told without walking */
@@ -82,17 +86,15 @@ export function checkStepGraph(graph: StepGraph, place: string): void {
   }
   const reached = reachable(graph)
   for (const name of known) if (!reached.has(name)) faults.push(`${name} cannot be reached`)
-  const ends = [...reached].some(
-    (name) => graph.steps[name] && !graph.steps[name].children.some(({ on }) => on === 'done'),
-  )
+  const ends = [...reached].some((name) => !childrenOf(graph, name).some(({ on }) => on === 'done'))
   if (faults.length === 0 && !ends) faults.push('it never ends')
   if (faults.length > 0) throw new MusterError('InvalidStepGraph', `The steps of ${place}: ${faults.join('; ')}.`)
 }
 
-function reachable({ start, steps }: StepGraph): ReadonlySet<string> {
-  const found = new Set([start])
+function reachable(graph: StepGraph): ReadonlySet<string> {
+  const found = new Set([graph.start])
   // A set is walked in the order of insertion, what is added on the way included.
-  for (const name of found) for (const { step } of steps[name]?.children ?? []) found.add(step)
+  for (const name of found) for (const { step } of childrenOf(graph, name)) found.add(step)
   return found
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../operator/field.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { sampleOf } from './sample.ts'
+import { samplesOf } from './sample.ts'
 
 function operatorOf(spec: Fields): Operator {
   const Thing = defineKind({ group: 'example.com', version: 'v1', kind: 'Thing', spec })
@@ -24,7 +24,7 @@ function operatorOf(spec: Fields): Operator {
 
 describe('sample', () => {
   it('holds the simplest value of each required field, and nothing that is optional or has a default', () => {
-    const [sample] = sampleOf(
+    const [sample] = samplesOf(
       operatorOf({
         size: integer({ minimum: 3 }),
         name: string({ minLength: 8 }),
@@ -59,12 +59,12 @@ describe('sample', () => {
           upTo: integer({ maximum: minimum }),
           text: string({ minLength: length, maxLength: length + room }),
         })
-        expect(sampleOf(operator)).toHaveLength(1)
+        expect(samplesOf(operator)).toHaveLength(1)
       }),
     )
   })
 
   it('cannot be made where a schema asks for more than a shape', () => {
-    expect(() => sampleOf(operatorOf({ code: string({ pattern: '^[0-9]{4}$' }) }))).toThrow(/spec.code/)
+    expect(() => samplesOf(operatorOf({ code: string({ pattern: '^[0-9]{4}$' }) }))).toThrow(/spec.code/)
   })
 })

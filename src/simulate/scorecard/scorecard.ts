@@ -12,7 +12,7 @@ import type { Load } from './ground.ts'
 import { finalizes, follows } from './life.ts'
 import { drift, foreign } from './ownership.ts'
 import { schema, status } from './reporting.ts'
-import { sampleOf } from './sample.ts'
+import { samplesOf } from './sample.ts'
 import { crash, idempotent, quiet, restart } from './steadiness.ts'
 
 /** In the order in which they are told. The last one looks at what was sent for all others. */
@@ -73,7 +73,7 @@ export async function scorecard(options: ScorecardOptions): Promise<Scorecard> {
     workloads,
     live,
     restMs,
-    sample: options.sample ?? sampleOf(operator),
+    sample: options.sample ?? samplesOf(operator),
   })
   const obstacle = await obstacleOf(examination)
   const lines: Line[] = []

@@ -1,0 +1,28 @@
+/** Reference pages of the kinds that a module, or its operator, has: fields, rules, an example, and the life cycle if there is one. */
+import type { Operator } from '../../operator/operator.ts'
+import { describeKind } from '../../operator/kind-docs.ts'
+import { drawLifecycle } from '../../operator/lifecycle/draw.ts'
+import { loadKinds, loadOperator } from '../module.ts'
+import type { Made } from './made.ts'
+
+export async function docsFiles(module: string): Promise<readonly Made[]> {
+  const kinds = await loadKinds(module)
+  // Kinds may stand in a module without an operator.
+  const operator = await loadOperator(module).catch(() => undefined)
+  return kinds.map((kind) => ({
+    name: `${kind.plural}.${kind.group}.md`,
+    text: `${describeKind(kind)}${lifeOf(operator, kind.kind)}`,
+  }))
+}
+
+function lifeOf(operator: Operator | undefined, kind: string): string {
+  const { application } = operator?.controllers.find((controller) => controller.kind.kind === kind)?.options ?? {}
+  if (!application) return ''
+  const { lifecycle } = application
+  return [
+    '## Life cycle',
+    `\`\`\`mermaid\n${drawLifecycle(lifecycle).trimEnd()}\n\`\`\``,
+    drawLifecycle(lifecycle, 'table'),
+    '',
+  ].join('\n\n')
+}

@@ -1,0 +1,37 @@
+/**
+ * Failed writes of Secrets. Servers quote what they refuse; what a Secret holds must not end in a condition, an Event or a
+ * log, which more people may read than the Secret.
+ */
+import { isMusterError, MusterError } from '../kube/errors.ts'
+import { isJsonObject } from '../kube/json.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { type Mutation, nameOf } from '../operator/plan.ts'
+
+/** The error itself, unless it repeats something that the Secret was to hold. */
+export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
+  if (mutation.verb !== 'apply' || !isSecret(mutation.object)) return error
+  const text = error instanceof Error ? error.message : String(error)
+  if (!secretValues(mutation.object).some((value) => text.includes(value))) return error
+  const { namespace, name } = nameOf(mutation)
+  const message = `Secret ${namespace}/${name} was refused; why is left out, since it repeats what the Secret holds.`
+  // Without a cause: that would be the very words.
+  return isMusterError(error)
+    ? new MusterError(error.name, message, { retryAfterMs: error.retryAfterMs })
+    : new Error(message)
+}
+
+export function isSecret({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): boolean {
+  return kind === 'Secret' && apiVersion === 'v1'
+}
+
+/** Everything that a Secret holds, as it is written and in plain text. */
+export function secretValues(secret: UntypedObject): readonly string[] {
+  const held = (member: string): readonly string[] => {
+    const values = secret[member]
+    // What is wrong about a value may be that it is no text.
+    return isJsonObject(values) ? Object.values(values).map(String) : []
+  }
+  const data = held('data')
+  const plain = data.map((text) => Buffer.from(text, 'base64').toString())
+  return [...data, ...plain, ...held('stringData')].filter((text) => text !== '')
+}

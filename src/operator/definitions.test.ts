@@ -1,0 +1,277 @@
+/** Definitions: what contradicts itself is refused before anything runs, and what is right has the right types. */
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import { App } from '../../test/kit.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { type ConfigOf, defineConfig } from './config.ts'
+import { defineController, type Report, type StepContext } from './controller.ts'
+import { integer, optional, string } from './field.ts'
+import { ConfigMap, Deployment, type Secret, Secret as SecretKind } from './kinds.ts'
+import { defineOperator } from './operator.ts'
+import { defineResource, type Overlay } from './resource.ts'
+import { roleOf } from './role.ts'
+import { standardSteps } from './step-graph.ts'
+import { type ObjectOf, resourceOf } from './typed-resource.ts'
+import type { View } from './view.ts'
+
+const config = defineResource({ for: App, kind: ConfigMap })
+
+describe('a definition that contradicts itself is refused with its place', () => {
+  const mistakes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
+    ['an unknown kind', () => resourceOf('example.com/v1', 'Nothing'), 'UnknownKind', /Nothing of example\.com\/v1/],
+    [
+      'create-only with a scope',
+      () => defineResource({ for: App, kind: ConfigMap, policy: 'create-only', scope: { data: true } }),
+      'InvalidResource',
+      /Resource configMap \(configmaps\/v1\)/,
+    ],
+    [
+      'a scope of nothing',
+      () => defineResource({ for: App, kind: ConfigMap, scope: { labels: false } }),
+      'InvalidResource',
+      /configMap/,
+    ],
+    [
+      'a path that is none',
+      () => defineResource({ for: App, kind: ConfigMap, scope: { except: ['spec..x'] } }),
+      'InvalidFieldPath',
+      /spec\.\.x/,
+    ],
+    [
+      'two resources of one name',
+      () => defineController({ for: App, resources: [config, config] }),
+      'InvalidController',
+      /Controller app has two resources called configMap/,
+    ],
+    [
+      'a dependency that is not there',
+      () =>
+        defineController({
+          for: App,
+          resources: [defineResource({ for: App, kind: SecretKind, dependsOn: [config] })],
+        }),
+      'InvalidController',
+      /secret depends on configMap/,
+    ],
+    [
+      'dependencies in a circle',
+      () => {
+        const a = defineResource({ for: App, kind: ConfigMap, id: 'a', dependsOn: [{ id: 'b' }] })
+        const b = defineResource({ for: App, kind: ConfigMap, id: 'b', dependsOn: [a] })
+        return defineController({ for: App, resources: [a, b] })
+      },
+      'InvalidController',
+      /a → b → a wait for each other/,
+    ],
+    [
+      'resources and free style',
+      () => defineController({ for: App, resources: [config], reconcile: () => ({}) }),
+      'InvalidController',
+      /both resources and reconcile/,
+    ],
+    [
+      'a step that the graph does not have',
+      () => defineController({ for: App, steps: { Sing: () => undefined } }),
+      'InvalidController',
+      /overrides step Sing.*CRChecker/,
+    ],
+    [
+      'a step that nobody does',
+      () =>
+        defineController({
+          for: App,
+          graph: {
+            start: 'Sing',
+            steps: { ...standardSteps.steps, Sing: { children: [{ step: 'CRGetter', on: 'done' }] } },
+          },
+        }),
+      'InvalidController',
+      /a step Sing in its graph, but nothing that does it/,
+    ],
+    ['a bad graph', () => defineController({ for: App, graph: { start: 'x', steps: {} } }), 'InvalidStepGraph', /app/],
+    [
+      'no creations at all',
+      () => defineController({ for: App, maxCreations: 0 }),
+      'InvalidController',
+      /maxCreations is 0/,
+    ],
+    [
+      'a resync of no time',
+      () => defineController({ for: App, resyncMs: Number.NaN }),
+      'InvalidController',
+      /resyncMs is NaN/,
+    ],
+    [
+      'an operator without controllers',
+      () => defineOperator({ name: 'x', controllers: [] }),
+      'InvalidController',
+      /Operator x/,
+    ],
+    [
+      'a name that is none',
+      () => defineOperator({ name: 'No Name', controllers: [defineController({ for: App })] }),
+      'InvalidController',
+      /"No Name"/,
+    ],
+    [
+      'two controllers of one name',
+      () =>
+        defineOperator({ name: 'x', controllers: [defineController({ for: App }), defineController({ for: App })] }),
+      'InvalidController',
+      /two controllers called app/,
+    ],
+    [
+      'two controllers for one kind, which would take each other’s conditions and finalizer away',
+      () =>
+        defineOperator({
+          name: 'x',
+          controllers: [defineController({ for: App }), defineController({ for: App, name: 'other' })],
+        }),
+      'InvalidController',
+      /app and other are both for apps\.test\.example\.com\/v1/,
+    ],
+    [
+      'a back-off that is none',
+      () => defineController({ for: App, backOff: { firstMs: 0 } }),
+      'InvalidController',
+      /backOff\.firstMs is 0/,
+    ],
+  ]
+  it.each(mistakes)('%s', (_, define, name, message) => {
+    expect(define).toThrow(expect.objectContaining({ name }))
+    expect(define).toThrow(message)
+  })
+})
+
+describe('a configuration', () => {
+  const settings = defineConfig({
+    image: string({ default: 'app:1' }),
+    most: integer({ default: 3, minimum: 1 }),
+    note: optional(string()),
+  })
+
+  it('comes up with nothing given', () => {
+    expect(settings.read({})).toEqual({ image: 'app:1', most: 3 })
+  })
+
+  it.each([
+    [{ most: 0 }, /most/],
+    [{ mots: 1 }, /mots: there is no such setting \(there are image, most, note\)/],
+    [{ image: 5 }, /image/],
+    [JSON.parse('{"__proto__": 1}'), /__proto__/],
+  ])('%j is refused, and named', (given, message) => {
+    expect(() => settings.read(given as never)).toThrow(message)
+  })
+
+  it('has types of its own', () => {
+    expectTypeOf<ConfigOf<typeof settings>>().toEqualTypeOf<{
+      readonly image: string
+      readonly most: number
+      readonly note?: string
+    }>()
+  })
+})
+
+describe('the role of an operator', () => {
+  it('holds what it declares, and nothing else', () => {
+    const operator = defineOperator({
+      name: 'kit',
+      controllers: [defineController({ for: App, resources: [config], reads: [Deployment], finalize: () => 'done' })],
+    })
+    const { rules = [] } = roleOf(operator)
+    const text = rules.map(
+      ({ apiGroups = [], resources = [], verbs }) => `${apiGroups.join()} ${resources.join()}: ${verbs.join()}`,
+    )
+    expect(text).toEqual([
+      ' configmaps: create,delete,list,patch,watch',
+      ' events: create,get,patch',
+      'apiextensions.k8s.io customresourcedefinitions: list,watch',
+      'apps deployments: list,watch',
+      'test.example.com apps: list,patch,watch',
+      'test.example.com apps/finalizers: update',
+      'test.example.com apps/status: patch',
+    ])
+  })
+})
+
+describe('types', () => {
+  it('follow from the kinds', () => {
+    expectTypeOf<App['spec']['text']>().toEqualTypeOf<string>()
+    expectTypeOf<App['spec']['parts']>().toEqualTypeOf<Readonly<Record<string, string>> | undefined>()
+    expectTypeOf<ObjectOf<typeof Deployment>>().toEqualTypeOf<Deployment>()
+
+    defineResource({
+      for: App,
+      kind: Deployment,
+      fromCR: ({ cr, key, item }) => {
+        expectTypeOf(cr.spec.size).toEqualTypeOf<number>()
+        expectTypeOf(key).toEqualTypeOf<string>()
+        expectTypeOf(item).toEqualTypeOf<undefined>()
+        return { spec: { replicas: cr.spec.size } }
+      },
+    })
+    // @ts-expect-error: replicas is a number
+    defineResource({ for: App, kind: Deployment, fromCR: () => ({ spec: { replicas: 'three' } }) })
+    // @ts-expect-error: there is no such field
+    defineResource({ for: App, kind: Deployment, initial: { spec: { replica: 3 } } })
+    // @ts-expect-error: there is no such policy
+    expect(() => defineResource({ for: App, kind: Deployment, policy: 'mine' })).not.toThrow()
+    // @ts-expect-error: a CR has no such field
+    defineResource({ for: App, kind: ConfigMap, name: ({ cr }) => cr.spec.nothing })
+    const overlay: Overlay<Secret> = { stringData: { a: 'b' }, metadata: { labels: { a: 'b' } } }
+    expect(overlay).toBeDefined()
+  })
+
+  it('of N objects follow from each', () => {
+    defineResource({
+      for: App,
+      kind: ConfigMap,
+      each: () => ({ blue: { port: 80 }, green: { port: 81 } }),
+      name: ({ item }) => `app-${item.port}`,
+      fromCR: ({ item }) => {
+        expectTypeOf(item).toEqualTypeOf<{ port: number }>()
+        return { data: { port: String(item.port) } }
+      },
+    })
+    defineResource({
+      for: App,
+      kind: ConfigMap,
+      each: ({ cr }) => cr.spec.parts ?? {},
+      // @ts-expect-error: an item is text
+      fromCR: ({ item }) => ({ data: { port: item.port } }),
+    })
+  })
+
+  it('of the status, the steps and the view follow from the kind', () => {
+    expectTypeOf<Report<App>['names']>().toEqualTypeOf<readonly string[] | undefined>()
+    defineController({ for: App, status: () => ({ seen: 'x', names: ['a'] }) })
+    // @ts-expect-error: seen is text
+    defineController({ for: App, status: () => ({ seen: 5 }) })
+    // @ts-expect-error: the kit's own
+    defineController({ for: App, status: () => ({ observedGeneration: 5 }) })
+    defineController({
+      for: App,
+      resources: [config],
+      status: ({ own, all, view }) => {
+        expectTypeOf(own(config)).toEqualTypeOf<ConfigMap | undefined>()
+        expectTypeOf(all(config)).toEqualTypeOf<readonly ConfigMap[]>()
+        expectTypeOf(view.list(Deployment)).toEqualTypeOf<readonly Deployment[]>()
+        return {}
+      },
+      steps: {
+        CRChecker(context) {
+          expectTypeOf(context).toEqualTypeOf<StepContext<App>>()
+        },
+      },
+    })
+    // @ts-expect-error: finalize says done, or what it waits for
+    defineController({ for: App, finalize: () => true })
+    const Other = resourceOf<KubeObject & { readonly spec: { readonly a: 1 } }>('x.example.com/v1', 'X', {
+      plural: 'xs',
+      namespaced: true,
+    })
+    const read = (view: View) => view.get(Other, { name: 'a' })?.spec.a
+    expectTypeOf<ReturnType<typeof read>>().toEqualTypeOf<1 | undefined>()
+    // @ts-expect-error: a resource for another kind
+    defineController({ for: Other, resources: [config] })
+  })
+})
