@@ -22,8 +22,8 @@ import { createCatalog } from './catalog.ts'
 import { dispatch } from './dispatch.ts'
 import type { ExportOptions, Imported, ImportOptions } from './gather.ts'
 import { keepHouse } from './housekeeping.ts'
-import { type Disk, folderDisk, lockFolder } from './journal/disk.ts'
-import { type Journal, type Noted, openJournal } from './journal/journal.ts'
+import { type JournalFolder, openFolder } from './journal/folder.ts'
+import type { Journal, Noted } from './journal/journal.ts'
 import type { Entry } from './journal/recovery.ts'
 import { dnsLabel } from './kinds/name-format.ts'
 import { internal, Refusal } from './refusal.ts'
@@ -83,6 +83,9 @@ export interface ApiServer extends Handler {
   endWatches(): void
 }
 
+/** What a listener needs of a server. */
+export type Answering = Pick<ApiServer, 'handle' | 'endWatches'>
+
 /** Everything in memory: it ends with its process. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   return createServer(options, undefined).server
@@ -98,35 +101,37 @@ export interface DurableApiServer extends ApiServer {
 /** Keeps everything in a folder: what a client was told is there after a crash, too. */
 export async function openApiServer(
   options: ApiServerOptions & {
-    readonly folder: string
-    /** What the folder is on. @default the machine's disk */
-    readonly disk?: Disk | undefined
+    /** Where it is, or what has been found there. */
+    readonly folder: string | JournalFolder
   },
 ): Promise<DurableApiServer> {
-  const unlock = await lockFolder(options.folder)
+  const isOurs = typeof options.folder === 'string'
+  const { entries, tornBytes, start, release } = isOurs ? await openFolder(options.folder) : options.folder
+  let journal: Journal | undefined
+  const keeper: ServerKeeper = { append: (noted) => journal?.append(noted), durable: () => journal?.durable() }
+  const { server, owner, restore, stop } = createServer(options, keeper)
   try {
-    const opened = await openJournal(options.disk ?? (await folderDisk(options.folder)))
-    let journal: Journal | undefined
-    const keeper: ServerKeeper = { append: (noted) => journal?.append(noted), durable: () => journal?.durable() }
-    const { server, owner, restore, stop } = createServer(options, keeper)
-    for (const entry of opened.entries) restore(entry)
-    journal = await opened.start(owner)
+    for (const entry of entries) restore(entry)
+    journal = await start(owner)
     // What every cluster has from the start is a change like any other, when it is new.
     server.cluster('')
     await journal.durable()
     const running = journal
     return {
       ...server,
-      tornBytes: opened.tornBytes,
+      tornBytes,
       async close() {
         stop()
         server.endWatches()
         await running.close()
-        await unlock()
+        release()
       },
     }
   } catch (error) {
-    await unlock()
+    stop()
+    await journal?.close()
+    // Who opened the folder may try again.
+    if (isOurs) release()
     throw error
   }
 }

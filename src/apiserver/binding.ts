@@ -14,6 +14,7 @@ const bindings = { group: '', plural: 'pods/binding' } as const
 
 export async function bindPod(call: Call): Promise<TransportResponse> {
   if (call.request.method !== 'POST') throw methodNotAllowed()
+  const answering = startWriting(call)
   const body = await readRequest(call)
   if (!isJsonObject(body)) throw badRequest('a Binding must be an object')
   const { target, metadata: sent } = body as {
@@ -33,7 +34,6 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
   if (!target?.name) throw new Refusal(500, '', 'target.name: Required value')
   const nodeName = target.name
   const { state } = call
-  const answering = startWriting(call)
   await change(state, answering.writing, (live) => bound(state, live, nodeName, sent?.annotations))
   return await answering.value(201, {
     kind: 'Status',

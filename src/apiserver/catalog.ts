@@ -31,7 +31,7 @@ export interface Served extends Resource, SchemaOfKind {
   readonly storedAs: string
   /** Present where versions differ in more than their name. */
   readonly convert?: Convert | undefined
-  /** Said to whoever uses a version of a custom kind that is on its way out. */
+  /** Said to whoever uses a version that is on its way out. */
   readonly deprecation?: string | undefined
   /** A custom kind whose definition is being deleted: its objects go, and no new ones come. */
   readonly isTerminating?: boolean | undefined
@@ -119,6 +119,12 @@ function tableOf(resource: BuiltinResource): string {
   return resource.group === 'events.k8s.io' ? resource.plural : qualifiedPlural(resource)
 }
 
+/** By kind: what has a successor, or none. */
+const deprecations: Readonly<Record<string, string>> = {
+  Endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  ComponentStatus: 'v1 ComponentStatus is deprecated in v1.19+',
+}
+
 function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Served {
   const table = tableOf(resource)
   const { convert } = rulesOf(table)
@@ -131,6 +137,7 @@ function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Serve
     table,
     storedAs: formatApiVersion(stored),
     convert: convert && ((objects, apiVersion) => objects.map((object) => convert(object, apiVersion))),
+    deprecation: deprecations[resource.kind],
     hasStatus: resource.subresources.some(({ name }) => name === 'status'),
     scale: resource.subresources.some(({ name }) => name === 'scale') ? scalePathsOf(resource) : undefined,
     selectable: selectableFieldsOf(resource),

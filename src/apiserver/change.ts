@@ -11,6 +11,8 @@ import type { UntypedObject } from '../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
 import type { Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
+import { asStored, isHollowChange, putHollow, withoutHollows } from './hollow-metadata.ts'
+import type { KindRules } from './kinds/kind-rules.ts'
 import { rulesOf } from './kinds/kinds.ts'
 import { changedMetadataProblems } from './object-meta.ts'
 import { conflict, invalid, modified, notFound, Refusal } from './refusal.ts'
@@ -45,12 +47,24 @@ export async function change(
     const prepared = prepare(state, writing, live, defaulted)
     checkChange(state, writing, live, prepared)
     await checkAdmission(state, { ...asked, object: prepared })
-    const outgoing = await oneAtVersion(prepared, served, served.storedAs)
+    const outgoing = withOwnPart(
+      writing,
+      stored,
+      asStored(served, await oneAtVersion(prepared, served, served.storedAs)),
+    )
     if (findObject(state, served, namespace, name) !== stored) continue
     settleAdmission(state, { ...asked, object: prepared })
     return commit(state, writing, stored, outgoing)
   }
   throw modified(served, name)
+}
+
+/** What a door keeps closed does not suffer from a version that cannot say it. */
+function withOwnPart({ served, subresource }: Writing, stored: StoredObject, outgoing: UntypedObject): UntypedObject {
+  if (served.custom || !served.convert || !served.hasStatus) return outgoing
+  const other = subresource === 'status' ? 'spec' : 'status'
+  const { [other]: _converted, ...rest } = outgoing
+  return { ...rest, ...(stored[other] !== undefined && { [other]: stored[other] }) }
 }
 
 /** Who sends a whole object means the one that it was made from. */
@@ -88,8 +102,8 @@ function prepare(state: ClusterState, writing: Writing, live: StoredObject, obje
   // Where a pod runs is no wish that anybody has to act on.
   if (subresource === 'binding') return object
   if (served.custom) return withGeneration(served, live, object)
-  const { prepareUpdate, prepareStatus } = rulesOf(served.table)
-  const rule = { '': prepareUpdate, status: prepareStatus }[subresource]
+  const { prepareUpdate, prepareStatus, doors = {} } = rulesOf(served.table)
+  const rule = { '': prepareUpdate, status: prepareStatus }[subresource] ?? doors[subresource]?.prepare
   const wanted = storedForm(object)
   const prepared = rule ? rule(wanted, live, kindContext(state, writing)) : wanted
   // What somebody reports is no wish either, even where annotations go along with it.
@@ -98,15 +112,16 @@ function prepare(state: ClusterState, writing: Writing, live: StoredObject, obje
 
 function checkChange(state: ClusterState, writing: Writing, live: StoredObject, object: UntypedObject): void {
   const { served, subresource } = writing
-  const rules = served.custom ? {} : rulesOf(served.table)
-  const rule = { '': rules.validateUpdate, status: rules.validateStatus }[subresource]
+  const rules: KindRules = served.custom ? {} : rulesOf(served.table)
+  const { validateUpdate, validateStatus, doors = {} } = rules
+  const rule = { '': validateUpdate, status: validateStatus }[subresource] ?? doors[subresource]?.validate
   const causes = [
     ...changedMetadataProblems(live, object, served),
     ...schemaCauses(writing, object, live),
     ...(rule?.(object, live, kindContext(state, writing)) ?? []),
   ]
   if (causes.length > 0) throw invalid(served, live.metadata.name, causes)
-  if (subresource !== '') return
+  if (subresource !== '' && (served.custom || subresource !== 'scale')) return
   const warnings = served.custom ? finalizerWarnings(object, live) : rules.warnings?.(object, live)
   for (const warning of warnings ?? []) writing.warn(warning)
 }
@@ -119,9 +134,13 @@ export function commit(
   object: UntypedObject,
 ): StoredObject {
   const settled = withSettledTimes<UntypedObject>(live, object)
-  if (equalJson(live as unknown as Json, settled as unknown as Json)) return live
-  if (dryRun) return settled as StoredObject
-  if (!isReleased(settled)) return state.storage.put(served.table, settled)
+  const isHollow = served.custom && isHollowChange(live, settled)
+  if (!isHollow && equalJson(live as unknown as Json, settled as unknown as Json)) return live
+  if (dryRun) return (served.custom ? withoutHollows(settled) : settled) as StoredObject
+  if (!isReleased(settled)) {
+    const put = (one: UntypedObject): StoredObject => state.storage.put(served.table, one)
+    return served.custom ? putHollow(settled, put) : put(settled)
+  }
   // Watchers are shown the last state that was stored, the writer what it made of it.
   const { resourceVersion } = state.storage.remove(served.table, live).metadata
   return { ...settled, metadata: { ...settled.metadata, resourceVersion } } as StoredObject
@@ -129,9 +148,16 @@ export function commit(
 
 function withGeneration(served: Served, live: StoredObject, object: UntypedObject): UntypedObject {
   if (!countsGenerations(served) || changesGeneration(served) === 'nothing') return object
+  const counted = changesGeneration(served)
   const relevant = ({ metadata, status, ...rest }: UntypedObject): Json => {
-    const annotations = changesGeneration(served) === 'spec' ? undefined : metadata.annotations
-    return { ...rest, ...(!served.hasStatus && { status }), ...(annotations && { annotations }) } as unknown as Json
+    const annotations = counted === 'spec and annotations' ? metadata.annotations : undefined
+    const labels = counted === 'spec and labels' ? metadata.labels : undefined
+    return {
+      ...rest,
+      ...(!served.hasStatus && { status }),
+      ...(annotations && { annotations }),
+      ...(labels && { labels }),
+    } as unknown as Json
   }
   if (equalJson(relevant(live), relevant(object))) return object
   return { ...object, metadata: { ...object.metadata, generation: (live.metadata.generation ?? 0) + 1 } }

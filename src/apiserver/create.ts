@@ -6,6 +6,7 @@ import type { UntypedObject } from '../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
 import type { Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
+import { asStored, putHollow, withoutHollows } from './hollow-metadata.ts'
 import { rulesOf } from './kinds/kinds.ts'
 import { canonicalIp } from './kinds/ip-address.ts'
 import { dnsLabel, dnsSubdomain, type FormatCheck, pathSegment } from './kinds/name-format.ts'
@@ -28,53 +29,64 @@ import {
   type Writing,
 } from './writing.ts'
 
-export async function create(state: ClusterState, writing: Writing, body: Json): Promise<StoredObject> {
+/** `isPlain`: not as the outcome of an update. */
+export async function create(state: ClusterState, writing: Writing, body: Json, isPlain = true): Promise<StoredObject> {
   const object = decode(writing, body)
   checkIdentity(writing, object)
-  if (object.metadata.resourceVersion) {
-    throw new Refusal(500, '', 'resourceVersion should not be set on objects to be created')
-  }
-  const named = withSystemFields(state, writing, object)
-  const owned = recordUpdate(state, writing, undefined, named)
-  return await createOwned(state, writing, owned)
+  const clean = withoutSystemFields(writing, object)
+  const owned = recordUpdate(state, writing, undefined, clean)
+  return await createOwned(state, writing, owned, isPlain)
 }
 
 /** What follows when it is known who owns which field: the same for a create, and for an apply of what is not there. */
-export async function createOwned(state: ClusterState, writing: Writing, owned: UntypedObject): Promise<StoredObject> {
+export async function createOwned(
+  state: ClusterState,
+  writing: Writing,
+  owned: UntypedObject,
+  isPlain: boolean,
+): Promise<StoredObject> {
   const { served, namespace, dryRun } = writing
   const asked = admissionOf(writing, 'CREATE')
-  const name = owned.metadata.name ?? ''
+  const sent = owned.metadata.name ?? ''
   if (served.isTerminating) {
-    throw forbidden(served, name, 'create not allowed while custom resource definition is terminating')
+    throw forbidden(served, sent, 'create not allowed while custom resource definition is terminating')
   }
-  const admitted = await admitObject(state, { ...asked, name, object: owned, oldObject: undefined })
+  const admitted = await admitObject(state, { ...asked, name: sent, object: owned, oldObject: undefined })
   const defaulted = admitted === owned ? owned : withDefaults(served, admitted)
-  const prepared = prepareNew(state, writing, defaulted)
+  const prepared = prepareNew(state, writing, withSystemFields(state, writing, defaulted))
+  const name = prepared.metadata.name ?? ''
   checkNew(state, writing, prepared)
   await checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
-  const stored = await oneAtVersion(prepared, served, served.storedAs)
+  const stored = asStored(served, await oneAtVersion(prepared, served, served.storedAs))
   settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
-  const known = findObject(state, served, namespace, prepared.metadata.name ?? '')
-  if (known) throw alreadyExists(served, prepared.metadata.name ?? '', known.metadata.deletionTimestamp !== undefined)
-  // Nothing is stored by a dry run; its answer has no revision.
-  return dryRun ? (stored as StoredObject) : state.storage.put(served.table, stored)
+  if (isPlain && !dryRun && Number(prepared.metadata.resourceVersion ?? 0) > 0) {
+    throw new Refusal(500, '', 'resourceVersion should not be set on objects to be created')
+  }
+  const known = findObject(state, served, namespace, name)
+  if (known) throw alreadyExists(served, name, known.metadata.deletionTimestamp !== undefined)
+  // Nothing is stored by a dry run; its answer has no revision, or whatever the client sent.
+  if (dryRun) return (served.custom ? withoutHollows(stored) : stored) as StoredObject
+  const put = (one: UntypedObject): StoredObject => state.storage.put(served.table, one)
+  return served.custom ? putHollow(stored, put) : put(stored)
 }
 
-/** The object with its name, its uid and the time. */
-export function withSystemFields(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
-  const { served, namespace } = writing
+/** What the client has no say in, taken out: this is what admission gets to see. */
+export function withoutSystemFields({ served, namespace }: Writing, object: UntypedObject): UntypedObject {
   const {
     uid: _uid,
     deletionTimestamp: _deletionTimestamp,
     deletionGracePeriodSeconds: _grace,
-    generation,
     namespace: _namespace,
-    resourceVersion: _resourceVersion,
     selfLink: _selfLink,
     creationTimestamp: _created,
-    name,
     ...metadata
   } = object.metadata
+  return { ...object, metadata: { ...metadata, ...(served.namespaced && { namespace }) } as UntypedObject['metadata'] }
+}
+
+/** The object with its name, its uid and the time. */
+function withSystemFields(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
+  const { generation, name, ...metadata } = object.metadata
   const settled = name || pickName(state, writing, object)
   return {
     ...object,
@@ -82,11 +94,10 @@ export function withSystemFields(state: ClusterState, writing: Writing, object: 
       ...(settled !== '' && { name: settled }),
       ...metadata,
       // Where nobody counts, whatever is sent stays.
-      ...(generation !== undefined && !countsGenerations(served) && { generation }),
-      ...(served.namespaced && { namespace }),
+      ...(generation !== undefined && !countsGenerations(writing.served) && { generation }),
       uid: state.ids(),
       creationTimestamp: formatTime(state.clock.now()),
-    } as UntypedObject['metadata'],
+    },
   }
 }
 
@@ -110,12 +121,8 @@ function checkNew(state: ClusterState, writing: Writing, object: UntypedObject):
   const rules = served.custom ? {} : rulesOf(served.table)
   const own = rules.validateCreate?.(object, kindContext(state, writing)) ?? []
   if (checksMetadataLast(served) && own.length > 0) throw invalid(served, name, own)
-  const causes = [
-    ...nameProblems(served, object),
-    ...metadataProblems(object.metadata, hasFreeFinalizers(served)),
-    ...schemaCauses(writing, object, undefined),
-    ...own,
-  ]
+  const found = [...nameProblems(served, object), ...metadataProblems(object.metadata, hasFreeFinalizers(served))]
+  const causes = [...found, ...schemaCauses(writing, object, undefined, found), ...own]
   if (causes.length > 0) throw invalid(served, name, causes)
   const warnings = served.custom ? finalizerWarnings(object, undefined) : rules.warnings?.(object, undefined)
   for (const warning of warnings ?? []) writing.warn(warning)
@@ -126,7 +133,8 @@ const nameAttempts = 8
 
 /** Empty when there is nothing to generate it from: then validation says so. */
 function pickName(state: ClusterState, { served, namespace }: Writing, { metadata }: UntypedObject): string {
-  if (!metadata.generateName) return ''
+  // Only limits need no name.
+  if (!metadata.generateName) return served.table === 'limitranges' ? state.ids() : ''
   let name = ''
   for (let attempt = 0; attempt < nameAttempts; attempt++) {
     name = generateName(metadata.generateName, state.random)
@@ -140,7 +148,10 @@ function nameProblems(served: Served, { metadata }: UntypedObject): Problems {
   const format = nameFormatOf(served)
   const prefix = format === pathSegment ? base : base?.replace(/.-$/s, 'a')
   return [
-    ...eachInvalid('metadata.generateName', base ?? '', prefix ? format(prefix) : []),
+    // One kind looks at the outcome alone.
+    ...(served.table === 'replicationcontrollers'
+      ? []
+      : eachInvalid('metadata.generateName', base ?? '', prefix ? format(prefix) : [])),
     ...(name
       ? eachInvalid('metadata.name', name, format(name))
       : [required('metadata.name', 'name or generateName is required')]),
@@ -149,7 +160,7 @@ function nameProblems(served: Served, { metadata }: UntypedObject): Problems {
 
 function nameFormatOf({ table, group }: Served): FormatCheck {
   if (group === 'rbac.authorization.k8s.io') return pathSegment
-  if (table === 'events' || table === 'limitranges') return pathSegment
+  if ((table === 'events' && group === '') || table === 'poddisruptionbudgets.policy') return pathSegment
   if (group === 'certificates.k8s.io' || group === 'apiregistration.k8s.io') return pathSegment
   if (table === 'namespaces') return dnsLabel
   if (table === 'ipaddresses.networking.k8s.io') return canonicalIp

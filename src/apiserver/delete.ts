@@ -115,7 +115,8 @@ export function remove(state: ClusterState, served: Served, live: StoredObject, 
 
 function checkDeletion(served: Served, { metadata }: StoredObject, { uid, resourceVersion }: Deleting): void {
   const { name } = metadata
-  const target = { group: served.group, plural: served.kind }
+  // Events are the core group's, whichever group serves them.
+  const target = { group: served.group === 'events.k8s.io' ? '' : served.group, plural: served.kind }
   if (uid !== undefined && uid !== metadata.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`
     throw conflict(target, name, why)

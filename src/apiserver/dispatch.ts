@@ -10,7 +10,7 @@ import { create } from './create.ts'
 import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
 import { discover, versionDocument } from './discovery.ts'
 import { list } from './list.ts'
-import { patch, patchOf } from './patch.ts'
+import { checkPatchType, patch, patchOf } from './patch.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, Refusal } from './refusal.ts'
 import {
   answer,
@@ -21,6 +21,7 @@ import {
   refuse,
   representationOf,
 } from './representation.ts'
+import { contentType } from './request-body.ts'
 import { findRoute, type Route, splitPath } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
@@ -44,13 +45,17 @@ export async function dispatch(
   const user = state.access.admit(request, peer)
   const route = findRoute(path, state.catalog)
   if (!route) return await respondAbove(state, request, path)
-  const { deprecation } = route.served
+  const { served, subresource } = route
+  const isThere = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
+  const deprecation = isThere ? served.deprecation : undefined
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
   const representation = representationOf(request.headers['accept'], route.name === undefined, route.served.custom)
-  if (representation instanceof Refusal) return await warning(Promise.reject(representation), warnings, 'json')
+  if (representation instanceof Refusal)
+    return await warning(Promise.reject(representation), warnings, 'json', served.custom)
   const includeObject = query.get('includeObject') ?? 'Metadata'
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
-  return await warning(onRoute({ state, request, route, query, dressing, user, warnings }), warnings, dressing.syntax)
+  const answering = onRoute({ state, request, route, query, dressing, user, warnings })
+  return await warning(answering, warnings, dressing.syntax, served.custom)
 }
 
 async function onRoute(call: Call): Promise<TransportResponse> {
@@ -64,6 +69,7 @@ async function warning(
   answering: Promise<TransportResponse>,
   warnings: ReadonlySet<string>,
   syntax: Dressing['syntax'],
+  isCustom: boolean,
 ): Promise<TransportResponse> {
   try {
     const response = await answering
@@ -73,6 +79,8 @@ async function warning(
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const refused = await refuse(error, syntax)
+    // What a built-in kind cannot be asked for gets as far as nobody who would warn.
+    if (error.status.code === 405 && !isCustom) return refused
     return { ...refused, headers: { ...refused.headers, ...warningHeaders(warnings) } }
   }
 }
@@ -160,6 +168,7 @@ async function onObject(call: Call): Promise<TransportResponse> {
     }
     case 'PATCH': {
       checkVerb(route, 'patch')
+      if (route.served.custom) checkPatchType(route.served, contentType(request.headers))
       const answering = startWriting(call)
       const { object, isNew } = await patch(state, answering.writing, patchOf(call))
       return await answering.object(isNew ? 201 : 200, object)

@@ -58,10 +58,27 @@ export async function evictPod(call: Call): Promise<TransportResponse> {
     object: evictionOf(body, route.namespace ?? '', name),
     oldObject: undefined,
   })
-  const deleting = { ...deletingOf(deleteOptions, query), dryRun: answering.writing.dryRun }
+  const wanted = deletingOf(deleteOptions, query)
+  const deleting = { ...wanted, dryRun: wanted.dryRun || answering.writing.dryRun }
   if (!isFree(pod)) spend(state, pod, deleting.dryRun)
-  remove(state, served, findObject(state, served, route.namespace, name) ?? pod, deleting)
+  const live = findObject(state, served, route.namespace, name) ?? pod
+  remove(state, served, deleting.dryRun ? live : state.storage.put(served.table, disrupted(live, state)), deleting)
   return await answering.value(201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
+}
+
+/** The pod as one that is told why it has to go. */
+function disrupted(pod: StoredObject, { clock }: ClusterState): UntypedObject {
+  const status = (pod['status'] ?? {}) as { readonly conditions?: readonly { readonly type: string }[] }
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: formatTime(clock.now()),
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  }
+  const others = (status.conditions ?? []).filter(({ type }) => type !== condition.type)
+  return { ...pod, status: { ...status, conditions: [...others, condition] } }
 }
 
 const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' } as const

@@ -8,7 +8,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Method, TransportRequest, TransportResponse } from '../client/transport.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Peer } from './access/authenticate.ts'
-import type { ApiServer } from './api-server.ts'
+import type { Answering } from './api-server.ts'
 import { methodNotAllowed, Refusal, tooLarge } from './refusal.ts'
 import { answer } from './representation.ts'
 import { maxBodyBytes } from './request-body.ts'
@@ -36,7 +36,7 @@ const methods: ReadonlySet<string> = new Set<Method>(['GET', 'POST', 'PUT', 'PAT
 export const requestMs = 60_000
 
 /** Rejects when the connection broke: then there is nobody left to tell. */
-export async function serve(api: ApiServer, clock: Clock, exchange: Exchange, peer: Peer): Promise<void> {
+export async function serve(api: Answering, clock: Clock, exchange: Exchange, peer: Peer): Promise<void> {
   const { outgoing } = exchange
   const gone = new AbortController()
   // The stream does not tell: it may close before it hears that its last write went out, and when cut off it ends itself.
@@ -68,7 +68,7 @@ async function readRequest(exchange: Exchange, clock: Clock, signal: AbortSignal
   }
 }
 
-/** By its events: an iterator costs as much as all else that is done for a small request. */
+/** By its events, which are cheaper than an iterator. */
 async function readBody(incoming: Readable, clock: Clock): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const timer = clock.after(requestMs, () => incoming.destroy())

@@ -2,6 +2,7 @@
  * What the real server says of a body that does not fit its kind. It decodes JSON into Go structs, and its words are
  * those of Go's decoder: which struct, which field, and which type would have fitted.
  */
+import { base64Problem } from '../kube/go-base64.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
 import { findMessage, messageNamed } from '../kube/protobuf/table.ts'
@@ -10,16 +11,32 @@ import { type Definitions, type Schema } from '../kube/schema.ts'
 interface Place {
   /** The struct that the field is in, by its Go name. */
   readonly struct: string
-  /** Fields from the root on; elements of lists and maps are not counted. */
-  readonly path: readonly string[]
+  /** The last field on the way from the root; elements of lists and maps are not counted. */
+  readonly step: Step | undefined
+  /** Looked for are only values that read themselves. */
+  readonly readers: boolean
 }
 
-/** The first thing that does not fit, in the decoder's words; undefined when all does, or it cannot be told. */
+/** A field, and the way to it. Nearly always all fits, and nobody asks for the names of what was passed. */
+interface Step {
+  readonly before: Step | undefined
+  /** What it is a field of. */
+  readonly definition: string | undefined
+  readonly key: string
+}
+
+/**
+ * The first thing that does not fit, in the decoder's words; undefined when all does, or it cannot be told. Values that
+ * read themselves, times and the like, end the decoding; everything else is told when it is through.
+ */
 export function goMismatch(value: Json, definition: string, definitions: Definitions): string | undefined {
-  return mismatch(value, { $ref: `#/definitions/${definition}` }, definitions, {
-    struct: shortName(definition),
-    path: [],
-  })
+  const look = (readers: boolean): string | undefined =>
+    mismatch(value, { $ref: `#/definitions/${definition}` }, definitions, {
+      struct: shortName(definition),
+      step: undefined,
+      readers,
+    })
+  return look(false) && (look(true) ?? look(false))
 }
 
 function mismatch(value: Json, schema: Schema, definitions: Definitions, place: Place): string | undefined {
@@ -30,12 +47,16 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
   if (!resolved || name?.endsWith('.Quantity') || name?.endsWith('.RawExtension')) return undefined
   if (resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') {
     const isFit = typeof value === 'string' || fitsNumber(value, { type: 'integer', format: 'int32' })
-    return isFit ? undefined : refuse(value, 'int32', { struct: '', path: [] })
+    return isFit ? undefined : refuse(value, 'int32', { ...place, readers: false })
   }
   switch (resolved.type) {
     case 'string':
       if (resolved.format === 'byte' && isJsonArray(value)) return byteMismatch(value, place)
-      return typeof value === 'string' ? undefined : refuse(value, name ? goType(schema) : 'string', place)
+      if (resolved.format === 'byte' && typeof value === 'string') return base64Mismatch(value, place)
+      if (typeof value === 'string') return undefined
+      return resolved.format === 'date-time'
+        ? refuse(value, 'string', { ...place, readers: false })
+        : refuse(value, name ? goType(schema) : 'string', place)
     case 'boolean':
       return typeof value === 'boolean' ? undefined : refuse(value, 'bool', place)
     case 'integer':
@@ -52,6 +73,11 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
     default:
       return undefined
   }
+}
+
+function base64Mismatch(value: string, { readers }: Place): string | undefined {
+  const at = readers ? undefined : base64Problem(value)
+  return at === undefined ? undefined : `illegal base64 data at input byte ${at}`
 }
 
 /** Bytes may also be a list of numbers. */
@@ -75,12 +101,19 @@ function memberMismatch(
     return first(Object.entries(value), ([key, member]) => {
       const declared = ownMember(properties as unknown as JsonObject, key) as Schema | undefined
       if (!declared || member === undefined) return undefined
-      const inside = name === undefined ? [] : embeddedIn(name, key)
-      return mismatch(member, declared, definitions, { struct, path: [...place.path, ...inside, key] })
+      const step = { before: place.step, definition: name, key }
+      return mismatch(member, declared, definitions, { struct, step, readers: place.readers })
     })
   }
   if (typeof additionalProperties !== 'object') return undefined
   return first(Object.values(value), (member) => mismatch(member ?? null, additionalProperties, definitions, place))
+}
+
+/** Fields from the root on. */
+function pathOf(step: Step | undefined): readonly string[] {
+  if (!step) return []
+  const { before, definition, key } = step
+  return [...pathOf(before), ...(definition === undefined ? [] : embeddedIn(definition, key)), key]
 }
 
 /** A struct within a struct, whose fields JSON shows as the outer one's, is still a step on Go's way to them. */
@@ -109,7 +142,9 @@ function fitsNumber(value: Json, { type, format }: Schema): boolean {
   return Number.isInteger(value) && (format !== 'int32' || Math.abs(value) < 2 ** 31)
 }
 
-function refuse(value: Json, type: string, { struct, path }: Place): string {
+function refuse(value: Json, type: string, { struct, step, readers }: Place): string | undefined {
+  if (readers) return undefined
+  const path = pathOf(step)
   // A number is quoted where another one would have fitted.
   const what = typeof value === 'number' && !/^(?:u?int|float)\d*$/.test(type) ? 'number' : jsonName(value)
   if (path.length === 0) return `json: cannot unmarshal ${what} into Go value of type ${type}`

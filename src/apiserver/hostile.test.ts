@@ -11,6 +11,7 @@ import type { TransportRequest } from '../client/transport.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { type ApiServer, createApiServer, openApiServer } from './api-server.ts'
+import { openFolder } from './journal/folder.ts'
 
 interface Answer {
   readonly status: number
@@ -335,7 +336,8 @@ describe('a full disk', () => {
 
   async function opened(disk: ReturnType<typeof faultyDisk>): Promise<ApiServer & { close(): Promise<void> }> {
     const folder = await mkdtemp(path.join(tmpdir(), 'muster-full-'))
-    const server = await openApiServer({ clock: virtualClock(), random: seededRandom(1), folder, disk })
+    const kept = await openFolder(folder, disk)
+    const server = await openApiServer({ clock: virtualClock(), random: seededRandom(1), folder: kept })
     onTestFinished(async () => {
       await server.close()
       await rm(folder, { recursive: true, force: true })

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../clock/clock.ts'
-import type { ApiServer } from './api-server.ts'
+import type { Answering } from './api-server.ts'
 import { type Exchange, requestMs, serve } from './exchange.ts'
 import { peerOf, type Protocol } from './connection.ts'
 
@@ -12,7 +12,7 @@ interface Connection {
   waiting: Timer | undefined
 }
 
-export function speakHttp1(api: ApiServer, clock: Clock): Protocol {
+export function speakHttp1(api: Answering, clock: Clock): Protocol {
   // It listens to nothing by itself: connections are handed to it.
   const server = createServer()
   const connections = new Map<TLSSocket, Connection>()

@@ -1,6 +1,6 @@
 /**
  * HTTP/2 on connections that a listener has accepted. Streams are served as they are: the layer that makes them look like
- * HTTP/1.1 would cost more than most requests.
+ * HTTP/1.1 would cost more than the handler of a get.
  */
 import {
   type IncomingHttpHeaders,
@@ -9,7 +9,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Clock, Timer } from '../clock/clock.ts'
-import type { ApiServer } from './api-server.ts'
+import type { Answering } from './api-server.ts'
 import { peerOf, type Protocol } from './connection.ts'
 import { type Exchange, serve } from './exchange.ts'
 
@@ -23,7 +23,7 @@ const idleMs = 90_000
  */
 const maxSessionMemory = 256
 
-export function speakHttp2(api: ApiServer, clock: Clock): Protocol {
+export function speakHttp2(api: Answering, clock: Clock): Protocol {
   const sessions = new Set<ServerHttp2Session>()
   return {
     accept(socket) {

@@ -15,7 +15,7 @@ import {
   type Subject,
   type CertificateAuthority,
 } from './access/certificate-authority.ts'
-import type { ApiServer } from './api-server.ts'
+import type { Answering } from './api-server.ts'
 import type { Protocol } from './connection.ts'
 
 export interface ListenerOptions {
@@ -60,7 +60,7 @@ export function loopbackAuthority(clock: Clock): CertificateAuthority {
   return createCertificateAuthority({ commonName: 'muster', ...validityFrom(clock) })
 }
 
-export async function startListener(api: ApiServer, options: ListenerOptions): Promise<Listener> {
+export async function startListener(api: Answering, options: ListenerOptions): Promise<Listener> {
   const { clock, host = '127.0.0.1', port = 0 } = options
   if (!isLoopback(host)) {
     throw new MusterError('InvalidFlag', `host ${host}: the embedded server listens on loopback addresses only.`)
@@ -120,11 +120,11 @@ interface Connections {
 
 /** What a protocol needs is loaded when somebody speaks it: a server at rest should be small. */
 const speakers = {
-  h2: async (api: ApiServer, clock: Clock): Promise<Protocol> => (await import('./http2.ts')).speakHttp2(api, clock),
-  http1: async (api: ApiServer, clock: Clock): Promise<Protocol> => (await import('./http1.ts')).speakHttp1(api, clock),
+  h2: async (api: Answering, clock: Clock): Promise<Protocol> => (await import('./http2.ts')).speakHttp2(api, clock),
+  http1: async (api: Answering, clock: Clock): Promise<Protocol> => (await import('./http1.ts')).speakHttp1(api, clock),
 }
 
-function trackConnections(server: Server, api: ApiServer, clock: Clock): Connections {
+function trackConnections(server: Server, api: Answering, clock: Clock): Connections {
   const sockets = new Set<Socket>()
   // An encrypted connection and the bare one below it have nothing in common but their other end.
   const handshakes = new Map<string, Timer>()

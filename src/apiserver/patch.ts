@@ -12,7 +12,7 @@ import type { UntypedObject } from '../kube/object.ts'
 import { applyStrategicMerge } from '../kube/strategic-merge.ts'
 import type { Served } from './catalog.ts'
 import { change, checkVersion } from './change.ts'
-import { createOwned, withSystemFields } from './create.ts'
+import { createOwned, withoutSystemFields } from './create.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { patchRefusal } from './patch-refusal.ts'
 import { forbidden, required } from './kinds/problem.ts'
@@ -22,7 +22,7 @@ import { checkDepth, contentType, readJsonBody, readYamlBody } from './request-b
 import { scaleOf, withScale } from './scale.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
-import { isCreatedByUpdate } from './strategy.ts'
+import { isCreatedByStatus, isCreatedByUpdate } from './strategy.ts'
 import { replacement, type Updated } from './update.ts'
 import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing } from './writing.ts'
 
@@ -63,9 +63,9 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
   if (!findObject(state, served, namespace, name)) throw notFound(served, name)
   const object = await change(state, writing, (live) => {
     if (writing.subresource === 'scale' && served.scale) {
-      const scale = patched(served, scaleOf(live, served.scale) as unknown as JsonObject, wanted, request.type)
+      const scale = patched(served, scaleOf(live, served.scale, true) as unknown as JsonObject, wanted, request.type)
       const paths = served.scale
-      const scaled = decodePatched(() => withScale(live, scale, paths), scale, wanted, request.type)
+      const scaled = decodePatched(() => withScale(live, scale, paths), scale, wanted, request.type, served.custom)
       return replacement(state, writing, live, scaled)
     }
     const result = patched(served, live as unknown as JsonObject, wanted, request.type)
@@ -104,12 +104,16 @@ function decodePatched(
   }
 }
 
+/** Of custom kinds this is looked at before anything else, and strategic patches are none. */
+export function checkPatchType({ custom }: Served, type: string): void {
+  const accepted = [jsonPatch, mergePatch, ...(custom ? [] : [strategicPatch]), applyPatch]
+  if (accepted.includes(type)) return
+  if (custom) throw unsupportedMediaType(accepted)
+  throw new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+}
+
 function checkPatch(served: Served, { type, force, hasManager }: PatchRequest): void {
-  const accepted = [jsonPatch, mergePatch, ...(served.custom ? [] : [strategicPatch]), applyPatch]
-  if (!accepted.includes(type)) {
-    if (served.custom) throw unsupportedMediaType(accepted)
-    throw new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
-  }
+  checkPatchType(served, type)
   if (type === applyPatch) {
     if (!hasManager) {
       throw invalidOptions('PatchOptions', [required('fieldManager', 'is required for apply patch')])
@@ -130,7 +134,7 @@ function patched(served: Served, current: JsonObject, wish: Json, type: string):
     if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
     // A JSON patch that can be read but not carried out is an object that cannot be.
     if (type === strategicPatch && error.message.includes('$patch')) throw new Refusal(500, '', error.message)
-    if (type === strategicPatch && /merge key|elements of several types/.test(error.message)) {
+    if (type === strategicPatch && /merge key|elements of several types|RawExtension/.test(error.message)) {
       throw new Refusal(500, '', error.message)
     }
     if (error.message.includes('$retainKeys')) throw badRequest('invalid patch format of retainKeys')
@@ -174,19 +178,21 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
   }
   const ownership = ownershipOf(state, writing)
   if (!findObject(state, served, namespace, name)) {
-    if (writing.subresource !== '' && !isCreatedByUpdate(served)) throw notFound(served, name)
-    const { uid } = applied.metadata
-    if (uid) {
-      const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
-      throw conflict(served, name, why)
-    }
+    if (writing.subresource !== '' && !isCreatedByUpdate(served) && !isCreatedByStatus(served))
+      throw notFound(served, name)
     const merged = refusing(
       () => applyObject<UntypedObject>({ ...ownership, live: undefined, applied, force }),
       served,
       identified,
     )
-    const named = withSystemFields(state, writing, converted(served, merged, identified))
-    return { object: await createOwned(state, writing, named), isNew: true }
+    const fresh = converted(served, merged, identified)
+    const { uid } = applied.metadata
+    if (uid) {
+      const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
+      throw conflict(served, name, why)
+    }
+    const clean = withoutSystemFields(writing, fresh)
+    return { object: await createOwned(state, writing, clean, false), isNew: true }
   }
   const object = await change(state, writing, (live) => {
     const merged = refusing(
@@ -209,8 +215,9 @@ function converted(served: Served, merged: UntypedObject, { metadata }: UntypedO
   try {
     const fraction =
       served.definition && goMismatch(merged as unknown as JsonObject, served.definition, served.definitions)
-    if (fraction) throw badRequest(`cannot be handled as a ${served.kind}: cannot convert float64 to int32`)
-    return withDefaults(served, merged)
+    if (fraction && !fraction.startsWith('illegal'))
+      throw badRequest(`cannot be handled as a ${served.kind}: cannot convert float64 to int32`)
+    return withDefaults(served, merged, true)
   } catch (error) {
     const [, why] = error instanceof Refusal ? (/cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []) : []
     if (why === undefined) throw error
@@ -241,9 +248,13 @@ function textIn(body: JsonObject, member: string): string {
 }
 
 /** Why nobody can tell who owns what of an object. */
-function nonconformity({ schema, definitions }: Served, object: UntypedObject): string | undefined {
+function nonconformity(
+  { schema, definitions }: Served,
+  object: UntypedObject,
+  allowDuplicates = true,
+): string | undefined {
   try {
-    checkConforms(object as unknown as JsonObject, shapeOf(schema, definitions), { allowDuplicates: true })
+    checkConforms(object as unknown as JsonObject, shapeOf(schema, definitions), { allowDuplicates })
     return undefined
   } catch (error) {
     if (isMusterError(error, 'SchemaMismatch')) return error.message
@@ -252,7 +263,8 @@ function nonconformity({ schema, definitions }: Served, object: UntypedObject): 
 }
 
 /** Runs an apply and says its refusals as a server does. */
-function refusing<T>(run: () => T, served: Served, { metadata }: UntypedObject, live?: UntypedObject): T {
+function refusing<T>(run: () => T, served: Served, applied: UntypedObject, live?: UntypedObject): T {
+  const { metadata } = applied
   try {
     return run()
   } catch (error) {
@@ -263,10 +275,11 @@ function refusing<T>(run: () => T, served: Served, { metadata }: UntypedObject, 
     if (isMusterError(error, 'InvalidObject')) throw badRequest(error.message)
     if (!isMusterError(error, 'SchemaMismatch', 'InvalidFieldSet')) throw error
     const type = `${served.group}/${served.version}, Kind=${served.kind}`
-    const fault = live && nonconformity(served, live)
-    if (fault !== undefined) {
-      const place = `(${live!.metadata.namespace ?? ''}/${live!.metadata.name ?? ''}; ${type})`
-      const isManaged = (live!.metadata.managedFields ?? []).length > 0
+    const isManaged = (live?.metadata.managedFields ?? []).length > 0
+    const isLive = live !== undefined && (!isManaged || nonconformity(served, applied, false) === undefined)
+    const fault = isLive ? nonconformity(served, live) : undefined
+    if (live && fault !== undefined) {
+      const place = `(${live.metadata.namespace ?? ''}/${live.metadata.name ?? ''}; ${type})`
       throw new Refusal(
         500,
         '',

@@ -1,6 +1,7 @@
 /** What a client sends, as JSON: whatever it wrote it in. */
 import { isMusterError } from '../kube/errors.ts'
-import { type Json, type JsonObject, parseJson } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../kube/json.ts'
+import { isJsonArray } from '../kube/json-member.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from './refusal.ts'
 
 /** As real servers. */
@@ -22,10 +23,18 @@ export function contentType(headers: Readonly<Record<string, string | readonly s
 /** An object in a body of JSON, YAML or, for built-in kinds, protobuf. */
 export async function readBody(body: string | Uint8Array | undefined, type: string): Promise<Json> {
   if (type === 'application/json') return readJsonBody(body)
-  if (type === 'application/yaml') return await readYamlBody(body)
+  // On its way to JSON YAML loses the order of its members, which shows in what is complained of first.
+  if (type === 'application/yaml') return sorted(await readYamlBody(body))
   const value = type === protobuf ? await readProtobufBody(body) : undefined
   if (value === undefined) throw unsupportedMediaType(readable.filter((one) => one !== type))
   return value
+}
+
+function sorted(value: Json): Json {
+  if (isJsonArray(value)) return value.map(sorted)
+  if (!isJsonObject(value)) return value
+  const names = Object.keys(value).toSorted()
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))
 }
 
 /** Undefined for a custom kind, which protobuf has no words for. */

@@ -31,12 +31,14 @@ export function parseScalePath(path: string): readonly string[] {
   return path.split('.').filter((member) => member !== '')
 }
 
-export function scaleOf(object: StoredObject, paths: ScalePaths): UntypedObject {
+/** In place of the replicas that a custom object does not have, while its scale is being written. */
+const unset = -(2 ** 31)
+
+export function scaleOf(object: StoredObject, paths: ScalePaths, isToBeWritten = false): UntypedObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-  if (paths.needed !== undefined && readAt(object as unknown as JsonObject, paths.replicas) === undefined) {
-    throw internal(`the spec replicas field "${paths.needed}" does not exist`)
-  }
-  const replicas = numberAt(object, paths.replicas)
+  const isUnset = paths.needed !== undefined && readAt(object as unknown as JsonObject, paths.replicas) === undefined
+  if (isUnset && !isToBeWritten) throw internal(`the spec replicas field "${paths.needed}" does not exist`)
+  const replicas = isUnset ? unset : numberAt(object, paths.replicas)
   const selector = selectorText(paths.selector && readAt(object as unknown as JsonObject, paths.selector))
   return {
     kind: 'Scale',
@@ -69,6 +71,9 @@ export function checkReplicas(scale: JsonObject, { needed }: ScalePaths, isWhole
 /** The object with the replicas that a Scale asks for. */
 export function withScale(object: StoredObject, scale: JsonObject, paths: ScalePaths): UntypedObject {
   const replicas = checkReplicas(scale, paths)
+  if (replicas === unset && paths.needed !== undefined) {
+    throw badRequest(`the spec replicas field "${paths.needed}" cannot be empty`)
+  }
   // A custom kind has its own rules.
   if (replicas < 0 && paths.needed === undefined) {
     const problem = invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')

@@ -75,7 +75,7 @@ function put(state: ClusterState, table: string, live: StoredObject | undefined,
   const now = state.clock.now()
   const own = live ? {} : { uid: state.ids(), creationTimestamp: formatTime(now) }
   const updated = { ...object, metadata: { ...object.metadata, ...own } }
-  // Both kinds are nothing but maps, which need no schema; to load all of them would be a tenth of a start.
+  // Both kinds are nothing but maps, which need no schema: no table of kinds has to be loaded for a new cluster.
   const options = { manager: 'kube-controller-manager', schema: undefined, definitions: {}, now }
   state.storage.put(table, updateObject<UntypedObject>({ ...options, live, updated }))
 }

@@ -3,8 +3,10 @@
  * approver. Whatever else a client sends through a door is put back to what it was, without a word.
  */
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
+import { isJsonArray } from '../kube/json-member.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { StoredObject } from './storage.ts'
+import { keepsMetadataFromStatus } from './strategy.ts'
 import type { Writing } from './writing.ts'
 
 /** `object` with everything that this endpoint cannot change put back to what it was. */
@@ -17,7 +19,7 @@ export function settle({ served, subresource }: Writing, live: StoredObject, obj
     const metadata =
       served.table === 'deployments.apps'
         ? { ...others, ...(labels && { labels }) }
-        : served.custom
+        : keepsMetadataFromStatus(served)
           ? live.metadata
           : object.metadata
     const managedFields = live.metadata.managedFields
@@ -29,12 +31,19 @@ export function settle({ served, subresource }: Writing, live: StoredObject, obj
     }
   }
   const door = narrow[subresource]
-  if (door) return { ...door(live, object), apiVersion, metadata: withFixed(object.metadata, live) }
+  if (door)
+    return { ...door(live, object), apiVersion, metadata: withFixed(doorMetadata(subresource, live, object), live) }
   const metadata = withFixed(object.metadata, live)
   if (!served.hasStatus) return { ...object, metadata }
   const { status: _status, ...rest } = object
   const status = live['status']
   return { ...rest, metadata, ...(status !== undefined && { status }) }
+}
+
+/** Approvers may also label what they approve; who looks into a pod or resizes it changes nothing else. */
+function doorMetadata(subresource: string, live: StoredObject, object: UntypedObject): UntypedObject['metadata'] {
+  const { uid } = object.metadata
+  return subresource === 'approval' ? object.metadata : { ...live.metadata, ...(uid !== undefined && { uid }) }
 }
 
 const fixed = ['name', 'namespace', 'resourceVersion', 'generation', 'creationTimestamp', 'generateName'] as const
@@ -61,10 +70,11 @@ function withFixed(metadata: UntypedObject['metadata'], live: StoredObject): Unt
 
 /** Doors for a single thing. */
 const narrow: Readonly<Record<string, (live: StoredObject, object: UntypedObject) => UntypedObject>> = {
-  approval: (live, object) => ({
-    ...live,
-    status: { ...memberOf(live, 'status'), conditions: memberOf(object, 'status')['conditions'] ?? [] },
-  }),
+  approval(live, object) {
+    const { conditions: _before, ...status } = memberOf(live, 'status')
+    const { conditions } = memberOf(object, 'status')
+    return { ...live, status: { ...status, ...(isJsonArray(conditions) && conditions.length > 0 && { conditions }) } }
+  },
   ephemeralcontainers: (live, object) => ({
     ...live,
     spec: { ...memberOf(live, 'spec'), ephemeralContainers: memberOf(object, 'spec')['ephemeralContainers'] ?? [] },

@@ -41,8 +41,9 @@ export function countsGenerations(served: Served): boolean {
 }
 
 /** What of an update the generation counts. */
-export function changesGeneration(served: Served): 'spec' | 'spec and annotations' | 'nothing' {
+export function changesGeneration(served: Served): 'spec' | 'spec and annotations' | 'spec and labels' | 'nothing' {
   if (served.table === 'priorityclasses.scheduling.k8s.io') return 'nothing'
+  if (served.table === 'endpointslices.discovery.k8s.io') return 'spec and labels'
   return served.table === 'deployments.apps' ? 'spec and annotations' : 'spec'
 }
 
@@ -85,13 +86,36 @@ export function needsVersion({ table, group, custom }: Served): boolean {
 /** Finalizers without a domain are nobody's business. */
 export function hasFreeFinalizers(served: Served): boolean {
   const { group, custom } = served
-  return (
-    custom ||
-    group === 'coordination.k8s.io' ||
-    group === 'admissionregistration.k8s.io' ||
-    group === 'events.k8s.io' ||
-    checksMetadataLast(served)
-  )
+  return custom || freeGroups.has(group) || checksMetadataLast(served)
+}
+
+const freeGroups = new Set([
+  'coordination.k8s.io',
+  'admissionregistration.k8s.io',
+  'apiregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'node.k8s.io',
+])
+
+/** Metadata is not written through status, not even what else can be. */
+const statusAlone = new Set([
+  'volumeattachments.storage.k8s.io',
+  'csinodes.storage.k8s.io',
+  'servicecidrs.networking.k8s.io',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'resourceclaims.resource.k8s.io',
+  'devicetaintrules.resource.k8s.io',
+  'podcertificaterequests.certificates.k8s.io',
+  'storageversionmigrations.storagemigration.k8s.io',
+])
+
+export function keepsMetadataFromStatus({ custom, table }: Served): boolean {
+  return custom || statusAlone.has(table)
+}
+
+/** Who applies the status of what is not there makes it. */
+export function isCreatedByStatus({ table }: Served): boolean {
+  return table === 'validatingadmissionpolicies.admissionregistration.k8s.io'
 }
 
 /** What is wrong with metadata is told only when nothing else is. */

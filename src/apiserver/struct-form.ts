@@ -106,7 +106,9 @@ function isZero(value: Json): boolean {
 /** Go writes maps in the order of their keys. */
 function mapOf(value: JsonObject, field: Field, empty?: null): JsonObject {
   const keys = Object.keys(value).toSorted()
-  return Object.fromEntries(keys.map((key) => [key, itemOf(value[key], field, empty)]))
+  return Object.fromEntries(
+    keys.map((key) => [key, itemOf(value[key] ?? (field.scalar === 'bytes' ? '' : undefined), field, empty)]),
+  )
 }
 
 const zeroScalars = { string: '', bytes: null, bool: false, int32: 0, int64: 0, double: 0 } as const

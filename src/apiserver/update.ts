@@ -1,10 +1,11 @@
 /** Update: the client sends the whole object as it shall be. */
 import type { Json } from '../kube/json.ts'
-import type { ManagedFieldsEntry, UntypedObject } from '../kube/object.ts'
+import type { UntypedObject } from '../kube/object.ts'
 import { change, checkUid, checkVersion } from './change.ts'
 import { create } from './create.ts'
 import { invalid as invalidValue } from './kinds/problem.ts'
 import { invalid, notFound } from './refusal.ts'
+import { ownersAfterScale } from './scale-owners.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
@@ -23,7 +24,7 @@ export async function update(state: ClusterState, writing: Writing, body: Json):
   if (!findObject(state, served, namespace, name)) {
     if (!isCreatedByUpdate(served)) throw notFound(served, name)
     const named = { ...object, metadata: { ...object.metadata, name } } as unknown as Json
-    return { object: await create(state, { ...writing, name: undefined }, named), isNew: true }
+    return { object: await create(state, { ...writing, name: undefined }, named, false), isNew: true }
   }
   if (!object.metadata.resourceVersion && needsVersion(served)) {
     // The one refusal that names the resource in place of the kind.
@@ -47,19 +48,8 @@ export function replacement(
 ): UntypedObject {
   checkVersion(writing.served, live, object)
   const settled = settle(writing, live, object)
-  const owned = recordUpdate(state, writing, live, settled)
-  return writing.subresource === 'scale' ? withoutScaleTimes(owned) : owned
-}
-
-/** Who scales is recorded without a time. */
-function withoutScaleTimes(object: UntypedObject): UntypedObject {
-  const managedFields = (object.metadata.managedFields ?? []).map((entry): ManagedFieldsEntry => {
-    const { time: _time, ...timeless } = entry
-    return entry.subresource === 'scale' ? timeless : entry
-  })
-  // By the rule of their order, updates come last, and of those first the ones without a time.
-  const rank = ({ operation, time }: ManagedFieldsEntry): number =>
-    operation === 'Apply' ? 0 : time === undefined ? 1 : 2
-  managedFields.sort((a, b) => rank(a) - rank(b))
-  return { ...object, metadata: { ...object.metadata, managedFields } }
+  if (writing.subresource !== 'scale') return recordUpdate(state, writing, live, settled)
+  const managedFields = ownersAfterScale(state, writing, live, settled)
+  const { managedFields: _before, ...metadata } = settled.metadata
+  return { ...settled, metadata: { ...metadata, ...(managedFields.length > 0 && { managedFields }) } }
 }

@@ -2,13 +2,13 @@
  * A write under way: what it is for, who makes it, and how it is to be taken. And the two things that every write goes
  * through: `decode` reads what the client sent, `ownershipOf` says how managedFields are kept.
  */
-import { updateObject, type WriteOptions } from '../kube/apply/apply.ts'
+import { type ConvertObject, updateObject, type WriteOptions } from '../kube/apply/apply.ts'
 import { type FieldSet, fieldSet } from '../kube/apply/field-set.ts'
 import { formatTime } from '../kube/duration.ts'
 import { quoteGo } from '../kube/go-text.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
-import { formatApiVersion } from '../kube/kind.ts'
+import { formatApiVersion, parseApiVersion } from '../kube/kind.ts'
 import { messageOfKind } from '../kube/protobuf/table.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
@@ -23,6 +23,7 @@ import { prune } from './prune.ts'
 import { badRequest, type Cause, invalid, invalidOptions, Refusal } from './refusal.ts'
 import type { Route } from './route.ts'
 import type { ClusterState } from './state.ts'
+import { keepsMetadataFromStatus } from './strategy.ts'
 import { structForm } from './struct-form.ts'
 
 export interface Writing extends Route {
@@ -127,17 +128,18 @@ export function decode(writing: Writing, body: Json): UntypedObject {
 }
 
 /** The object with what its author left out. */
-export function withDefaults(served: Served, object: UntypedObject): UntypedObject {
+export function withDefaults(served: Served, object: UntypedObject, isApplied = false): UntypedObject {
   if (served.structural) {
-    const compact = withoutEmptyMetadata(object) as unknown as JsonObject
+    // Empty or not, what is applied is stored: see hollow-metadata.ts.
+    const compact = withStructMetadata(object, isApplied) as unknown as JsonObject
     return served.structural.applyDefaults(compact) as unknown as UntypedObject
   }
   const { defaults = structForm } = rulesOf(served.table)
   return defaults(object, served.version)
 }
 
-/** Metadata is a struct even where the rest is not: what is empty is not there, and no text is an empty one. */
-function withoutEmptyMetadata(object: UntypedObject): UntypedObject {
+/** Metadata is a struct even where the rest is not: no text is an empty one, and what is empty is not there. */
+function withStructMetadata(object: UntypedObject, keepsEmpty: boolean): UntypedObject {
   const isEmpty = (value: unknown): boolean =>
     value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
   const isHollow = (value: unknown): boolean =>
@@ -150,7 +152,7 @@ function withoutEmptyMetadata(object: UntypedObject): UntypedObject {
       ? Object.fromEntries(Object.entries(value as object).map(([key, text]) => [key, (text as unknown) ?? '']))
       : value,
   ])
-  return { ...object, metadata: Object.fromEntries(filled.filter(([, value]) => !isEmpty(value))) }
+  return { ...object, metadata: Object.fromEntries(filled.filter(([, value]) => keepsEmpty || !isEmpty(value))) }
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
@@ -280,10 +282,11 @@ export function schemaCauses(
   { served, subresource, warn }: Writing,
   object: UntypedObject,
   live: UntypedObject | undefined,
+  found?: readonly Cause[],
 ): readonly Cause[] {
   if (!served.structural) return []
   const old = live as unknown as JsonObject | undefined
-  return served.structural.validate(object as unknown as JsonObject, { old, subresource, warn })
+  return served.structural.validate(object as unknown as JsonObject, { old, subresource, warn, found })
 }
 
 /** An object in the URL and in the body must be the same one. */
@@ -304,11 +307,19 @@ const allButStatus = fieldSet(['metadata'], ['spec'])
 const specAlone = fieldSet(['spec'])
 const specAndLabels = fieldSet(['spec'], ['metadata', 'labels'])
 
+/** What is asked for is for good; who decides and who signs write different parts of the status. */
+const certificateRequestFields: Readonly<Record<string, FieldSet>> = {
+  '': fieldSet(['spec'], ['status']),
+  status: fieldSet(['spec'], ['status', 'conditions']),
+  approval: fieldSet(['spec'], ['status', 'certificate']),
+}
+
 /** Fields that a write through this endpoint cannot change, and so cannot own. */
 function resetFields({ served, subresource }: Writing): FieldSet | undefined {
   if (!served.hasStatus) return undefined
+  if (served.table === 'certificatesigningrequests.certificates.k8s.io') return certificateRequestFields[subresource]
   if (subresource !== 'status') return statusAlone
-  if (served.custom) return allButStatus
+  if (keepsMetadataFromStatus(served)) return allButStatus
   return served.table === 'deployments.apps' ? specAndLabels : specAlone
 }
 
@@ -322,7 +333,29 @@ export function ownershipOf(state: ClusterState, writing: Writing): WriteOptions
     definitions: served.definitions,
     now: state.clock.now(),
     ...(reset && { resetFields: reset }),
+    ...(!served.custom && { convert: conversionOf(state, served) }),
   }
+}
+
+/** How an object of a built-in kind looks at the other versions that somebody owns fields of. */
+function conversionOf({ catalog }: ClusterState, { group, plural, table }: Served): ConvertObject {
+  return (object, apiVersion) => {
+    const other = parseApiVersion(apiVersion)
+    // What was an event in another group is not recognized.
+    const target = other.group === group ? catalog.find(group, other.version, plural) : undefined
+    if (!target) return undefined
+    const { convert } = rulesOf(table)
+    const converted = convert ? convert(object as unknown as UntypedObject, apiVersion) : { ...object, apiVersion }
+    return { object: converted as unknown as JsonObject, schema: target.schema }
+  }
+}
+
+/** What a version cannot say is in annotations there, also of what was just sent. */
+function asShown(served: Served, object: UntypedObject): UntypedObject {
+  const { convert } = rulesOf(served.table)
+  const own = formatApiVersion(served)
+  if (served.custom || !convert || own === served.storedAs) return object
+  return convert(convert(object, served.storedAs), own)
 }
 
 /** The object with the record of who owns what after an update, which `live` had before. */
@@ -333,7 +366,12 @@ export function recordUpdate(
   updated: UntypedObject,
 ): UntypedObject {
   try {
-    return updateObject<UntypedObject>({ ...ownershipOf(state, writing), live, updated })
+    const shown = asShown(writing.served, updated)
+    const owned = updateObject<UntypedObject>({ ...ownershipOf(state, writing), live, updated: shown })
+    if (shown === updated) return owned
+    const { managedFields } = owned.metadata
+    const { managedFields: _sent, ...metadata } = updated.metadata
+    return { ...updated, metadata: { ...metadata, ...(managedFields && { managedFields }) } }
   } catch (error) {
     // Lists whose items cannot be told apart are stored like any other; only who owns them is not known.
     if (!isMusterError(error, 'SchemaMismatch')) throw error

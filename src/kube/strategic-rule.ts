@@ -45,6 +45,9 @@ export function ruleOf({ schema, definitions, path }: Place, field: string): Fie
   }
 }
 
+/** An object that is kept as it is written, whatever it is. */
+const opaque: Schema = { type: 'object' }
+
 function fieldSchema(
   schema: Schema | undefined,
   field: string,
@@ -52,6 +55,12 @@ function fieldSchema(
   path: string,
 ): Schema | undefined {
   const { properties, additionalProperties } = schema ?? {}
+  if (schema === opaque) {
+    const why = `unable to find api field in struct RawExtension for the json field "${field}"`
+    throw new MusterError('InvalidPatch', why)
+  }
+  // Go has no fields there to merge by.
+  if (properties?.[field]?.$ref?.endsWith('.RawExtension')) return opaque
   if (properties && Object.hasOwn(properties, field)) return resolveSchema(properties[field], definitions)
   if (typeof additionalProperties === 'object') return resolveSchema(additionalProperties, definitions)
   if (properties && !schema?.['x-kubernetes-preserve-unknown-fields']) {

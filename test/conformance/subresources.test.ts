@@ -167,6 +167,27 @@ describe('other doors', () => {
     expect(at(answer.body, 'spec', 'ephemeralContainers')).toMatchSnapshot('step 1')
   })
 
+  it('takes the word of an approver, and nothing else', async () => {
+    const name = server.unique('csr')
+    const path = `/apis/certificates.k8s.io/v1/certificatesigningrequests/${name}`
+    // A whole request, signed with the key that it is about: a real server verifies it.
+    const request =
+      'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIZk1JR0ZBZ0VBTUNNeERqQU1CZ05WQkFvTUJXZHliM1Z3TVJFd0R3WURWUVFEREFoemIyMWxZbTlrZVRCWgpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQUJNWXJPbnkwbDhmRHZydkhqWjRwSWRrOXkzNGV2OWRjCjdNUjZFNXNRTnRrVXZ3emdLSjhDYW5IOGpHUE9IUUIwS0VJU1NZYnQ3N1h2cENJRnhNQ096VjZnQURBS0JnZ3EKaGtqT1BRUURBZ05KQURCR0FpRUEraGtZeUNUcDBETzBYcmlRV1VEQWlWQ1puVE03UUkyQ1BvNWxlOHBVcXhnQwpJUUNMYlk1clFkZTVZTVYrTENZcEJKb01pK1FucHBaYmNyVmozWmh1Yi9RY0VnPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg=='
+    await server.must('POST', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
+      body: { metadata: { name }, spec: { request, signerName: 'example.com/x', usages: ['client auth'] } },
+    })
+    server.cleanUp(path)
+    const condition = { type: 'Approved', status: 'True', reason: 'r', message: 'm' }
+    const write = async (door: string, status: object): Promise<unknown> =>
+      server.masked(await server.call('PATCH', `${path}/${door}`, { body: { status }, type: merge }))
+    expect(await write('status', { conditions: [condition] })).toMatchSnapshot('not through status')
+    expect(await write('approval', { conditions: [condition], certificate: 'eA==' })).toMatchSnapshot('approved')
+    const both = [condition, { ...condition, type: 'Denied' }]
+    expect(await write('approval', { conditions: both })).toMatchSnapshot('approved and denied')
+    expect(await write('approval', { conditions: [] })).toMatchSnapshot('taken back')
+    expect(await write('status', { certificate: 'eA==' })).toMatchSnapshot('no certificate')
+  })
+
   it('finalizes a namespace', async () => {
     const path = `/api/v1/namespaces/${await server.namespace()}`
     const { body } = await server.call('GET', path)

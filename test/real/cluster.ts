@@ -58,6 +58,8 @@ export interface Cluster {
   resume(): void
   /** The ids of kube-apiserver and etcd. */
   processes(): readonly number[]
+  /** Milliseconds of the latest start, from the first process to the first answer that it is ready. */
+  startMs(): number
   /** Ends the processes and removes the data. */
   stop(): Promise<void>
 }
@@ -146,13 +148,16 @@ async function tryToStart(options: ClusterOptions, binaries: RealBinaries): Prom
   let etcd: Server | undefined
   let apiserver: Server | undefined
 
+  let startMs = 0
   const start = async (): Promise<void> => {
+    const began = performance.now()
     etcd = await startServer('etcd', binaries.etcd, etcdFlags, at('etcd.log'), guard)
     await ready('etcd', etcd, async () => (await fetch(`${etcdUrl}/health`)).ok)
     apiserver = await startServer('kube-apiserver', binaries.apiserver, apiserverFlags, at('kube-apiserver.log'), guard)
     const api = apiOf(access)
     try {
       await ready('kube-apiserver', apiserver, async () => (await api.call('GET', '/readyz')).status === 200)
+      startMs = performance.now() - began
     } finally {
       api.close()
     }
@@ -211,6 +216,7 @@ async function tryToStart(options: ClusterOptions, binaries: RealBinaries): Prom
     pause: async () => await apiserver?.freeze(),
     resume: () => apiserver?.signal('SIGCONT'),
     processes: () => [apiserver, etcd].flatMap((server) => server?.process.pid ?? []),
+    startMs: () => startMs,
     stop,
   }
 }

@@ -92,6 +92,11 @@ export async function checkAdmission(state: ClusterState, request: AdmissionRequ
   }
 }
 
+/** How a refusal calls an object that may not have its name yet. */
+export function shownName({ name, object }: AdmissionRequest): string {
+  return name || object?.metadata.name || object?.metadata.generateName || 'Unknown'
+}
+
 /** To be called in one go with storing the object. */
 export function settleAdmission(state: ClusterState, request: AdmissionRequest): void {
   for (const { settle } of state.admission) settle?.(state, request)

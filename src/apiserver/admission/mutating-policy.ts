@@ -19,7 +19,7 @@ import { forbidden, Refusal } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { StoredObject } from '../storage.ts'
 import { withDefaults } from '../writing.ts'
-import type { AdmissionRequest, MutatingRequest } from './admission.ts'
+import { type AdmissionRequest, type MutatingRequest, shownName } from './admission.ts'
 import { compileMutation, evaluate, type Expression, meetsConditions, OutOfBudget } from './expression.ts'
 import { outsideView } from './outside-view.ts'
 import {
@@ -110,7 +110,7 @@ function isSame(a: UntypedObject | undefined, b: UntypedObject): boolean {
 }
 
 function refusal(
-  { served, name }: AdmissionRequest,
+  request: AdmissionRequest,
   problems: readonly { readonly found: Found; readonly message: string }[],
 ): Refusal {
   const messages = problems.map(({ found: { policy, binding }, message }) =>
@@ -118,7 +118,7 @@ function refusal(
       ? `policy '${policy.metadata.name}' with binding '${binding.metadata.name}' denied request: ${message}`
       : `policy ${JSON.stringify(policy.metadata.name)} denied request: ${message}`,
   )
-  const { details } = forbidden(served, name, '').status
+  const { details } = forbidden(request.served, shownName(request), '').status
   const reason = 'fault' in problems[0]!.found ? 'Forbidden' : 'Invalid'
   return new Refusal(403, reason, messages[0]!, { ...details, causes: messages.map((message) => ({ message })) })
 }

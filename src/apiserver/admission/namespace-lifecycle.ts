@@ -1,7 +1,7 @@
 /** Content lives in namespaces that exist and are not on their way out; and a few namespaces nobody may delete. */
 import { forbidden, notFound } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
 
 const immortal = new Set(['default', 'kube-system', 'kube-public'])
 
@@ -14,7 +14,8 @@ export const namespaceLifecycle: AdmissionPlugin = {
   validate: check,
 }
 
-function check(state: ClusterState, { operation, served, namespace, name, subresource }: AdmissionRequest): void {
+function check(state: ClusterState, request: AdmissionRequest): void {
+  const { operation, served, namespace, name, subresource } = request
   if (operation === 'DELETE' && served.table === 'namespaces' && immortal.has(name)) {
     throw forbidden(served, name, 'this namespace may not be deleted')
   }
@@ -28,7 +29,7 @@ function check(state: ClusterState, { operation, served, namespace, name, subres
   if (subresource === 'eviction' || subresource === 'token') return
   throw forbidden(
     served,
-    name,
+    shownName(request),
     `unable to create new content in namespace ${namespace} because it is being terminated`,
     [
       {

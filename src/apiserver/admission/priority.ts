@@ -7,7 +7,7 @@ import type { Pod } from '../../kube/types/core/v1.ts'
 import type { PriorityClass } from '../../kube/types/scheduling/v1.ts'
 import { forbidden } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
 
 const classTable = 'priorityclasses.scheduling.k8s.io'
 
@@ -30,8 +30,10 @@ export const priority: AdmissionPlugin = {
 
 function withPriority(
   state: ClusterState,
-  { served, name, object }: AdmissionRequest & { readonly object: UntypedObject },
+  request: AdmissionRequest & { readonly object: UntypedObject },
 ): UntypedObject {
+  const { served, object } = request
+  const name = shownName(request)
   const { spec = { containers: [] } } = object as unknown as Pod
   const found = spec.priorityClassName ? classNamed(state, spec.priorityClassName) : (defaultClass(state) ?? plainClass)
   if (!found) throw forbidden(served, name, `no PriorityClass with name ${spec.priorityClassName} was found`)

@@ -5,7 +5,7 @@ import type { Pod, Toleration } from '../../kube/types/core/v1.ts'
 import type { RuntimeClass } from '../../kube/types/node/v1.ts'
 import { forbidden, type Refusal } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
 
 const otherOverhead = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
@@ -14,7 +14,7 @@ export const runtimeClass: AdmissionPlugin = {
   mutate(state, request) {
     const found = classOf(state, request)
     return found
-      ? withRuntime(request.object, found, (why) => forbidden(request.served, request.name, why))
+      ? withRuntime(request.object, found, (why) => forbidden(request.served, shownName(request), why))
       : request.object
   },
   validate(state, request) {
@@ -43,7 +43,7 @@ function classOf({ storage }: ClusterState, request: AdmissionRequest): RuntimeC
   if (wanted === undefined) return undefined
   const found = storage.table('runtimeclasses.node.k8s.io').get(undefined, wanted)
   if (found) return found as unknown as RuntimeClass
-  throw forbidden(request.served, request.name, `pod rejected: RuntimeClass ${JSON.stringify(wanted)} not found`)
+  throw forbidden(request.served, shownName(request), `pod rejected: RuntimeClass ${JSON.stringify(wanted)} not found`)
 }
 
 export function withRuntime(

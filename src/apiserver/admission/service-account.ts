@@ -7,7 +7,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { Container, Pod, ServiceAccount, Volume } from '../../kube/types/core/v1.ts'
 import { forbidden } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
 
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'
@@ -45,14 +45,15 @@ function isNewPod({ served, subresource, operation }: AdmissionRequest): boolean
 
 function accountOf(
   { storage }: ClusterState,
-  { served, name, namespace }: AdmissionRequest,
+  request: AdmissionRequest,
   pod: UntypedObject,
 ): ServiceAccount {
+  const { served, namespace } = request
   const account = (pod as unknown as Pod).spec?.serviceAccountName || 'default'
   const found = storage.table('serviceaccounts').get(namespace, account)
   if (found) return found as unknown as ServiceAccount
   const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`
-  throw forbidden(served, name, why)
+  throw forbidden(served, shownName(request), why)
 }
 
 /** The pod as one that acts for the account. */

@@ -12,7 +12,7 @@ import { badRequest, forbidden, internal, Refusal } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { StoredObject, Table } from '../storage.ts'
 import { WebhookError } from '../webhook-caller.ts'
-import type { AdmissionRequest } from './admission.ts'
+import { type AdmissionRequest, shownName } from './admission.ts'
 import { compileConditions, type Expression, meetsConditions, valuesOf } from './expression.ts'
 import { matchedVersion } from './matching.ts'
 import { type OutsideView, outsideView, requestFacts } from './outside-view.ts'
@@ -63,7 +63,7 @@ export async function viewFor(
   const met = meetsConditions(conditions(), valuesOf(state, view))
   if (typeof met === 'boolean') return met ? view : undefined
   if (failurePolicy === 'Ignore') return undefined
-  throw forbidden(request.served, request.name, met.error)
+  throw forbidden(request.served, shownName(request), met.error)
 }
 
 /** What a webhook that said yes wants changed. */

@@ -65,9 +65,12 @@ export function acceptedNamesCauses({ status }: CustomResourceDefinition): reado
 
 /** The general shape of the name is looked at for all kinds. */
 function nameCauses({ metadata, spec }: CustomResourceDefinition): readonly Cause[] {
-  const name = metadata.name ?? ''
-  if (name === '' || name === `${spec.names?.plural ?? ''}.${spec.group ?? ''}`) return []
-  return [invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group')]
+  const wanted = `${spec.names?.plural ?? ''}.${spec.group ?? ''}`
+  return (['generateName', 'name'] as const).flatMap((member) => {
+    const name = metadata[member] ?? ''
+    if (name === '' || name === wanted) return []
+    return [invalidValue(`metadata.${member}`, name, 'must be spec.names.plural+"."+spec.group')]
+  })
 }
 
 /** Names and scope are where objects are stored, and so for good. */
@@ -116,6 +119,15 @@ function specCauses({ spec }: CustomResourceDefinition): readonly Cause[] {
       columnCauses(column, `spec.additionalPrinterColumns[${index}]`),
     ),
     ...commonSelectableCauses(internal),
+    ...(spec.preserveUnknownFields && spec.conversion && spec.conversion.strategy !== 'None'
+      ? [
+          invalidValue(
+            'spec.conversion.strategy',
+            spec.conversion.strategy,
+            'must be None if spec.preserveUnknownFields is true',
+          ),
+        ]
+      : []),
     ...conversionCauses(spec.conversion, 'spec.conversion'),
   ]
 }

@@ -1,6 +1,7 @@
 /** CustomResourceDefinitions as a kind: what they leave out, how they start, what they may not say. */
 import type { Cause } from '../../kube/cause.ts'
-import type { Json } from '../../kube/json.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { isKnownFormat } from '../../kube/structural/format.ts'
 import type { CustomResourceDefinition, JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
@@ -16,8 +17,8 @@ type Spec = CustomResourceDefinition['spec']
 export const definitionRules: KindRules = {
   defaults: (object) => {
     // A struct in a struct is there, whether anybody sent it or not.
-    const spec = (object['spec'] ?? {}) as Spec
-    return { ...object, spec: withDefaults(spec) }
+    const spec = withoutNulls((object['spec'] ?? {}) as Json) as unknown as Spec
+    return { ...withTexts(object), spec: withDefaults(spec) }
   },
   prepareCreate: (object) => ({
     ...object,
@@ -34,6 +35,34 @@ export const definitionRules: KindRules = {
     const known = new Set(live ? schemaWarnings(crdOf(live)) : [])
     return schemaWarnings(crdOf(object)).filter((warning) => !known.has(warning))
   },
+}
+
+/** Values of a schema, which may be null and mean it. */
+const values = new Set(['default', 'example', 'enum'])
+
+/** Null stands for nothing where Go has a struct, a map or a list. */
+function withoutNulls(value: Json): Json {
+  if (isJsonArray(value)) return value.map(withoutNulls)
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).filter(([name, member]) => member !== null || values.has(name))
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, values.has(name) ? member! : withoutNulls(member ?? null)]),
+  )
+}
+
+/** Labels and annotations are texts; no text is an empty one. */
+function withTexts({ metadata, ...rest }: UntypedObject): UntypedObject {
+  const texts = (member: Readonly<Record<string, string | null>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(member).map(([name, text]) => [name, text ?? '']))
+  const { labels, annotations } = metadata
+  return {
+    ...rest,
+    metadata: {
+      ...metadata,
+      ...(labels && { labels: texts(labels) }),
+      ...(annotations && { annotations: texts(annotations) }),
+    },
+  }
 }
 
 function withDefaults(spec: Spec): Spec {

@@ -1,8 +1,12 @@
 /**
  * The few things a journal does with files. An interface, so that tests can pull the plug at any moment and fill the
  * disk; a real one is a folder.
+ *
+ * Only what a running server waits for is done aside: writing and syncing. And by callbacks: the promises of `node:fs`
+ * are a megabyte of a server at rest.
  */
-import type { FileHandle } from 'node:fs/promises'
+import fs from 'node:fs'
+import path from 'node:path'
 import { errorCode } from '../../client/error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
 
@@ -29,22 +33,30 @@ export interface Disk {
 /**
  * Makes the folder one process's own, until the returned function is called. A lock whose process is gone is taken over.
  */
-export async function lockFolder(folder: string): Promise<() => Promise<void>> {
-  const [fs, path] = await Promise.all([import('node:fs/promises'), import('node:path')])
-  await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+export function lockFolder(folder: string): () => void {
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   const file = path.join(folder, 'lock')
   for (let attempt = 1; ; attempt++) {
     try {
-      await fs.writeFile(file, String(process.pid), { flag: 'wx', mode: 0o600 })
-      return async () => await fs.rm(file, { force: true })
+      fs.writeFileSync(file, String(process.pid), { flag: 'wx', mode: 0o600 })
+      return () => fs.rmSync(file, { force: true })
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error
-      const holder = Number(await fs.readFile(file, 'utf8').catch(() => ''))
+      const holder = holderOf(file)
       if (isAlive(holder) || attempt > 3) {
         throw new MusterError('StorageInUse', `${folder} is used by process ${holder}.`)
       }
-      await fs.rm(file, { force: true })
+      fs.rmSync(file, { force: true })
     }
+  }
+}
+
+/** It may have gone meanwhile. */
+function holderOf(file: string): number {
+  try {
+    return Number(fs.readFileSync(file, 'utf8'))
+  } catch {
+    return 0
   }
 }
 
@@ -58,35 +70,51 @@ function isAlive(pid: number): boolean {
   }
 }
 
-export async function folderDisk(folder: string): Promise<Disk> {
-  const [fs, path] = await Promise.all([import('node:fs/promises'), import('node:path')])
-  await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+export function folderDisk(folder: string): Disk {
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   const at = (name: string): string => path.join(folder, name)
   return {
-    list: async () => await fs.readdir(folder),
-    read: async (name) => await fs.readFile(at(name)),
-    open: async (name) => fileOf(await fs.open(at(name), 'a', 0o600)),
-    rename: async (from, to) => await fs.rename(at(from), at(to)),
-    remove: async (name) => await fs.rm(at(name), { force: true }),
+    list: async () => await called<string[]>((done) => fs.readdir(folder, done)),
+    read: async (name) => await called<Buffer>((done) => fs.readFile(at(name), done)),
+    open: async (name) => fileOf(await called<number>((done) => fs.open(at(name), 'a', 0o600, done))),
+    rename: async (from, to) => await called((done) => fs.rename(at(from), at(to), done)),
+    remove: async (name) => await called((done) => fs.rm(at(name), { force: true }, done)),
     async syncNames() {
-      const handle = await fs.open(folder, 'r')
+      const names = await called<number>((done) => fs.open(folder, 'r', done))
       try {
-        await handle.sync()
+        await called((done) => fs.fsync(names, done))
       } finally {
-        await handle.close()
+        await called((done) => fs.close(names, done))
       }
     },
   }
 }
 
-function fileOf(handle: FileHandle): DiskFile {
+/** What goes to the system's memory sooner than another thread would take to wake up; that the disk has it is `sync`. */
+function isSmall(bytes: Uint8Array): boolean {
+  return bytes.byteLength <= 1 << 18
+}
+
+function fileOf(descriptor: number): DiskFile {
   return {
     async append(bytes) {
       // One call may write less than it was given.
-      for (let at = 0; at < bytes.byteLength;) at += (await handle.write(bytes, at)).bytesWritten
+      for (let at = 0; at < bytes.byteLength;) {
+        const from = at
+        at += isSmall(bytes)
+          ? fs.writeSync(descriptor, bytes, from)
+          : await called<number>((done) => fs.write(descriptor, bytes, from, done))
+      }
     },
-    sync: async () => await handle.datasync(),
-    truncate: async (size) => await handle.truncate(size),
-    close: async () => await handle.close(),
+    sync: async () => await called((done) => fs.fdatasync(descriptor, done)),
+    truncate: async (size) => await called((done) => fs.ftruncate(descriptor, size, done)),
+    close: async () => await called((done) => fs.close(descriptor, done)),
   }
+}
+
+/** A promise of what a function tells its callback. */
+async function called<T = void>(start: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
+  return await new Promise<T>((resolve, reject) => {
+    start((error, value) => (error ? reject(error) : resolve(value as T)))
+  })
 }

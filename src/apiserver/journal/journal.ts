@@ -43,7 +43,7 @@ export interface OpenedJournal {
   readonly entries: Iterable<Entry>
   /** Bytes of an unfinished write that were cut off. */
   readonly tornBytes: number
-  start(owner: JournalOwner): Promise<Journal>
+  readonly start: (owner: JournalOwner) => Promise<Journal>
 }
 
 export interface JournalOptions {

@@ -18,9 +18,10 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { group = '', version = '', service, caBundle = '', insecureSkipTLSVerify: isTrusting = false } = spec ?? {}
   const { groupPriorityMinimum: groupPriority = 0, versionPriority = 0 } = spec ?? {}
   const wanted = `${version}.${group}`
-  if (metadata?.name !== wanted) {
-    yield invalid('metadata.name', metadata?.name, `must be \`spec.version+"."+spec.group\`: "${wanted}"`)
-  }
+  const why = `must be \`spec.version+"."+spec.group\`: "${wanted}"`
+  const { name, generateName } = metadata ?? {}
+  if (generateName && generateName !== wanted) yield invalid('metadata.generateName', generateName, why)
+  if (name && name !== wanted) yield invalid('metadata.name', name, why)
   if (group === '' && version !== 'v1') {
     yield required('spec.group', 'only v1 may have an empty group and it better be legacy kube')
   }

@@ -41,14 +41,10 @@ const shortest = 600
 const requestBlock = /-----BEGIN CERTIFICATE REQUEST-----\s[\s\S]*?-----END CERTIFICATE REQUEST-----/
 
 function* checkSpec(object: UntypedObject): Iterable<Problems[number]> {
-  const {
-    request = '',
-    usages: own = [],
-    signerName = '',
-    expirationSeconds: seconds,
-  } = (object as unknown as Sent<CertificateSigningRequest>).spec ?? {}
+  const spec = (object as unknown as Sent<CertificateSigningRequest>).spec ?? {}
+  const { request = '', usages: own = [], signerName = '', expirationSeconds: seconds } = spec
   if (!requestBlock.test(Buffer.from(request, 'base64').toString())) {
-    yield invalid('spec.request', request, 'PEM block type must be CERTIFICATE REQUEST')
+    yield invalid('spec.request', spec.request ?? null, 'PEM block type must be CERTIFICATE REQUEST')
   }
   if (own.length === 0) yield required('spec.usages')
   for (const [index, usage] of own.entries()) {
@@ -95,6 +91,74 @@ function* checkConditions(conditions: readonly Sent<CertificateSigningRequestCon
     else if (!allowed.includes(status)) yield unsupported(`${field}[${index}].status`, status, allowed)
     if (types.indexOf(type) < index) yield duplicate(`${field}[${index}].type`, type)
   }
+  if (types.includes('Approved') && types.includes('Denied')) {
+    const [yes, no] = ['conditions[{"type": "Approved"}]', 'conditions[{"type": "Denied"}]']
+    yield invalid(field, `{${yes}, ${no}}`, `must specify at most one of: \`${yes}\`, \`${no}\``)
+  }
+}
+
+/** A condition knows since when. */
+function withTimes(object: UntypedObject, live: UntypedObject, now: string): UntypedObject {
+  const before = conditionsOf(live)
+  const conditions = conditionsOf(object).map((condition) => withTime(condition, before, now))
+  if (conditions.length === 0) return object
+  return { ...object, status: { ...(object['status'] as object), conditions } }
+}
+
+function withTime(
+  condition: Sent<CertificateSigningRequestCondition>,
+  before: readonly Sent<CertificateSigningRequestCondition>[],
+  now: string,
+): Sent<CertificateSigningRequestCondition> {
+  const { type, status, lastUpdateTime, lastTransitionTime } = condition
+  const known = before.find((one) => one.type === type && one.status === status)
+  return {
+    ...condition,
+    lastUpdateTime: lastUpdateTime ?? now,
+    lastTransitionTime: lastTransitionTime ?? known?.lastTransitionTime ?? now,
+  }
+}
+
+/** Who writes status does not decide: a decision that is sent along is the one that was made. */
+function withDecisions(object: UntypedObject, live: UntypedObject): UntypedObject {
+  const countOf = (one: UntypedObject, wanted: string): number =>
+    conditionsOf(one).filter(({ type }) => type === wanted).length
+  const decisions = new Set(['Approved', 'Denied'].filter((type) => countOf(object, type) === countOf(live, type)))
+  const before = conditionsOf(live)
+  const conditions = conditionsOf(object).map((condition) =>
+    decisions.has(condition.type ?? '') ? before.find(({ type }) => type === condition.type)! : condition,
+  )
+  if (conditions.length === 0) return object
+  return { ...object, status: { ...(object['status'] as object), conditions } }
+}
+
+const certificateOf = (object: UntypedObject): string =>
+  (object as unknown as Sent<CertificateSigningRequest>).status?.certificate ?? ''
+
+const pemBlock = /-----BEGIN ([^-]*)-----\s[\s\S]*?-----END \1-----/g
+
+/** Why these bytes are no chain of certificates. */
+function certificateProblem(certificate: string): string | undefined {
+  if (certificate === '') return undefined
+  const types = Buffer.from(certificate, 'base64')
+    .toString()
+    .matchAll(pemBlock)
+    .map(([, type]) => type!)
+    .toArray()
+  const other = types.find((type) => type !== 'CERTIFICATE')
+  if (other !== undefined) return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(other)}`
+  return types.length === 0 ? 'must contain at least one CERTIFICATE PEM block' : undefined
+}
+
+/** A certificate comes once, and from whoever signs. */
+function* checkCertificate(object: UntypedObject, live: UntypedObject, signs: boolean): Iterable<Problems[number]> {
+  const [now, before] = [certificateOf(object), certificateOf(live)]
+  if (now === before) return
+  const certificate = 'status.certificate'
+  const why = certificateProblem(before) === undefined ? certificateProblem(now) : undefined
+  if (why !== undefined) yield invalid(certificate, '<certificate data>', why)
+  if (!signs) yield forbidden(certificate, 'updates may not set certificate content')
+  else if (before !== '') yield forbidden(certificate, 'updates may not modify existing certificate content')
 }
 
 /** What was decided is not undone; and only `/approval` decides. */
@@ -130,11 +194,27 @@ export const certificateSigningRequestRules: KindRules = {
     return finished(draft)
   },
   prepareUpdate: (object, live) => ({ ...object, spec: live['spec'] }),
+  prepareStatus: (object, live, { now }) => withTimes(withDecisions(object, live), live, now),
   validateCreate: (object) => [...checkSpec(object)],
-  validateUpdate: (object, live) => [
+  validateUpdate: (object, live) => checkChange(object, live, {}),
+  validateStatus: (object, live) => checkChange(object, live, { signs: true }),
+  doors: {
+    approval: {
+      prepare: (object, live, { now }) => withTimes(object, live, now),
+      validate: (object, live) => checkChange(object, live, { decides: true }),
+    },
+  },
+}
+
+function checkChange(
+  object: UntypedObject,
+  live: UntypedObject,
+  { signs = false, decides = false }: { readonly signs?: boolean; readonly decides?: boolean },
+): Problems {
+  return [
     ...checkSpec(object),
     ...checkConditions(conditionsOf(object)),
-    ...checkDecisions(object, live, false),
-  ],
-  validateStatus: (object, live) => [...checkConditions(conditionsOf(object)), ...checkDecisions(object, live, false)],
+    ...checkDecisions(object, live, decides),
+    ...checkCertificate(object, live, signs),
+  ]
 }

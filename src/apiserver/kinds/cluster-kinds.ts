@@ -11,7 +11,6 @@ import { apiServiceRules } from './api-service.ts'
 import { certificateSigningRequestRules } from './certificate-signing-request.ts'
 import { configMapRules } from './config-map.ts'
 import { csiDriverRules, csiNodeRules, csiStorageCapacityRules } from './csi.ts'
-import { customResourceDefinitionRules } from './custom-resource-definition.ts'
 import { deviceClassRules, resourceClaimRules, resourceClaimTemplateRules } from './device.ts'
 import { endpointSliceRules } from './endpoint-slice.ts'
 import { endpointsRules } from './endpoints.ts'
@@ -61,7 +60,6 @@ const rules: readonly (readonly [table: string, rules: KindRules])[] = [
   ['validatingadmissionpolicybindings.admissionregistration.k8s.io', validatingAdmissionPolicyBindingRules],
   ['mutatingadmissionpolicies.admissionregistration.k8s.io', mutatingAdmissionPolicyRules],
   ['mutatingadmissionpolicybindings.admissionregistration.k8s.io', mutatingAdmissionPolicyBindingRules],
-  ['customresourcedefinitions.apiextensions.k8s.io', customResourceDefinitionRules],
   ['apiservices.apiregistration.k8s.io', apiServiceRules],
   ['horizontalpodautoscalers.autoscaling', horizontalPodAutoscalerRules],
   ['certificatesigningrequests.certificates.k8s.io', certificateSigningRequestRules],

@@ -78,14 +78,20 @@ export const csiDriverRules: KindRules = {
     })
     return finished(draft)
   },
+  /** Generations are counted from the first change on. */
+  prepareUpdate: (object, live) =>
+    equalJson(object['spec'] as Json, live['spec'] as Json)
+      ? object
+      : { ...object, metadata: { ...object.metadata, generation: (live.metadata.generation ?? 0) + 1 } },
   validateCreate: (object) => [...checkDriver(object)],
   validateUpdate: (object, live) => [
     ...checkDriver(object),
     ...checkDriverChange(driverSpecOf(object), driverSpecOf(live)),
   ],
-  warnings(object) {
+  warnings(object, live) {
     const { tokenRequests = [], serviceAccountTokenInSecrets } = driverSpecOf(object)
-    return tokenRequests.length > 0 && serviceAccountTokenInSecrets === undefined
+    const isOld = live !== undefined && equalJson(tokenRequests, driverSpecOf(live).tokenRequests ?? [])
+    return !isOld && tokenRequests.length > 0 && serviceAccountTokenInSecrets === undefined
       ? [
           'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes',
         ]
@@ -150,8 +156,10 @@ function checkCapacity(object: UntypedObject): Problems {
 export const csiStorageCapacityRules: KindRules = {
   defaults: structForm,
   validateCreate: checkCapacity,
-  validateUpdate: (object, live) =>
-    ['nodeTopology', 'storageClassName']
+  validateUpdate: (object, live) => [
+    ...checkCapacity(object),
+    ...['nodeTopology', 'storageClassName']
       .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
-      .map((member) => invalid(member, object[member], immutableDetail)),
+      .map((member) => invalid(member, object[member] ?? (member === 'storageClassName' ? '' : null), immutableDetail)),
+  ],
 }

@@ -130,5 +130,6 @@ export const endpointSliceRules: KindRules = {
     ...check(object, live),
     ...(object['addressType'] === live['addressType'] ? fine : [invalid('addressType', null, immutableDetail)]),
   ],
-  warnings: (object) => (object['addressType'] === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
+  warnings: (object, live) =>
+    !live && object['addressType'] === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],
 }

@@ -95,10 +95,21 @@ const fixed: readonly (readonly [member: string, field: string])[] = [
   ['reportingInstance', 'reportingInstance'],
 ]
 
+/** What Go has where there is nothing; text where it is not said. */
+const zeros: Readonly<Record<string, Json>> = {
+  involvedObject: {},
+  source: {},
+  count: 0,
+  firstTimestamp: null,
+  lastTimestamp: null,
+  eventTime: null,
+  related: null,
+}
+
 /** Objects by the names of Go's own structs. */
-function shown(member: string, value: Json | undefined): unknown {
-  // A text that is absent is empty; a time is not.
-  if (!isJsonObject(value)) return value ?? (member === 'eventTime' ? null : '')
+function shown(member: string, sent: Json | undefined): unknown {
+  const value = sent ?? zeros[member] ?? (member in zeros ? null : '')
+  if (!isJsonObject(value)) return value
   const of = (...names: readonly string[]): readonly unknown[] => names.map((name) => value[name] ?? '')
   if (member === 'source') {
     const [Component, Host] = of('component', 'host')

@@ -5,6 +5,7 @@ import type {
   LimitResponse,
   PolicyRulesWithSubjects,
   PriorityLevelConfiguration,
+  QueuingConfiguration,
   ResourcePolicyRule,
   Subject,
 } from '../../kube/types/flowcontrol/v1.ts'
@@ -16,6 +17,7 @@ import { eachInvalid, forbidden, invalid, type Problems, required, unsupported }
 import type { Sent } from './sent.ts'
 
 const lastPrecedence = 10_000
+const distinguishers = ['ByNamespace', 'ByUser']
 
 function* checkSchema(object: UntypedObject): Iterable<Problems[number]> {
   const { spec, metadata } = object as unknown as Sent<FlowSchema>
@@ -25,6 +27,10 @@ function* checkSchema(object: UntypedObject): Iterable<Problems[number]> {
   if (precedence > lastPrecedence) yield invalid(field, precedence, `must not be greater than ${lastPrecedence}`)
   if (precedence === 1 && metadata?.name !== 'exempt') {
     yield invalid(field, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
+  }
+  const method = spec?.distinguisherMethod
+  if (method && !distinguishers.includes(method.type ?? '')) {
+    yield unsupported('spec.distinguisherMethod.type', { Type: method.type ?? '' }, distinguishers)
   }
   const name = level?.name ?? ''
   if (name === '') yield required('spec.priorityLevelConfiguration.name', 'must reference a priority level')
@@ -138,19 +144,45 @@ function* checkLevel(object: UntypedObject): Iterable<Problems[number]> {
   }
   if (type !== '' && type !== 'Exempt' && type !== 'Limited')
     yield unsupported('spec.type', type, ['Exempt', 'Limited'])
-  if (type === 'Exempt' && limited) yield forbidden('spec.limited', '')
+  if (type !== 'Limited' && limited) yield forbidden('spec.limited', '')
   if (type === 'Limited' && exempt) yield forbidden('spec.exempt', '')
   if (type === 'Limited' && !limited) yield required('spec.limited')
   if (type === '') yield required('spec.type')
-  if (limited) yield* checkResponse(limited.limitResponse, 'spec.limited.limitResponse')
+  if (limited) yield* checkResponse(limited.limitResponse, 'spec.limited.limitResponse', type === 'Limited')
 }
 
-function* checkResponse(response: Sent<LimitResponse> | undefined, at: string): Iterable<Problems[number]> {
+const mostQueues = 10_000_000
+const mostEntropy = 60
+
+function* checkResponse(
+  response: Sent<LimitResponse> | undefined,
+  at: string,
+  isLimited: boolean,
+): Iterable<Problems[number]> {
   const { type = '', queuing } = response ?? {}
   if (type === '') yield required(`${at}.type`)
-  else if (type !== 'Queue' && type !== 'Reject') yield unsupported(`${at}.type`, type, ['Queue', 'Reject'])
+  else if (isLimited && type !== 'Queue' && type !== 'Reject') {
+    yield unsupported(`${at}.type`, type, ['Queue', 'Reject'])
+  }
+  if (isLimited && type === 'Queue' && queuing) yield* checkQueues(queuing, `${at}.queuing`)
   if (type === 'Queue' && !queuing) yield required(`${at}.queuing`)
   if (type === 'Reject' && queuing) yield forbidden(`${at}.queuing`, '')
+}
+
+function* checkQueues(
+  { queues = 0, handSize: hand = 0, queueLengthLimit: limit = 0 }: Sent<QueuingConfiguration>,
+  at: string,
+): Iterable<Problems[number]> {
+  if (limit <= 0) yield invalid(`${at}.queueLengthLimit`, limit, 'must be positive')
+  if (queues <= 0) yield invalid(`${at}.queues`, queues, 'must be positive')
+  else if (queues > mostQueues) yield invalid(`${at}.queues`, queues, `must not be greater than ${mostQueues}`)
+  const field = `${at}.handSize`
+  if (hand <= 0) yield invalid(field, hand, 'must be positive')
+  else if (hand > queues) yield invalid(field, hand, `should not be greater than queues (${queues})`)
+  else if (Math.ceil(Math.log2(queues) * hand) > mostEntropy) {
+    const what = `required entropy bits of deckSize ${queues} and handSize ${hand}`
+    yield invalid(field, hand, `${what} should not be greater than ${mostEntropy}`)
+  }
 }
 
 export const priorityLevelConfigurationRules: KindRules = {

@@ -208,7 +208,7 @@ export const ingressClassRules: KindRules = {
   validateUpdate: (object, live) => [
     ...(classSpecOf(object).controller === classSpecOf(live).controller
       ? []
-      : [invalid('spec.controller', classSpecOf(object).controller, immutableDetail)]),
+      : [invalid('spec.controller', classSpecOf(object).controller ?? '', immutableDetail)]),
     ...checkClass(object),
   ],
 }

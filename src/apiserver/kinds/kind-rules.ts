@@ -28,6 +28,11 @@ export interface KindContext {
   objects(table: string, namespace?: string): readonly StoredObject[]
 }
 
+export interface DoorRules {
+  readonly prepare?: (object: UntypedObject, live: StoredObject, context: KindContext) => UntypedObject
+  readonly validate?: (object: UntypedObject, live: StoredObject, context: KindContext) => readonly Cause[]
+}
+
 export interface KindRules {
   /**
    * Fills in what was left out. Runs on whatever is decoded: a body, the outcome of a patch or apply. `version` is the
@@ -45,6 +50,8 @@ export interface KindRules {
   /** Everything wrong with a change: usually what is wrong with the object, and then what may not change. */
   readonly validateUpdate?: (object: UntypedObject, live: StoredObject, context: KindContext) => readonly Cause[]
   readonly validateStatus?: (object: UntypedObject, live: StoredObject, context: KindContext) => readonly Cause[]
+  /** The same for a write through another door that only this kind has: `approval`, `ephemeralcontainers`. */
+  readonly doors?: Readonly<Record<string, DoorRules>>
   /** An object at another version, where versions differ in more than their name. */
   readonly convert?: (object: UntypedObject, apiVersion: string) => UntypedObject
   /** Said to the client beside the answer of a create or update. */

@@ -15,8 +15,10 @@ function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
   const spec = madePart(draft, 'spec')
   const status = madePart(draft, 'status')
-  // One range and the list of ranges say the same; old clients know only the first.
-  if (spec['podCIDR'] && spec['podCIDRs'] === undefined) spec['podCIDRs'] = [spec['podCIDR']]
+  // One range and the list of ranges say the same; old clients know only the first, which is why that counts.
+  const [range] = (spec['podCIDRs'] ?? []) as readonly string[]
+  if (spec['podCIDR'] && range !== spec['podCIDR']) spec['podCIDRs'] = [spec['podCIDR']]
+  else if (range) spec['podCIDR'] = range
   if (status['capacity'] !== undefined) status['allocatable'] ??= { ...part(status, 'capacity') }
   roundResources(part(status, 'capacity'))
   roundResources(part(status, 'allocatable'))
@@ -82,8 +84,16 @@ function* checkChange(spec: NodeSpec, live: NodeSpec): Iterable<Problems[number]
   }
 }
 
+/** Where a kubelet gets its configuration from was said here once. */
+function withoutConfigSource(object: UntypedObject): UntypedObject {
+  const { configSource, ...spec } = specOf(object)
+  return configSource === undefined ? object : { ...object, spec }
+}
+
 export const nodeRules: KindRules = {
   defaults,
+  prepareCreate: withoutConfigSource,
+  prepareUpdate: withoutConfigSource,
   validateCreate: check,
   validateUpdate: (object, live) => [...check(object), ...checkChange(specOf(object), specOf(live))],
   validateStatus: (object) => [...checkAmounts(object)],

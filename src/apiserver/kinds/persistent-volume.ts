@@ -139,6 +139,10 @@ function* checkChange(spec: PersistentVolumeSpec, live: PersistentVolumeSpec): I
   if (!sources.every(isSame)) {
     yield forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation\n')
   }
+  const affinity = spec.nodeAffinity as Json | undefined
+  if (live.nodeAffinity && !equalJson(affinity, live.nodeAffinity as Json)) {
+    yield invalid('nodeAffinity', affinity, `${immutableDetail}, except for updating from beta label to GA`)
+  }
   if (spec.volumeMode !== live.volumeMode) yield invalid('volumeMode', spec.volumeMode, immutableDetail)
   if (live.volumeAttributesClassName !== undefined && spec.volumeAttributesClassName === undefined) {
     yield forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')

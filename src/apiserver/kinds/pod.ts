@@ -1,5 +1,5 @@
 /** Pods, and templates of them. */
-import type { Json } from '../../kube/json.ts'
+import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, PodSpec, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../refusal.ts'
@@ -12,7 +12,7 @@ import { podRequests, qualityOf } from './pod-resources.ts'
 import { checkPodChange } from './pod-update.ts'
 import { checkNewPod, checkPod, checkTemplate } from './pod-validation.ts'
 import { podWarnings, templateWarnings } from './pod-warnings.ts'
-import { eachInvalid } from './problem.ts'
+import { eachInvalid, forbidden } from './problem.ts'
 import { checkImmutable } from './workload-validation.ts'
 
 export const pod: KindRules = {
@@ -66,7 +66,27 @@ export const pod: KindRules = {
     ...checkImmutable(statusOf(object).qosClass, statusOf(live).qosClass, 'status.qosClass'),
     ...checkStatus(statusOf(object)),
   ],
+  doors: {
+    ephemeralcontainers: {
+      validate: (object, live) => [
+        ...checkPod({ metadata: object.metadata, spec: specOf(object) }),
+        ...checkEphemeralChange(specOf(object), specOf(live)),
+      ],
+    },
+  },
   warnings: podWarnings,
+}
+
+/** What was added to look at a pod stays as it is. */
+function* checkEphemeralChange({ ephemeralContainers = [] }: PodSpec, live: PodSpec): Iterable<Cause> {
+  const field = 'spec.ephemeralContainers'
+  for (const before of live.ephemeralContainers ?? []) {
+    const after = ephemeralContainers.find(({ name }) => name === before.name)
+    const what = `existing ephemeral containers ${JSON.stringify(before.name)} may not be`
+    if (!after) yield forbidden(field, `${what} removed\n`)
+    else if (!equalJson(after as unknown as Json, before as unknown as Json))
+      yield forbidden(field, `${what} changed\n`)
+  }
 }
 
 function* checkStatus({ nominatedNodeName, conditions = [], podIPs = [] }: PodStatus): Iterable<Cause> {

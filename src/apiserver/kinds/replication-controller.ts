@@ -3,6 +3,7 @@ import { ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodTemplateSpec, ReplicationController, ReplicationControllerSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../refusal.ts'
+import type { StoredObject } from '../storage.ts'
 import { checkReplicaShares, replicaCounts } from './deployment.ts'
 import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
@@ -40,7 +41,11 @@ export const replicationController: KindRules = {
       ...checkReplicaShares(counts),
     ]
   },
-  warnings: (object, live) => templateWarnings(object, live, { naming: true }),
+  // The real server has them the wrong way round: of a change it says what was wrong before.
+  warnings: (object, live) =>
+    live
+      ? templateWarnings(live, object as StoredObject, { naming: true })
+      : templateWarnings(object, live, { naming: true }),
 }
 
 function check(object: UntypedObject): readonly Cause[] {

@@ -51,6 +51,12 @@ export const runtimeClassRules: KindRules = {
     return finished(draft)
   },
   validateCreate: (object) => [...check(object)],
-  validateUpdate: (object, live) =>
-    object['handler'] === live['handler'] ? [] : [invalid('handler', null, immutableDetail)],
+  validateUpdate(object, live) {
+    const problems = [...check(object)]
+    // What is missing is told last.
+    const missing = problems.filter(({ field }) => field === 'handler' && !object['handler'])
+    const wrong = problems.filter((problem) => !missing.includes(problem))
+    const changed = object['handler'] === live['handler'] ? [] : [invalid('handler', null, immutableDetail)]
+    return [...wrong, ...changed, ...missing]
+  },
 }

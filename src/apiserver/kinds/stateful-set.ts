@@ -40,10 +40,7 @@ export const statefulSet: KindRules = {
     return finished(draft)
   },
   prepareCreate: withFirstStatus,
-  validateCreate: (object) => [
-    ...eachInvalid('metadata.name', object.metadata.name, dnsLabel(object.metadata.name ?? '')),
-    ...checkStatefulSet(specOf(object), { isNew: true }),
-  ],
+  validateCreate: (object) => [...checkStatefulSet(specOf(object), { isNew: true })],
   validateUpdate: (object, live) => [
     ...checkStatefulSet(specOf(object), { isNew: false }),
     ...immutable.flatMap((name) =>

@@ -111,8 +111,10 @@ function* checkAttributes(object: UntypedObject): Iterable<Problems[number]> {
 export const volumeAttributesClassRules: KindRules = {
   defaults: structForm,
   validateCreate: (object) => [...checkAttributes(object)],
-  validateUpdate: (object, live) =>
-    ['driverName', 'parameters']
+  validateUpdate: (object, live) => [
+    ...['driverName', 'parameters']
       .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
       .map((member) => forbidden(member, `updates to ${member} are forbidden.`)),
+    ...checkAttributes(object),
+  ],
 }

@@ -52,7 +52,7 @@ export function ownersAfterApply(
   const merged = { ...live, value: mergeValues(live.value, applied.value, live.shape) }
   const object = last ? prune(merged, last, current, rules.convert) : merged
   const move = moveOwners(live, object, current, id, rules)
-  if (move.conflicts.length > 0 && !applier.force) throw new ApplyConflict(move.conflicts)
+  if (move.contested.length > 0 && !applier.force) throw new ApplyConflict(conflictsIn(move.contested))
 
   const owned = withoutUnownable(fields)
   const out = new Map(move.managers)
@@ -80,7 +80,7 @@ function moveOwners(
   managers: Managers,
   self: string | undefined,
   { convert, ownable }: OwnerRules,
-): { readonly managers: Managers; readonly changed: Comparison; readonly conflicts: readonly Conflict[] } {
+): { readonly managers: Managers; readonly changed: Comparison; readonly contested: readonly Contested[] } {
   const compareAt = (apiVersion: string): Comparison | undefined => {
     const before = convert(live, apiVersion)
     const after = convert(next, apiVersion)
@@ -95,7 +95,7 @@ function moveOwners(
   const changed = compareAt(next.apiVersion) ?? { added: noFields, modified: noFields, removed: noFields }
   const changes = new Map<string, Comparison | undefined>([[next.apiVersion, changed]])
   const out = new Map<string, Ownership>()
-  const conflicts: [id: string, Conflict[]][] = []
+  const lost: Contested[] = []
   for (const [id, ownership] of managers) {
     const { apiVersion, fields } = ownership
     if (!changes.has(apiVersion)) changes.set(apiVersion, compareAt(apiVersion))
@@ -104,11 +104,23 @@ function moveOwners(
     let left = fields
     if (id !== self) {
       const contested = intersection(fields, union(change.modified, change.added))
-      if (contested.length > 0) conflicts.push([id, [...conflictsOver(contested, ownership)]])
+      if (contested.length > 0) lost.push({ id, fields: contested, ownership })
       left = difference(difference(fields, contested), change.removed)
     }
     if (left.length > 0) out.set(id, left === fields ? ownership : { ...ownership, fields: left })
   }
-  conflicts.sort(([a], [b]) => compareText(a, b))
-  return { managers: out, changed, conflicts: conflicts.flatMap(([, found]) => found) }
+  return { managers: out, changed, contested: lost }
+}
+
+/** What a manager has lost to a change. */
+interface Contested {
+  readonly id: string
+  readonly fields: FieldSet
+  readonly ownership: Ownership
+}
+
+function conflictsIn(contested: readonly Contested[]): readonly Conflict[] {
+  return contested
+    .toSorted((a, b) => compareText(a.id, b.id))
+    .flatMap(({ fields, ownership }) => conflictsOver(fields, ownership))
 }

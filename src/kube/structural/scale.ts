@@ -1,6 +1,6 @@
 /** Where a kind can be scaled, its replicas must be numbers that a Scale can hold, and its selector a text. */
 import { type Cause, invalidValue } from '../cause.ts'
-import { isGoInteger } from '../go-text.ts'
+import { formatGoNumber, isGoInteger } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray, ownMember } from '../json-member.ts'
 import type { CustomResourceSubresourceScale } from '../types/apiextensions/v1.ts'
@@ -39,7 +39,7 @@ function readPath(object: JsonObject, path: string): { readonly value?: Json | u
   const steps = path.replace(/^\./, '').split('.')
   let value: Json | undefined = object
   for (const [index, step] of steps.entries()) {
-    if (value === undefined) return {}
+    if (value === undefined || value === null) return {}
     if (!isJsonObject(value)) {
       return { problem: wrongType(steps.slice(0, index + 1).join('.'), value, 'map[string]interface{}') }
     }
@@ -49,8 +49,18 @@ function readPath(object: JsonObject, path: string): { readonly value?: Json | u
 }
 
 function wrongType(path: string, value: Json, wanted: string): string {
-  const shown = isJsonObject(value) ? 'map' : typeof value === 'string' ? value : JSON.stringify(value)
+  const shown = goText(value)
   return `.${path.replace(/^\./, '')} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${wanted}`
+}
+
+/** As Go prints a value on its own. */
+function goText(value: Json): string {
+  if (value === null) return '<nil>'
+  if (isJsonArray(value)) return `[${value.map(goText).join(' ')}]`
+  if (typeof value === 'number' || typeof value === 'bigint') return formatGoNumber(value)
+  if (!isJsonObject(value)) return String(value)
+  const names = Object.keys(value).toSorted()
+  return `map[${names.map((name) => `${name}:${goText(value[name] ?? null)}`).join(' ')}]`
 }
 
 function goTypeOf(value: Json): string {

@@ -30,6 +30,8 @@ export interface Validation {
   readonly old?: JsonObject | undefined
   /** Through which endpoint it is written: of a write to `status` nothing else is looked at. @default '' */
   readonly subresource?: string | undefined
+  /** What is wrong with the rest of the object: enough of it, and rules are not asked. */
+  readonly found?: readonly Cause[] | undefined
   /** Told of rules that an old mistake still breaks. */
   readonly warn?: ((message: string) => void) | undefined
 }
@@ -57,15 +59,16 @@ function validateObject(
   object: JsonObject,
   root: Node,
   { scale, embedded }: StructuralOptions,
-  { old, warn }: Validation,
+  validation: Validation,
 ): readonly Cause[] {
+  const { old } = validation
   const causes = [
     ...checkValue(object, root, old).map(({ cause }) => cause('')),
     ...(scale ? [...checkScaleSpec(object, scale), ...checkScaleStatus(object, scale)] : []),
     ...checkEmbedded(object, root, embedded),
     ...listTypeCauses(object, root, old),
   ]
-  return withRules(causes, object, root, old, warn)
+  return withRules(causes, object, root, validation)
 }
 
 /** A write to status is checked as if status were an object of its own: that shows in the words. */
@@ -73,8 +76,9 @@ function validateStatus(
   object: JsonObject,
   root: Node,
   { scale }: StructuralOptions,
-  { old, warn }: Validation,
+  validation: Validation,
 ): readonly Cause[] {
+  const { old } = validation
   const node = root.properties.get('status')
   const status = ownMember(object, 'status')
   const causes = [
@@ -84,7 +88,7 @@ function validateStatus(
     ...(scale ? checkScaleStatus(object, scale) : []),
     ...listTypeCauses(object, root, old),
   ]
-  return withRules(causes, object, root, old, warn)
+  return withRules(causes, object, root, validation)
 }
 
 /** Old duplicates, wherever they are, excuse new ones. */
@@ -109,11 +113,10 @@ function withRules(
   causes: readonly Cause[],
   object: JsonObject,
   root: Node,
-  old: JsonObject | undefined,
-  warn: Validation['warn'],
+  { old, warn, found = [] }: Validation,
 ): readonly Cause[] {
   if (!root.has.rules) return causes
-  if (causes.some(({ reason }) => blocking.has(reason ?? '')))
+  if ([...found, ...causes].some(({ reason }) => blocking.has(reason ?? '')))
     return [...causes, invalidValue(noField, null as Json, unchecked)]
   return [...causes, ...checkRules(object, root, { old, warn, path: '' })]
 }

@@ -2,7 +2,7 @@
  * When two answers are the same. What no two servers share (uids, times, versions, what they allocate) is masked; what
  * differs for a reason that docs/embedded-limits.md gives is taken out by a rule of its own, with its name.
  */
-import { equalJson, isJsonObject, type Json, type JsonObject } from '../../../src/kube/json.ts'
+import { equalJson, isJsonObject, type Json, type JsonObject, stringifyJson } from '../../../src/kube/json.ts'
 import { isJsonArray } from '../../../src/kube/json-member.ts'
 import { readYaml } from '../../../src/kube/yaml.ts'
 
@@ -70,7 +70,8 @@ const limits: readonly { readonly name: string; readonly pattern: RegExp; readon
   },
   {
     name: 'an unknown directive of a strategic patch is quoted as a map of Go',
-    pattern: /(?:unknown patch type|the strategic merge patch|list element types are not identical|map: map\[).*/s,
+    pattern:
+      /(?:unknown patch type|the strategic merge patch|the list \S+ has elements|list element types are not identical|map: map\[).*/s,
     shown: 'PATCH TYPE',
   },
   {
@@ -115,7 +116,11 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, 'TIME'],
   [/\b10\.0\.\d+\.\d+\b(?!\/)/g, 'CLUSTER-IP'],
   [/\b([Gg]en-)[a-z0-9]{5}\b/g, '$1NAME'],
+  // In cells of tables.
+  [/:3[0-2]\d{3}\/(TCP|UDP)/g, ':PORT/$1'],
   // In YAML, and in messages that quote it.
+  // The beginning of a body may end in the midst of one.
+  [/(\\?"uid\\?":\\?")[0-9a-f-]+(?= \.\.\.)/g, '$1UID'],
   [/(\\?"resourceVersion\\?":\\?")\d+/g, '$1NUMBER'],
   [/((?:resourceVersion|nodePort|healthCheckNodePort): "?)\d+/g, '$1NUMBER'],
   [/(in record|in the precondition) \(\d+\)/g, '$1 (VERSION)'],
@@ -132,11 +137,20 @@ function masked(value: Json, key = ''): Json {
     return maskedText(value)
   }
   if (typeof value === 'number' && /nodePort$/i.test(key)) return 'NODE-PORT'
-  if (isJsonArray(value)) return value.map((item) => masked(item, key === 'cells' ? key : ''))
+  if (isJsonArray(value)) {
+    const items = value.map((item) => masked(item, key === 'cells' ? key : ''))
+    // They stand in the order of their times, to the second, which two servers do not see begin at once.
+    return key === 'managedFields' ? items.toSorted((a, b) => (entryKey(a) < entryKey(b) ? -1 : 1)) : items
+  }
   if (!isJsonObject(value)) return value
   const members = Object.entries(value).map(([name, member]): [string, Json] => [name, masked(member ?? null, name)])
   const object = Object.fromEntries(members) as JsonObject
   return object['kind'] === 'Table' ? withoutAges(object) : object
+}
+
+function entryKey(entry: Json): string {
+  const { manager, operation, apiVersion, subresource, time } = isJsonObject(entry) ? entry : {}
+  return stringifyJson([manager ?? '', operation ?? '', apiVersion ?? '', subresource ?? '', time ?? ''])
 }
 
 /** How old a row is, is a matter of the moment. */

@@ -81,7 +81,8 @@ export const clusterKinds: readonly Kind[] = [
     edits: [
       ['rules/0/verbs', ['watch'], [], gone],
       ['rules/0/resources', ['pods', 'services'], [], gone],
-      ['rules/0/resourceNames', ['a'], []],
+      // Not an empty list within a list that is owned as a whole: to Go it is not the same as none.
+      ['rules/0/resourceNames', ['a']],
       ['rules/0/apiGroups', ['apps'], [], gone],
       ['rules/0/nonResourceURLs', ['/healthz']],
       ['rules/1', { apiGroups: ['apps'], resources: ['*'], verbs: ['*'] }],
@@ -130,7 +131,7 @@ export const clusterKinds: readonly Kind[] = [
       ],
       ['rules', [], gone],
       // No selector that selects: who gathers rules here is a controller there.
-      ['aggregationRule', { clusterRoleSelectors: [] }, {}],
+      ['aggregationRule', { clusterRoleSelectors: [] }, {}, gone],
     ],
   },
   {
@@ -244,7 +245,7 @@ export const clusterKinds: readonly Kind[] = [
       ['webhooks/0/rules/0/operations', ['UPDATE'], ['ODD'], [], ['*', 'CREATE']],
       ['webhooks/0/matchConditions', [{ name: 'c', expression: 'true' }], [{ name: 'c', expression: 'no(' }]],
       ['webhooks/1', { ...webhook, name: 'three.example.com' }, webhook],
-      // Not an empty list: whether that is a change depends on what Go calls empty.
+      // Not an empty list: to Go it is not the same as none, and counts as a generation of its own.
       ['webhooks', gone],
     ],
   },
@@ -260,7 +261,7 @@ export const clusterKinds: readonly Kind[] = [
       ['webhooks/0/failurePolicy', 'Ignore', 'Odd'],
       ['webhooks/0/timeoutSeconds', 5, 0],
       ['webhooks/1', { ...webhook, name: 'three.example.com' }],
-      // Not an empty list: whether that is a change depends on what Go calls empty.
+      // Not an empty list: to Go it is not the same as none, and counts as a generation of its own.
       ['webhooks', gone],
     ],
   },

@@ -182,8 +182,7 @@ const widget: Omit<Kind, 'apiVersion'> = {
 export function customKinds(group: string): readonly Kind[] {
   return [
     { ...widget, apiVersion: `${group}/v1` },
-    // Who scales through a version that is not stored is not recorded there.
-    { ...widget, apiVersion: `${group}/v1beta1`, hasScale: false },
+    { ...widget, apiVersion: `${group}/v1beta1` },
     {
       apiVersion: `${group}/v1`,
       kind: 'Rule',

@@ -483,8 +483,46 @@ export const workloadKinds: readonly Kind[] = [
     ],
     status: [
       ['status/currentReplicas', 1, -1],
-      // Not currentCPUUtilizationPercentage: who writes it through this version owns an annotation, there.
       ['status/desiredReplicas', 2],
+      ['status/currentCPUUtilizationPercentage', 50, gone],
+    ],
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    plural: 'replicationcontrollers',
+    namespaced: true,
+    hasScale: true,
+    template: { spec: { replicas: 1, selector: { app: 'a' }, template: podTemplate } },
+    edits: [
+      ['spec/replicas', 3, 0, -1, gone],
+      ['spec/minReadySeconds', 5, -1],
+      ['spec/selector', { app: 'b' }, {}, gone],
+      ...templateEdits,
+    ],
+    status: [
+      ['status/replicas', 2, -1],
+      ['status/readyReplicas', 1, 5],
+      ['status/conditions', [{ type: 'ReplicaFailure', status: 'True' }]],
+    ],
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'PodTemplate',
+    plural: 'podtemplates',
+    namespaced: true,
+    template: { template: podTemplate },
+    edits: [['template/metadata/labels/app', 'b', gone], ...podEdits('template/spec')],
+  },
+  {
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    plural: 'controllerrevisions',
+    namespaced: true,
+    template: { revision: 1, data: { spec: { a: 1 } } },
+    edits: [
+      ['revision', 2, -1, gone, 'x'],
+      ['data', { spec: { a: 2 } }, {}, gone, null],
     ],
   },
 ]

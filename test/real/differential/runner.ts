@@ -206,7 +206,7 @@ function versionIn(body: Json): string {
   return version
 }
 
-const subresource = /\/(?:status|scale|binding|eviction|ephemeralcontainers|resize|nothing)$/
+const subresource = /\/(?:status|scale|binding|eviction|approval|ephemeralcontainers|resize|nothing)$/
 
 function objectPath(path: string): string {
   return path.replace(subresource, '')

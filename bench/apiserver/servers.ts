@@ -1,0 +1,117 @@
+/** The two servers that are measured: how each is started, reached, weighed and stopped. bench.ts says what counts. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { readYaml } from '../../src/kube/yaml.ts'
+import { apiOf } from '../../test/real/api.ts'
+import { startCluster } from '../../test/real/cluster.ts'
+import type { Target } from './load.ts'
+
+export interface Contender {
+  /** Returns when it has answered that it is ready. */
+  start(): Promise<Running>
+  /** Bytes that a server has three seconds after its start. */
+  rest(): Promise<number>
+}
+
+export interface Running {
+  readonly target: Target
+  /** From its first process until it says that it is ready, and until it has answered so. */
+  readonly readyMs: number
+  readonly answerMs: number
+  /** Of all its processes. */
+  residentBytes(): number
+  stop(): Promise<void>
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const restMs = 3000
+
+/** The build must be there. */
+export const embedded: Contender = {
+  async start() {
+    const began = performance.now()
+    const running = await launchEmbedded()
+    const readyMs = performance.now() - began
+    const { url: server, ca, token } = running.target
+    const nobody = { cert: '', key: '' }
+    const tokens = { admin: token, alice: '', bob: '' }
+    const api = apiOf({ server, ca, token, version: '', admin: nobody, tokens, kubeconfig: '' })
+    const { status } = await api.call('GET', '/readyz')
+    const answerMs = performance.now() - began
+    api.close()
+    if (status !== 200) throw new Error(`the embedded server said that it is ready, and then ${status}`)
+    return { ...running, readyMs, answerMs }
+  },
+  async rest() {
+    const running = await launchEmbedded()
+    await sleep(restMs)
+    const bytes = running.residentBytes()
+    await running.stop()
+    return bytes
+  },
+}
+
+/** Returns when it says that it is ready; nobody has asked it anything by then. */
+async function launchEmbedded(): Promise<Omit<Running, 'readyMs' | 'answerMs'>> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-bench-'))
+  const kubeconfig = path.join(folder, 'kubeconfig')
+  const args = ['apiserver', '--data', path.join(folder, 'data'), '--kubeconfig-out', kubeconfig]
+  const { NODE_OPTIONS: _options, NODE_EXTRA_CA_CERTS: _authorities, ...env } = process.env
+  const child = spawn(process.execPath, [install(folder), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env })
+  await once(createInterface({ input: child.stdout }), 'line')
+  const { clusters, users } = readYaml(readFileSync(kubeconfig, 'utf8')) as unknown as {
+    readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[]
+    readonly users: readonly { readonly user: { readonly token: string } }[]
+  }
+  const { server = '', 'certificate-authority-data': ca = '' } = clusters[0]!.cluster
+  return {
+    target: { url: server, ca: Buffer.from(ca, 'base64').toString(), token: users[0]!.user.token },
+    residentBytes: () => residentBytes(child.pid!),
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As an installed package lies there, without what makes a checkout one. Returns its program. */
+function install(folder: string): string {
+  cpSync(path.join(root, 'bin'), path.join(folder, 'bin'), { recursive: true })
+  symlinkSync(path.join(root, 'dist'), path.join(folder, 'dist'))
+  return path.join(folder, 'bin', 'muster')
+}
+
+export const real: Contender = {
+  async start() {
+    const cluster = await startCluster({ durable: true })
+    const { server, ca, tokens } = cluster.access
+    return {
+      target: { url: server, ca, token: tokens.admin },
+      // It says so by answering.
+      readyMs: cluster.startMs(),
+      answerMs: cluster.startMs(),
+      residentBytes: () => cluster.processes().reduce((sum, pid) => sum + residentBytes(pid), 0),
+      stop: () => cluster.stop(),
+    }
+  },
+  async rest() {
+    const running = await real.start()
+    await sleep(restMs)
+    const bytes = running.residentBytes()
+    await running.stop()
+    return bytes
+  },
+}
+
+function residentBytes(pid: number): number {
+  const [, kilobytes = '0'] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}

@@ -1,0 +1,52 @@
+/**
+ * A server that sleeps until somebody asks for something. Most of what an API server is are rules about kinds, and none of
+ * them matters before the first request: so it has a place to be reached at, and is built when it is reached.
+ */
+import type { TransportRequest, TransportResponse } from '../client/transport.ts'
+import { describeError } from '../kube/errors.ts'
+import type { Peer } from './access/authenticate.ts'
+import type { Answering, ApiServer } from './api-server.ts'
+
+export interface WakingServer<Server extends ApiServer> extends Answering {
+  /** The server itself. It is built once, unless that fails: then the next who asks tries again. */
+  wake(): Promise<Server>
+  /** The same for who has no use for one that nobody asked for. */
+  awake(): Promise<Server | undefined>
+}
+
+export function createWakingServer<Server extends ApiServer>(build: () => Promise<Server>): WakingServer<Server> {
+  // Forgotten when it is done: it may hold all that was found in a folder.
+  let builder: typeof build | undefined = build
+  let building: Promise<Server> | undefined
+  let built: Server | undefined
+
+  const wake = async (): Promise<Server> => {
+    building ??= builder!()
+    try {
+      built = await building
+      builder = undefined
+      return built
+    } catch (error) {
+      building = undefined
+      throw error
+    }
+  }
+
+  const handle = async (request: TransportRequest, peer?: Peer): Promise<TransportResponse> => {
+    try {
+      await wake()
+    } catch (error) {
+      const [{ refuse }, { internal }] = await Promise.all([import('./representation.ts'), import('./refusal.ts')])
+      return await refuse(internal(describeError(error)))
+    }
+    return await built!.handle(request, peer)
+  }
+
+  return {
+    // Who is awake is asked at once: a turn more for every request would be felt.
+    handle: async (request, peer) => await (built ? built.handle(request, peer) : handle(request, peer)),
+    endWatches: () => built?.endWatches(),
+    wake,
+    awake: async () => await building?.catch(() => undefined),
+  }
+}
