@@ -11,7 +11,7 @@ import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import { eventsOf, type Ledger, logLine } from '../operator/ledger.ts'
+import { type EventDraft, eventsOf, type Ledger, logLine } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import type { Controller } from '../operator/controller.ts'
 import type { Operator } from '../operator/operator.ts'
@@ -19,7 +19,7 @@ import { nameOf, type Outcome, type Wave } from '../operator/plan.ts'
 import { type Conclusion, type Memory, noMemory, reconcile, type Situation } from '../operator/reconcile.ts'
 import { type Change, concerns, openView, type Read, type RecordedView, type ViewSource } from '../operator/view.ts'
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
-import { createEventRecorder, type EventRecorder } from './event-recorder.ts'
+import { createEventRecorder } from './event-recorder.ts'
 import { createExecutor, type Execute } from './executor.ts'
 import { createLive } from './live-calls.ts'
 import type { Metrics } from './metrics.ts'
@@ -76,6 +76,7 @@ export function hostOperator(options: HostOptions): Host {
   const ready = new Map<string, Subscription>()
   const source = cacheSource(ready)
   const live = options.live ?? createLive({ client, clock })
+  const telling = new Set<Promise<void>>()
   const recorder = createEventRecorder({
     client,
     clock,
@@ -97,7 +98,7 @@ export function hostOperator(options: HostOptions): Host {
       config: settings,
       live,
       execute,
-      recorder,
+      tellEvent,
       concurrency,
       options,
       log,
@@ -108,6 +109,12 @@ export function hostOperator(options: HostOptions): Host {
 
   function tell(told: Change, by?: { readonly runner: Runner; readonly key: string }): void {
     for (const runner of runners) runner.onChange(told, by?.runner === runner ? by.key : undefined)
+  }
+
+  /** Told to its end before this host stops. */
+  function tellEvent(about: KubeObject, event: EventDraft): void {
+    const told = recorder.record(about, event).finally(() => telling.delete(told))
+    telling.add(told)
   }
 
   /** A kind came or went. */
@@ -162,6 +169,7 @@ export function hostOperator(options: HostOptions): Host {
     },
     async stop() {
       await Promise.all(runners.map(({ queue }) => queue.stop()))
+      await Promise.all(telling)
       served.stop()
       for (const subscription of subscriptions.values()) subscription.close()
     },
@@ -204,7 +212,7 @@ interface RunnerOptions {
   readonly config: unknown
   readonly live: Live
   readonly execute: Execute
-  readonly recorder: EventRecorder
+  readonly tellEvent: (about: KubeObject, event: EventDraft) => void
   readonly concurrency: number
   readonly options: HostOptions
   readonly log: (line: JsonObject) => void
@@ -221,7 +229,7 @@ interface Runner {
 }
 
 function createRunner(at: RunnerOptions): Runner {
-  const { operator, controller, source, clock, execute, recorder, concurrency, options, log } = at
+  const { operator, controller, source, clock, execute, tellEvent, concurrency, options, log } = at
   const { kind } = controller
   const kindName = formatResource(kind)
   const table: DispatchTable = createDispatchTable()
@@ -288,7 +296,7 @@ function createRunner(at: RunnerOptions): Runner {
     options.metrics?.count(ledger, clock.now() - ledger.startedAt)
     const line = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
-    for (const event of eventsOf(ledger)) void recorder.record(cr, event)
+    for (const event of eventsOf(ledger)) tellEvent(cr, event)
     if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs)
   }
 

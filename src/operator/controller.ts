@@ -6,7 +6,7 @@ import type { ConditionUpdate } from '../kube/condition.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import type { BackOffOptions } from './failure.ts'
+import type { BackOffOptions, Failure } from './failure.ts'
 import { defaultBackOff } from './failure.ts'
 import type { Application } from './lifecycle/application.ts'
 import type { Live } from './live.ts'
@@ -52,6 +52,8 @@ export interface StepContext<CR extends KubeObject, Config = unknown> extends Re
   readonly wanted: ReadonlyMap<string, UntypedObject>
   /** Wants something else for that subject; in Mutator. */
   want(this: void, subject: string, object: UntypedObject): void
+  /** What went wrong, for ErrorManager and GiveUpManager. */
+  readonly failure: Failure | undefined
   /** Runs again after this time at the latest. */
   requeueAfter(this: void, ms: number): void
 }

@@ -107,14 +107,22 @@ export function hashOf(value: Json): string {
 
 /** What is known about the objects of a kind: the built-in table, or the kind's own definition. */
 export function typingOf(resource: Resource): Typing {
-  if (isKind(resource)) {
-    const { version } = resource
-    const { versions } = resource.crd().spec
-    const schema = versions.find(({ name }) => name === version)?.schema?.openAPIV3Schema as Schema | undefined
-    return { schema, definitions: {} }
-  }
+  if (isKind(resource)) return typingOfKind(resource)
   const schema = builtinSchema(resource)
   return { schema, definitions: schema ? builtinDefinitions() : {} }
+}
+
+const typings = new WeakMap<Kind, Typing>()
+
+/** A CRD is made anew each time it is asked for; what follows from it here is kept. */
+function typingOfKind(kind: Kind): Typing {
+  const known = typings.get(kind)
+  if (known) return known
+  const { versions } = kind.crd().spec
+  const schema = versions.find(({ name }) => name === kind.version)?.schema?.openAPIV3Schema as Schema | undefined
+  const typing = { schema, definitions: {} }
+  typings.set(kind, typing)
+  return typing
 }
 
 function isKind(resource: Resource): resource is Kind {

@@ -42,9 +42,17 @@ export interface Memory {
   readonly failures: Failures
   /** By subject. */
   readonly settled: ReadonlyMap<string, Settled>
+  /** What a server refused for good, by subject: it is not asked again before something is different. */
+  readonly refused: ReadonlyMap<string, Refused>
 }
 
-export const noMemory: Memory = { failures: noFailures, settled: new Map() }
+/** A wish that was refused, for that object and that CR. */
+export interface Refused extends Settled {
+  readonly crVersion: string
+  readonly error: unknown
+}
+
+export const noMemory: Memory = { failures: noFailures, settled: new Map(), refused: new Map() }
 
 /** All that a reconcile is a function of. */
 export interface Situation<CR extends KubeObject, Config = unknown> {
@@ -89,6 +97,7 @@ class Walk<CR extends KubeObject, Config> {
   readonly #path: string[] = []
   readonly #ledger: LedgerEntry[] = []
   readonly #settled: Map<string, Settled>
+  readonly #refused = new Map<string, Refused>()
   readonly #registered: ResourceDefinition<CR>[]
   #entries: Entry<CR>[] = []
   #cr: CR
@@ -387,6 +396,11 @@ class Walk<CR extends KubeObject, Config> {
         return []
       }
       const { mutation, isAdoption } = decision
+      const refused = this.#refusalOf(entry)
+      if (refused) {
+        this.#refused.set(entry.subject, refused)
+        throw refused.error
+      }
       if (mutation.why === 'missing' && !this.#mayCreate(entry)) return []
       const operation = isAdoption ? 'adopted' : operations[mutation.why]
       return [{ entry, mutation, operation }]
@@ -394,6 +408,23 @@ class Walk<CR extends KubeObject, Config> {
       entry.state = 'failed'
       this.#fail(error, entry.subject)
       return []
+    }
+  }
+
+  /** The same was refused for good, and nothing has changed since: looking again is no reason to ask again. */
+  #refusalOf(entry: Entry<CR>): Refused | undefined {
+    const refused = this.#at.memory.refused.get(entry.subject)
+    const { hash, resourceVersion, crVersion } = this.#standing(entry)
+    const isSame =
+      refused?.hash === hash && refused.resourceVersion === resourceVersion && refused.crVersion === crVersion
+    return isSame ? refused : undefined
+  }
+
+  #standing({ desired, live }: Entry<CR>): Omit<Refused, 'error'> {
+    return {
+      hash: desired?.hash ?? '',
+      resourceVersion: live?.metadata.resourceVersion ?? '',
+      crVersion: this.#at.cr.metadata.resourceVersion ?? '',
     }
   }
 
@@ -428,7 +459,8 @@ class Walk<CR extends KubeObject, Config> {
   #settle(entry: Entry<CR>, mutation: Mutation, operation: Operation, outcome: Outcome | undefined): void {
     if (outcome?.result === 'failed') {
       entry.state = 'failed'
-      this.#fail(outcome.error, entry.subject)
+      const { retry } = this.#fail(outcome.error, entry.subject)
+      if (retry === 'terminal') this.#refused.set(entry.subject, { ...this.#standing(entry), error: outcome.error })
       return
     }
     const before = entry.live?.metadata.resourceVersion
@@ -570,7 +602,7 @@ class Walk<CR extends KubeObject, Config> {
       // Whatever else was to be done soon waits, too: it would only fail again.
       this.#requeueAfterMs = retryDelay(failure, failures, backOff) ?? this.#requeueAfterMs
     }
-    return { ledger: this.#close(), memory: { failures, settled: this.#settled } }
+    return { ledger: this.#close(), memory: { failures, settled: this.#settled, refused: this.#refused } }
   }
 
   async *#writeStatus(): AsyncGenerator<Wave, void, readonly Outcome[]> {
@@ -655,6 +687,7 @@ class Walk<CR extends KubeObject, Config> {
         }
       },
       requeueAfter: (ms) => this.#requeue(ms),
+      failure: this.#failure,
     }
   }
 
@@ -668,13 +701,14 @@ class Walk<CR extends KubeObject, Config> {
   }
 
   /** The first failure is the one that is told, unless it was a mere conflict; each is in the ledger. */
-  #fail(error: unknown, subject: string): void {
+  #fail(error: unknown, subject: string): Failure {
     const failure = failureOf(explainAuthorError(error, `${this.#place}, step ${this.#step}`), this.#step, subject)
     const operation = failure.gaveUp ? 'gaveUp' : 'failed'
     this.#ledger.push({ step: this.#step, subject, operation, message: failure.message })
     this.#stepFailure ??= failure
     if (failure.retry !== 'terminal') this.#passing ??= failure
     if (!this.#failure || (this.#failure.retry === 'conflict' && failure.retry !== 'conflict')) this.#failure = failure
+    return failure
   }
 
   #note(

@@ -42,24 +42,29 @@ function withValue(value: JsonObject, [name = '', ...rest]: readonly string[], l
   return Object.fromEntries([...Object.entries(value).filter(([other]) => other !== name), [name, next]])
 }
 
+/** The schema of a path; undefined where anything may stand. */
 function schemaAt(path: readonly string[], place: string): JSONSchemaProps | undefined {
-  let schema: JSONSchemaProps | undefined = settingsSchema
+  let schema: JSONSchemaProps = settingsSchema
   for (const step of path) {
-    if (!schema || schema['x-kubernetes-preserve-unknown-fields']) return undefined
-    const { properties = {}, additionalProperties } = schema
-    const next: JSONSchemaProps | undefined = Object.hasOwn(properties, step)
-      ? properties[step]
-      : isJsonObject(additionalProperties)
-        ? additionalProperties
-        : undefined
-    if (!next) {
-      const near = nearest(step, Object.keys(properties))
-      const guess = near === undefined ? `there are ${Object.keys(properties).join(', ')}` : `did you mean "${near}"?`
-      throw new MusterError('InvalidConfiguration', `${place}: there is no key "${step}" there; ${guess}`)
-    }
-    schema = next
+    if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
+    schema = memberOf(schema, step) ?? fault(step, schema, place)
   }
   return schema
+}
+
+function memberOf(
+  { properties = {}, additionalProperties }: JSONSchemaProps,
+  name: string,
+): JSONSchemaProps | undefined {
+  if (Object.hasOwn(properties, name)) return properties[name]
+  return isJsonObject(additionalProperties) ? additionalProperties : undefined
+}
+
+function fault(name: string, { properties = {} }: JSONSchemaProps, place: string): never {
+  const known = Object.keys(properties)
+  const near = nearest(name, known)
+  const guess = near === undefined ? `there are ${known.join(', ')}` : `did you mean "${near}"?`
+  throw new MusterError('InvalidConfiguration', `${place}: there is no key "${name}" there; ${guess}`)
 }
 
 /** Text stays text where text is wanted; elsewhere it is read as JSON if it is some. */
