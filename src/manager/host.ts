@@ -11,7 +11,7 @@ import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import { type EventDraft, eventsOf, type Ledger, logLine } from '../operator/ledger.ts'
+import { type EventDraft, eventsOf, isWrite, type Ledger, logLine } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import type { Controller } from '../operator/controller.ts'
 import type { Operator } from '../operator/operator.ts'
@@ -21,11 +21,14 @@ import { type Change, concerns, openView, type Read, type RecordedView, type Vie
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import { createEventRecorder } from './event-recorder.ts'
 import { createExecutor, type Execute } from './executor.ts'
+import { type Conflict, describeFinding, type Finding, type HotLoop } from './findings/finding.ts'
+import { noRepetition, noteLedger, type Repetition } from './findings/repetition.ts'
+import { rivals } from './findings/rivals.ts'
 import { createLive } from './live-calls.ts'
 import type { Metrics } from './metrics.ts'
 import { createServedKinds, type ServedKinds } from './served-kinds.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
-import { createWorkQueue, type WorkQueue } from './work-queue.ts'
+import { createScheduler, type GateOptions, type Lane, openGates, type Scheduler } from './scheduler.ts'
 
 export interface HostOptions {
   readonly operator: Operator
@@ -36,14 +39,18 @@ export interface HostOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** @default all */
   readonly namespaces?: readonly string[]
-  /** Reconciles at once, for each controller. @default 8 */
+  /** Reconciles at once, where there is no `schedule`. @default 8 */
   readonly concurrency?: number
+  /** Who decides when it runs, and its gates there. @default nobody but itself */
+  readonly schedule?: { readonly scheduler: Scheduler; readonly gates: GateOptions }
   /** One line for each reconcile that did something, and for each that failed. @default silent */
   readonly log?: (line: JsonObject) => void
   /** Who serves the operator's webhooks and conversions. Without it, nobody asks them, and that is logged. */
   readonly webhooks?: Pick<Webhooks, 'set' | 'settled' | 'delete'>
   /** Where reconciles are counted. */
   readonly metrics?: Metrics
+  /** What it does wrong, or what is done to it. It is slowed down by then. */
+  readonly onFinding?: (finding: Finding) => void
   /** Everything about each reconcile. */
   readonly onLedger?: (ledger: Ledger) => void
   readonly live?: Live
@@ -89,6 +96,14 @@ export function hostOperator(options: HostOptions): Host {
     outputs: operator.outputs,
     kinds: operator.controllers.map(({ kind }) => kind),
   })
+  const { scheduler, gates } = options.schedule ?? {
+    scheduler: createScheduler({ clock, concurrency }),
+    gates: { ...openGates, concurrency },
+  }
+  const lane = scheduler.join(operator.name, gates, async (id) => {
+    const at = id.indexOf(' ')
+    await byName.get(id.slice(0, at))?.work(id.slice(at + 1))
+  })
   const runners = operator.controllers.map((controller) =>
     createRunner({
       operator,
@@ -99,13 +114,14 @@ export function hostOperator(options: HostOptions): Host {
       live,
       execute,
       tellEvent,
-      concurrency,
+      lane,
       options,
       log,
       // The cache is silent about what its consumer wrote itself; here there are many who share one name.
       onWritten: tell,
     }),
   )
+  const byName = new Map(runners.map((runner) => [runner.name, runner]))
 
   function tell(told: Change, by?: { readonly runner: Runner; readonly key: string }): void {
     for (const runner of runners) runner.onChange(told, by?.runner === runner ? by.key : undefined)
@@ -163,12 +179,9 @@ export function hostOperator(options: HostOptions): Host {
       await Promise.all(operator.inputs.filter((resource) => served.serves(resource)).map(open))
       for (const runner of runners) runner.start()
     },
-    async idle() {
-      // One controller's writes may wake another.
-      while (runners.some(({ queue }) => !queue.isIdle)) await Promise.all(runners.map(({ queue }) => queue.idle()))
-    },
+    idle: () => lane.idle(),
     async stop() {
-      await Promise.all(runners.map(({ queue }) => queue.stop()))
+      await lane.leave()
       await Promise.all(telling)
       served.stop()
       for (const subscription of subscriptions.values()) subscription.close()
@@ -213,37 +226,47 @@ interface RunnerOptions {
   readonly live: Live
   readonly execute: Execute
   readonly tellEvent: (about: KubeObject, event: EventDraft) => void
-  readonly concurrency: number
+  readonly lane: Lane
   readonly options: HostOptions
   readonly log: (line: JsonObject) => void
   readonly onWritten: (change: Change, by: { readonly runner: Runner; readonly key: string }) => void
 }
 
+/** How often somebody who goes round in circles may try. */
+const crawlMs = 60_000
+/** How often, and how far apart, it is looked who changed it back. */
+const mostLooks = 5
+const lookMs = 1000
+
 /** One controller at work. */
 interface Runner {
-  readonly queue: WorkQueue
+  readonly name: string
   start(): void
+  work(key: string): Promise<void>
   /** `except`: the key that made the change, and knows. */
   onChange(change: Change, except: string | undefined): void
   kindChanged(resource: Resource): void
 }
 
 function createRunner(at: RunnerOptions): Runner {
-  const { operator, controller, source, clock, execute, tellEvent, concurrency, options, log } = at
+  const { operator, controller, source, clock, execute, tellEvent, lane, options, log } = at
   const { kind } = controller
   const kindName = formatResource(kind)
   const table: DispatchTable = createDispatchTable()
   const memories = new Map<string, Memory>()
   /** What is being read at this moment: of that the table knows nothing yet. */
   const reading = new Map<string, RecordedView>()
+  const repetitions = new Map<string, Repetition>()
   let isStarted = false
 
-  const queue = createWorkQueue({ clock, concurrency, work })
+  /** Keys of all controllers share the operator's lane. */
+  const idOf = (key: string): string => `${controller.name} ${key}`
 
   async function work(key: string): Promise<void> {
     const cr = source.get(kind, parseKey(key))
     if (!cr) {
       memories.delete(key)
+      repetitions.delete(key)
       table.forget(key)
       return
     }
@@ -270,7 +293,7 @@ function createRunner(at: RunnerOptions): Runner {
     } catch (error) {
       // The kit contains what authors do; this is the kit's own mistake, and must not stop the queue.
       log({ operator: operator.name, controller: controller.name, key, error: describe(error) })
-      queue.addAfter(key, controller.backOff.mostMs)
+      lane.addAfter(idOf(key), controller.backOff.mostMs)
     } finally {
       table.record(key, view.reads)
       reading.delete(key)
@@ -297,24 +320,74 @@ function createRunner(at: RunnerOptions): Runner {
     const line = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
     for (const event of eventsOf(ledger)) tellEvent(cr, event)
-    if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs)
+    lane.spend(ledger.entries.filter(isWrite).length)
+    lookForRepetition(key, cr, ledger)
+    if (requeueAfterMs === undefined) return
+    const isResync = !failure && requeueAfterMs === controller.options.resyncMs
+    lane.addAfter(idOf(key), requeueAfterMs, isResync ? 'resync' : 'retry')
+  }
+
+  /** Who writes the same again and again is slowed to a crawl, until what it goes by changes. */
+  function lookForRepetition(key: string, cr: KubeObject, ledger: Ledger): void {
+    const { repetition, findings } = noteLedger(repetitions.get(key) ?? noRepetition, ledger)
+    if (repetition.writes.size > 0) repetitions.set(key, repetition)
+    else repetitions.delete(key)
+    for (const finding of findings) {
+      lane.hold(idOf(key), crawlMs)
+      void report(finding, cr)
+    }
+  }
+
+  async function report(finding: HotLoop | Conflict, cr: KubeObject): Promise<void> {
+    const told = finding.kind === 'conflict' ? { ...finding, with: await rivalsOf(finding) } : finding
+    const message = describeFinding(told)
+    log({ operator: operator.name, finding: told.kind, message })
+    tellEvent(cr, { type: 'Warning', reason: told.kind === 'conflict' ? 'Conflict' : 'HotLoop', message })
+    options.metrics?.find(told)
+    options.onFinding?.(told)
+  }
+
+  /**
+   * Asked only when there is something to tell: caches keep no managers. Our last write took the fields from whoever had
+   * them; now that we hold still, he has them again as soon as he has changed them back.
+   */
+  async function rivalsOf({ object, fields }: Conflict): Promise<readonly string[]> {
+    const resource = controller.outputs.find((output) => object.kind.endsWith(` ${output.kind}`))
+    if (!resource) return []
+    for (let look = 0; look < mostLooks; look++) {
+      try {
+        const { metadata } = await options.client.get(resource, object.name)
+        const found = rivals(metadata.managedFields ?? [], fields, operator.name)
+        if (found.length > 0) return found
+      } catch {
+        return []
+      }
+      await clock.sleep(lookMs)
+    }
+    return []
   }
 
   const runner: Runner = {
-    queue,
+    name: controller.name,
+    work,
     start() {
       isStarted = true
-      for (const { metadata } of source.list(kind)) queue.add(formatKey(metadata))
+      // Everything is looked at once; what changes meanwhile goes before it.
+      for (const { metadata } of source.list(kind)) lane.add(idOf(formatKey(metadata)), 'resync')
     },
     onChange(change, except) {
       // What is there at the start is looked at when all of it is known.
       if (!isStarted) return
       const keys = new Set(table.concerned(change))
+      const { before, after } = change
+      const isOwn = formatResource(change.resource) === kindName
+      if (isOwn && after && before?.metadata.generation !== after.metadata.generation)
+        lane.release(idOf(formatKey(after.metadata)))
       for (const [key, { reads }] of reading) if (reads.some((read) => concerns(read, change))) keys.add(key)
       const object = change.after ?? change.before
       if (object && formatResource(change.resource) === kindName) keys.add(formatKey(object.metadata))
       if (except !== undefined) keys.delete(except)
-      for (const key of keys) queue.add(key)
+      for (const key of keys) lane.add(idOf(key))
     },
     kindChanged(resource) {
       const name = formatResource(resource)
@@ -322,7 +395,7 @@ function createRunner(at: RunnerOptions): Runner {
       const asking = [...reading].filter(([, { reads }]) => reads.some(isAsked)).map(([key]) => key)
       // When its own kind is gone, so are the objects that it knew.
       const own = name === kindName ? memories.keys() : []
-      for (const key of [...table.askedFor(resource), ...asking, ...own]) queue.add(key)
+      for (const key of [...table.askedFor(resource), ...asking, ...own]) lane.add(idOf(key))
     },
   }
   return runner

@@ -3,10 +3,12 @@
  * controller-runtime already have, beside a few of our own. `render` is the text that Prometheus reads.
  */
 import { type Ledger, operationCounts } from '../operator/ledger.ts'
+import type { Finding } from './findings/finding.ts'
 
 export interface Metrics {
   /** Counts a reconcile that has ended. */
   count(ledger: Ledger, tookMs: number): void
+  find(finding: Finding): void
   render(): string
 }
 
@@ -31,6 +33,7 @@ const families = {
   controller_runtime_reconcile_time_seconds: ['histogram', 'How long reconciles took.'],
   muster_operations_total: ['counter', 'What reconciles did, by operation.'],
   muster_failures_total: ['counter', 'What failed, by step and reason.'],
+  muster_findings_total: ['counter', 'Hot loops, conflicts and undeclared access.'],
 } as const
 
 type FamilyName = keyof typeof families
@@ -66,6 +69,9 @@ export function createMetrics(): Metrics {
       add('controller_runtime_reconcile_time_seconds', { ...labels, le: '+Inf' }, 1, '_bucket')
       add('controller_runtime_reconcile_time_seconds', labels, seconds, '_sum')
       add('controller_runtime_reconcile_time_seconds', labels, 1, '_count')
+    },
+    find({ operator, controller, kind }) {
+      add('muster_findings_total', { controller: `${operator}/${controller}`, kind })
     },
     render() {
       const lines: string[] = []

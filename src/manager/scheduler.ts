@@ -33,6 +33,12 @@ export const defaultGates: GateOptions = {
   concurrency: 8,
 }
 
+/** For an operator that is alone: nothing holds it back but how many runs there are at once. */
+export const openGates: GateOptions = {
+  ...defaultGates,
+  allowance: { perMinute: Number.MAX_SAFE_INTEGER, burst: Number.MAX_SAFE_INTEGER },
+}
+
 export interface SchedulerOptions {
   readonly clock: Clock
   /** Runs of all operators at once. */
@@ -46,6 +52,9 @@ export interface Lane {
   /** At that time, unless it runs earlier. */
   addAfter(key: string, ms: number, cause?: Cause): void
   forget(key: string): void
+  /** Not before this time has passed, whatever happens; `release` takes it back. */
+  hold(key: string, ms: number): void
+  release(key: string): void
   /** The changes that a run made. */
   spend(changes: number): void
   pause(): void
@@ -92,6 +101,8 @@ interface Member {
   readonly ready: Heap<Waiting>
   readonly running: Set<string>
   readonly ended: Map<string, number>
+  /** Until when keys are held back. */
+  readonly held: Map<string, number>
   readonly later: Map<string, { readonly at: number; readonly cause: Cause; readonly timer: Timer }>
   allowance: Allowance
   isPaused: boolean
@@ -107,8 +118,9 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
   let alarm: { readonly at: number; readonly timer: Timer } | undefined
 
   const wait = (member: Member, key: string, cause: Cause, collected: Collected): void => {
-    const { gates, waiting, soon, ended } = member
-    const due = Math.max(quietAt(collected, gates.debounce), cooledAt(ended.get(key), gates.coolDown))
+    const { gates, waiting, soon, ended, held } = member
+    const open = Math.max(quietAt(collected, gates.debounce), cooledAt(ended.get(key), gates.coolDown))
+    const due = Math.max(open, held.get(key) ?? open)
     const item: Waiting = { key, cause, collected, due }
     waiting.set(key, item)
     soon.push(item)
@@ -120,6 +132,12 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
     const before = member.waiting.get(key)
     wait(member, key, before ? moreUrgent(before.cause, cause) : cause, noteChange(before?.collected, clock.now()))
     pump()
+  }
+
+  /** What waits is judged anew. */
+  const again = (member: Member, key: string): void => {
+    const item = member.waiting.get(key)
+    if (item) wait(member, key, item.cause, item.collected)
   }
 
   /** Moves what has become due; says when the next one will. */
@@ -173,11 +191,22 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
     await member.run(key)
     member.running.delete(key)
     running--
-    member.ended.set(key, clock.now())
+    cool(member, key)
     // What was asked for meanwhile was let through by a cool-down that knew nothing of this run.
     const next = member.waiting.get(key)
     if (next) wait(member, key, next.cause, next.collected)
     pump()
+  }
+
+  /** Remembered only as long as it matters: keys come and go. */
+  const cool = ({ ended, gates }: Member, key: string): void => {
+    const { leastMs } = gates.coolDown
+    if (leastMs <= 0) return
+    const now = clock.now()
+    ended.set(key, now)
+    clock.after(leastMs, () => {
+      if (ended.get(key) === now) ended.delete(key)
+    })
   }
 
   const pump = (): void => {
@@ -229,6 +258,7 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
         ready: createHeap((a, b) => urgencyOf(a, gates) < urgencyOf(b, gates)),
         running: new Set(),
         ended: new Map(),
+        held: new Map(),
         later: new Map(),
         allowance: fullAllowance(gates.allowance, clock.now()),
         isPaused: false,
@@ -255,8 +285,20 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
       forget(key) {
         cancelLater(member, key)
         member.waiting.delete(key)
-        member.ended.delete(key)
         if (isIdle(member)) wake(member)
+      },
+      hold(key, ms) {
+        const until = clock.now() + ms
+        member.held.set(key, until)
+        clock.after(ms, () => {
+          if (member.held.get(key) === until) member.held.delete(key)
+        })
+        again(member, key)
+      },
+      release(key) {
+        if (!member.held.delete(key)) return
+        again(member, key)
+        pump()
       },
       spend(changes) {
         member.allowance = spend(member.allowance, changes, member.gates.allowance, clock.now())

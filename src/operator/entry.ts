@@ -60,7 +60,8 @@ export function decide<CR extends KubeObject>(
   const wanted = object as unknown as JsonObject
   const is = live as unknown as JsonObject
   const isSame = markOf(live)?.hash === hash && isOurs
-  const fields = isSame ? differences(is, inScope(wanted, scope), typingOf(kind)) : []
+  // The mark follows from the rest: it is no news of its own.
+  const fields = differences(is, inScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
   const { uid, resourceVersion = '' } = live.metadata
   const isSettled = settled?.hash === hash && settled.resourceVersion === resourceVersion
   if (isSame && (fields.length === 0 || isSettled)) return { what: 'nothing', operation: 'unchanged' }
@@ -89,6 +90,8 @@ function ownerOf(live: KubeObject): string | undefined {
   if (uid !== undefined) return `another object (uid ${uid})`
   return markOf(live)?.owner
 }
+
+const markField = `metadata.annotations["${hashAnnotation}"]`
 
 /** Who wrote it and what was wanted then: `memcached.memcached:HASH`. */
 export function markOf({ metadata }: KubeObject): { readonly owner: string; readonly hash: string } | undefined {

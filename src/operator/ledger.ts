@@ -42,7 +42,7 @@ export interface LedgerEntry {
   readonly name?: ObjectName
   /** Why, in words. */
   readonly message?: string
-  /** What had drifted, as paths. */
+  /** What was not as wanted, as paths. */
   readonly fields?: readonly string[]
 }
 
@@ -93,7 +93,9 @@ export function operationCounts({ entries }: Ledger): ReadonlyMap<Operation, num
 export function logLine(ledger: Ledger): JsonObject {
   const { operator, controller, key, generation, path, entries, failure, waiting, requeueAfterMs } = ledger
   const done = entries.filter(isWrite).map((entry) => {
-    const fields = entry.fields?.length ? ` (${entry.fields.join(', ')})` : ''
+    // Which words of the status are new is of interest to nobody who reads logs.
+    const isTold = entry.operation !== 'statusWritten' && entry.fields?.length
+    const fields = isTold ? ` (${entry.fields.join(', ')})` : ''
     return `${entry.operation} ${entry.subject}${fields}`
   })
   return {
@@ -131,7 +133,8 @@ export function eventsOf({ entries, failure }: Ledger): readonly EventDraft[] {
   const events = entries.flatMap(({ operation, kind = '', name, fields }): readonly EventDraft[] => {
     const reason = told[operation]
     if (!reason) return []
-    const drift = fields?.length ? `: ${fields.join(', ')} had been changed by somebody else` : ''
+    const drift =
+      operation === 'corrected' && fields?.length ? `: ${fields.join(', ')} had been changed by somebody else` : ''
     return [{ type: 'Normal', reason, message: `${reason} ${kind.split(' ').at(-1)} ${name?.name}${drift}` }]
   })
   if (!failure || failure.retry === 'conflict') return events

@@ -23,7 +23,7 @@ export interface Apply extends Target {
   readonly object: UntypedObject
   /** `missing`: it does not exist. `changed`: something else is wanted now. `drifted`: somebody changed it. */
   readonly why: 'missing' | 'changed' | 'drifted'
-  /** Where it drifted, as paths. */
+  /** Where it is not as wanted, as paths. */
   readonly fields?: readonly string[]
   /** Take over fields of others. Never for what is to be created: what is in the way then is not ours. */
   readonly force: boolean

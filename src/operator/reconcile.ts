@@ -622,7 +622,7 @@ class Walk<CR extends KubeObject, Config> {
       if (!this.#failure) this.#fail(outcome.error, 'cr')
       return
     }
-    this.#note('cr', 'statusWritten')
+    this.#note('cr', 'statusWritten', undefined, mutation.fields)
     const { resourceVersion } = outcome?.object?.metadata ?? {}
     const isNothing = resourceVersion !== undefined && resourceVersion === this.#cr.metadata.resourceVersion
     if (isNothing) this.#settled.set('status', { hash: mutation.hash, resourceVersion })

@@ -25,7 +25,14 @@ export interface StatusInput<CR extends KubeObject> {
   readonly settled: Settled | undefined
 }
 
-/** The write that is due, and the hash of what it says; undefined when the CR says it already. */
+/** The write that is due, the hash of what it says, and where that is new. */
+export interface StatusDue {
+  readonly write: WriteStatus
+  readonly hash: string
+  readonly fields: readonly string[]
+}
+
+/** Undefined when the CR says it already. */
 export function statusWrite<CR extends KubeObject>({
   kind,
   cr,
@@ -34,7 +41,7 @@ export function statusWrite<CR extends KubeObject>({
   life,
   ledger,
   settled,
-}: StatusInput<CR>): { readonly write: WriteStatus; readonly hash: string } | undefined {
+}: StatusInput<CR>): StatusDue | undefined {
   const live = liveStatus(cr)
   const { conditions: reported = [], ...fields } = report ?? (reports ? keptFields(live) : {})
   const { generation: observedGeneration } = ledger
@@ -53,10 +60,8 @@ export function statusWrite<CR extends KubeObject>({
     conditions,
   } as unknown as JsonObject
   const typing = typingOf(kind)
-  const isSaid =
-    differences({ status: live }, { status }, typing).length === 0 &&
-    !(reports && hasMore(live, status, typing)) &&
-    !hasOld(before, conditions)
+  const news = differences({ status: live }, { status }, typing)
+  const isSaid = news.length === 0 && !(reports && hasMore(live, status, typing)) && !hasOld(before, conditions)
   const hash = hashOf(status)
   const { name = '', namespace, uid, resourceVersion } = cr.metadata
   if (isSaid || (settled?.hash === hash && settled.resourceVersion === resourceVersion)) return undefined
@@ -72,7 +77,7 @@ export function statusWrite<CR extends KubeObject>({
     },
     status,
   } as UntypedObject
-  return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash }
+  return { write: { verb: 'status', subject: 'cr', resource: kind, object }, hash, fields: news }
 }
 
 function liveStatus(cr: KubeObject): JsonObject {
