@@ -49,8 +49,11 @@ export interface ConsumerReport {
 
 export interface SharedCache {
   subscribe<T extends KubeObject = UntypedObject>(resource: Resource, options: SubscribeOptions<T>): Subscription<T>
-  /** Verbs whose answers enter the cache, in the name of a consumer. */
-  writer(consumer: string): Writer
+  /**
+   * Verbs whose answers enter the cache, in the name of a consumer. `through` is a client of the same cluster that acts as
+   * somebody else. @default the cache's own
+   */
+  writer(consumer: string, through?: Client): Writer
   report(): readonly FeedReport[]
   /** Ends all watches; subscriptions fail from now on. */
   close(): void
@@ -86,8 +89,8 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
         if (feed.members.size === 0 && feeds.get(key) === feed) feeds.delete(key)
       })
     },
-    writer(consumer) {
-      return createWriter(client, (resource, ref) => feeds.get(formatResource(resource))?.beginWrite(ref, consumer))
+    writer(consumer, through = client) {
+      return createWriter(through, (resource, ref) => feeds.get(formatResource(resource))?.beginWrite(ref, consumer))
     },
     report: () => [...feeds].map(([key, feed]) => reportFeed(resources.get(key)!, feed)),
     close() {

@@ -22,6 +22,7 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./generate.ts'),
   },
   { name: 'run', summary: 'run an operator on a cluster', load: () => import('./run.ts') },
+  { name: 'plan', summary: 'show what an operator would write, and write nothing', load: () => import('./plan.ts') },
   { name: 'scorecard', summary: 'examine an operator by what it does', load: () => import('./scorecard.ts') },
   { name: 'sidecar', summary: 'report an application’s state, and act on it', load: () => import('./sidecar.ts') },
   { name: 'watch', summary: 'follow objects through a shared cache', load: () => import('./watch.ts') },

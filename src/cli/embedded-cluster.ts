@@ -74,13 +74,13 @@ async function open(
   const opened =
     folder === undefined
       ? inMemory(async () => {
-          const { createApiServer } = await import('../apiserver/api-server.ts')
-          return createApiServer({ ...common, access: { tokens }, workloads: await workloadsOn(count) })
+          const { createLazyApiServer } = await import('../apiserver/lazy-server.ts')
+          return await createLazyApiServer({ ...common, access: { tokens }, workloads: await workloadsOn(count) })
         })
       : inFolder(await openFolder(folder), async (kept) => {
-          const { openApiServer } = await import('../apiserver/api-server.ts')
+          const { openLazyApiServer } = await import('../apiserver/lazy-server.ts')
           const access = { tokens, signingKey: signingKeyIn(folder) }
-          return await openApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
+          return await openLazyApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
         })
   // Nodes and what runs on them do not wait to be asked.
   if (count > 0) await opened.server.wake()

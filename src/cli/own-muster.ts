@@ -16,6 +16,7 @@ export interface OwnMuster {
   readonly hostOperator: typeof manager.hostOperator
   readonly createWebhookHost: typeof manager.createWebhookHost
   readonly startWebhooks: typeof manager.startWebhooks
+  readonly foresee: typeof manager.foresee
 }
 
 /** `file` is the module of the operator. */
@@ -33,16 +34,16 @@ export async function loadOwnMuster(file: string): Promise<OwnMuster> {
   const load = async (place: string): Promise<unknown> => await import(pathToFileURL(place).href)
   const { connect } = (await load(clientAt)) as typeof client
   const { createSharedCache } = (await load(cacheAt)) as typeof cache
-  const { hostOperator, createWebhookHost, startWebhooks } = (await load(managerAt)) as typeof manager
-  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks }
+  const { hostOperator, createWebhookHost, startWebhooks, foresee } = (await load(managerAt)) as typeof manager
+  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee }
 }
 
 /** For a file that imports its muster by a path. */
 async function ours(): Promise<OwnMuster> {
   const { connect } = await import('../client/connect.ts')
   const { createSharedCache } = await import('../cache/shared-cache.ts')
-  const { hostOperator, createWebhookHost, startWebhooks } = await import('../manager/index.ts')
-  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks }
+  const { hostOperator, createWebhookHost, startWebhooks, foresee } = await import('../manager/index.ts')
+  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee }
 }
 
 /** An error of the operator's copy as one of ours, so that it is told with its code and its cure. */

@@ -641,8 +641,8 @@ export const errorTable = {
   InvalidPlacement: {
     code: 'MUS1933',
     retry: 'terminal',
-    meaning: 'An operator cannot be spread over these clusters: a kind has two roles, or an owner is elsewhere.',
-    cure: "Give each kind one role; let what is in another cluster than its CR have ownership: 'label'.",
+    meaning: 'An operator cannot be spread over clusters as it is: nobody could tell what belongs where.',
+    cure: 'Give each kind one role, and each cluster its identity before it is placed.',
   },
   IsolationRefused: {
     code: 'MUS1951',
@@ -659,7 +659,8 @@ export const errorTable = {
   OperatorCrashed: {
     code: 'MUS1953',
     retry: 'transient',
-    meaning: 'An isolated operator ended by itself, by an error that nobody caught, or out of memory; it is started again.',
+    meaning:
+      'An isolated operator ended by itself, by an error that nobody caught, or out of memory; it is started again.',
     cure: 'Correct the operator, or give it more memory; the message says how it ended.',
   },
   OperatorUnresponsive: {

@@ -11,7 +11,7 @@ import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import { type EventDraft, eventsOf, isWrite, type Ledger, logLine } from '../operator/ledger.ts'
+import { type EventDraft, eventsOf, type Ledger, logLine } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import type { Controller } from '../operator/controller.ts'
 import type { Operator } from '../operator/operator.ts'
@@ -20,10 +20,11 @@ import { type Conclusion, type Memory, noMemory, reconcile, type Situation } fro
 import { type Change, concerns, openView, type Read, type RecordedView, type ViewSource } from '../operator/view.ts'
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import { createEventRecorder } from './event-recorder.ts'
-import { createExecutor, type Execute } from './executor.ts'
+import { createExecutor, type Execute, openRun, type Run } from './executor.ts'
 import { type Conflict, describeFinding, type Finding, type HotLoop } from './findings/finding.ts'
 import { noRepetition, noteLedger, type Repetition } from './findings/repetition.ts'
 import { rivals } from './findings/rivals.ts'
+import { isPausedObject } from './paused.ts'
 import { createLive } from './live-calls.ts'
 import type { Metrics } from './metrics.ts'
 import { createServedKinds, type ServedKinds } from './served-kinds.ts'
@@ -95,6 +96,14 @@ export function hostOperator(options: HostOptions): Host {
     fieldManager: operator.name,
     outputs: operator.outputs,
     kinds: operator.controllers.map(({ kind }) => kind),
+    onSent: (changes) => lane.spend(changes),
+    onFinding: ({ kind, message }, run) => {
+      const { controller, key } = run ?? openRun('', '')
+      const found: Finding = { kind, message, operator: operator.name, controller, key, at: clock.now() }
+      log({ operator: operator.name, finding: found.kind, message: describeFinding(found) })
+      options.metrics?.find(found)
+      options.onFinding?.(found)
+    },
   })
   const { scheduler, gates } = options.schedule ?? {
     scheduler: createScheduler({ clock, concurrency }),
@@ -270,12 +279,15 @@ function createRunner(at: RunnerOptions): Runner {
       table.forget(key)
       return
     }
+    // Hands off: not even its status is written. Whoever takes the label away wakes it.
+    if (isPausedObject(cr)) return
     const view = openView({
       source,
       reader: `${operator.name}, controller ${controller.name}`,
       inputs: controller.inputs,
     })
     reading.set(key, view)
+    const run = openRun(controller.name, key)
     try {
       const situation = {
         operator: operator.name,
@@ -287,7 +299,7 @@ function createRunner(at: RunnerOptions): Runner {
         live: at.live,
         memory: memories.get(key) ?? noMemory,
       } as unknown as Situation<KubeObject>
-      const { ledger, memory } = await (options.run ?? drive)(situation, (wave) => carryOut(wave, key))
+      const { ledger, memory } = await (options.run ?? drive)(situation, (wave) => carryOut(wave, key, run))
       memories.set(key, memory)
       conclude(key, cr, ledger)
     } catch (error) {
@@ -300,9 +312,9 @@ function createRunner(at: RunnerOptions): Runner {
     }
   }
 
-  async function carryOut(wave: Wave, key: string): Promise<readonly Outcome[]> {
+  async function carryOut(wave: Wave, key: string, run: Run): Promise<readonly Outcome[]> {
     const before = wave.map((mutation) => source.get(mutation.resource, nameOf(mutation)))
-    const outcomes = await execute(wave)
+    const outcomes = await execute(wave, run)
     for (const [index, mutation] of wave.entries()) {
       const outcome = outcomes[index]
       if (outcome?.result !== 'done') continue
@@ -320,7 +332,6 @@ function createRunner(at: RunnerOptions): Runner {
     const line = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
     for (const event of eventsOf(ledger)) tellEvent(cr, event)
-    lane.spend(ledger.entries.filter(isWrite).length)
     lookForRepetition(key, cr, ledger)
     if (requeueAfterMs === undefined) return
     const isResync = !failure && requeueAfterMs === controller.options.resyncMs

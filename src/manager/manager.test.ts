@@ -195,4 +195,26 @@ describe('a manager', () => {
     expect(undone).toBeLessThan(12)
     await until(manager.stop())
   })
+
+  it('leaves a CR alone that says so, whatever happens to it, and puts all right when it is let go', async () => {
+    const { manager, cluster, add, until } = open()
+    const operator = smallOperator(1)
+    await add(operator)
+    const paused = thing(operator)
+    const labels = { 'muster.dev/paused': 'true' }
+    await cluster.client.create(operator.own, { ...paused, metadata: { ...paused.metadata, labels } })
+    await cluster.clock.advance(60_000)
+    const name = { name: 'a', namespace: 'default' }
+    await expect(cluster.client.get(ConfigMap, { ...name, name: 'a-1' })).rejects.toMatchObject({ name: 'NotFound' })
+    expect((await cluster.client.get(operator.own as never, name))['status']).toBeUndefined()
+    await cluster.client.patch(
+      operator.own,
+      name,
+      { metadata: { labels: { 'muster.dev/paused': null } } },
+      { type: 'merge' },
+    )
+    await cluster.clock.advance(1000)
+    expect(await cluster.client.get(ConfigMap, { ...name, name: 'a-1' })).toBeDefined()
+    await until(manager.stop())
+  })
 })

@@ -1,7 +1,7 @@
 /** A finding: something that an operator does wrong, or that is done to it, with the evidence. */
 import type { ObjectName } from '../../operator/view.ts'
 
-export type Finding = HotLoop | Conflict | UndeclaredAccess
+export type Finding = HotLoop | Conflict | Offence
 
 interface Found {
   readonly operator: string
@@ -32,8 +32,9 @@ export interface Conflict extends Found {
   readonly with: readonly string[]
 }
 
-export interface UndeclaredAccess extends Found {
-  readonly kind: 'undeclaredRead' | 'undeclaredWrite'
+/** Against a rule: what was not declared, or one object written several times in a run. */
+export interface Offence extends Found {
+  readonly kind: 'undeclaredRead' | 'undeclaredWrite' | 'severalWrites'
   readonly message: string
 }
 

@@ -1,0 +1,82 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Clock } from '../../clock/clock.ts'
+import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
+import { createHold, type Hold } from './hold.ts'
+
+/** Timers of one clock, and a time that can be set. */
+let timers: VirtualClock
+let offset: number
+let clock: Clock
+let hold: Hold
+let ends: number
+
+beforeEach(() => {
+  timers = virtualClock()
+  offset = 0
+  clock = { ...timers, now: () => timers.now() + offset }
+  ends = 0
+  hold = createHold({ clock, lengthMs: 10_000, onEnd: () => void ends++ })
+})
+
+const isHeld = (): boolean => hold.isHeld(clock.now())
+
+describe('a hold', () => {
+  it('lasts from the sending of what proves it', async () => {
+    const attempt = hold.attempt()
+    await timers.advance(4_000)
+    expect(isHeld()).toBe(false)
+    expect(hold.prove(attempt)).toBe(true)
+    await timers.advance(5_999)
+    expect(isHeld()).toBe(true)
+    await timers.advance(1)
+    expect([isHeld(), ends]).toEqual([false, 1])
+  })
+
+  it('is not proven by what took longer than it lasts', async () => {
+    const attempt = hold.attempt()
+    await timers.advance(10_000)
+    expect(hold.prove(attempt)).toBe(false)
+    expect(isHeld()).toBe(false)
+  })
+
+  it('goes on with each proof, and what was proven before ends nothing', async () => {
+    for (let round = 0; round < 5; round++) {
+      expect(hold.prove(hold.attempt())).toBe(true)
+      await timers.advance(6_000)
+    }
+    expect([isHeld(), ends]).toEqual([true, 0])
+  })
+
+  it('ends by its timer when the time was set back', async () => {
+    hold.prove(hold.attempt())
+    await timers.advance(5_000)
+    offset = -4_000
+    expect(isHeld()).toBe(true)
+    await timers.advance(5_000)
+    expect([isHeld(), ends]).toEqual([false, 1])
+  })
+
+  it('is not trusted while the time is before its beginning', async () => {
+    await timers.advance(1_000)
+    hold.prove(hold.attempt())
+    offset = -500
+    expect(isHeld()).toBe(false)
+    await timers.advance(500)
+    expect(isHeld()).toBe(true)
+  })
+
+  it('ends by the time when timers did not run', () => {
+    const attempt = hold.attempt()
+    hold.prove(attempt)
+    offset = 10_000
+    expect([isHeld(), ends]).toEqual([false, 0])
+    expect(hold.prove(attempt)).toBe(false)
+  })
+
+  it('that was ended is silent', async () => {
+    hold.prove(hold.attempt())
+    hold.end()
+    await timers.advance(20_000)
+    expect([isHeld(), ends]).toEqual([false, 0])
+  })
+})

@@ -1,0 +1,106 @@
+/**
+ * A member of a group of replicas, as its Lease tells it. Beside the usual times, an annotation holds what members say
+ * to each other: which renewal this is, and whom they count.
+ *
+ * A life begins when a member joins and ends when it may have been given up by others; it then joins anew, in another.
+ */
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { Lease } from '../../kube/types/coordination/v1.ts'
+import { durationOf, type LeaseName, microTime } from './lease.ts'
+
+export const groupLabel = 'muster.dev/shards'
+const annotation = 'muster.dev/member'
+
+export interface MemberRecord {
+  /** Of its lease. */
+  readonly name: string
+  readonly identity: string
+  readonly weight: number
+  readonly life: string
+  /** The number of this renewal, counted by the member. */
+  readonly renewal: number
+  /** The lives of those that it counts. */
+  readonly counts: ReadonlySet<string>
+  readonly lastsMs: number
+  /** It said that it is leaving, and works no more. */
+  readonly isReleased: boolean
+  readonly lease: Lease
+}
+
+export function readMember(lease: Lease, fallbackMs: number): MemberRecord {
+  const { name = '', uid = '', annotations } = lease.metadata
+  const said = parsed(annotations?.[annotation])
+  const { life, renewal, weight } = said
+  return {
+    name,
+    identity: lease.spec?.holderIdentity ?? '',
+    weight: typeof weight === 'number' && weight > 0 ? weight : 1,
+    // A lease that says nothing is a member all the same, one that never counts anybody.
+    life: typeof life === 'string' ? life : uid,
+    renewal: typeof renewal === 'number' ? renewal : Date.parse(lease.spec?.renewTime ?? '') || 0,
+    counts: new Set(strings(said['counts'])),
+    lastsMs: durationOf(lease, fallbackMs),
+    isReleased: !lease.spec?.holderIdentity,
+    lease,
+  }
+}
+
+export interface Renewal {
+  readonly group: LeaseName
+  readonly identity: string
+  readonly weight: number
+  readonly life: string
+  readonly since: number
+  readonly renewal: number
+  readonly counts: readonly string[]
+  readonly leaseDurationMs: number
+}
+
+export function memberLeaseName(group: LeaseName, identity: string): string {
+  return `${group.name}-${identity}`
+}
+
+/** The lease of a member, on what it was before. */
+export function writeMember(before: Lease | undefined, said: Renewal, now: number): Lease {
+  const { group, identity, weight, life, renewal, counts } = said
+  const { namespace } = group
+  const earlier = before?.spec?.leaseTransitions ?? 0
+  const isSameLife = before !== undefined && readMember(before, said.leaseDurationMs).life === life
+  const metadata = before?.metadata ?? { namespace, name: memberLeaseName(group, identity) }
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, [groupLabel]: group.name },
+      annotations: { ...metadata.annotations, [annotation]: stringifyJson({ life, renewal, weight, counts }) },
+    },
+    spec: {
+      holderIdentity: identity,
+      leaseDurationSeconds: said.leaseDurationMs / 1000,
+      acquireTime: microTime(said.since),
+      renewTime: microTime(now),
+      leaseTransitions: !before || isSameLife ? earlier : earlier + 1,
+    },
+  }
+}
+
+/** What a member leaves behind when it goes of its own will. */
+export function releasedLease(lease: Lease, now: number): Lease {
+  const { leaseTransitions = 0 } = lease.spec ?? {}
+  const time = microTime(now)
+  return { ...lease, spec: { leaseDurationSeconds: 1, acquireTime: time, renewTime: time, leaseTransitions } }
+}
+
+function parsed(text: string | undefined): JsonObject {
+  try {
+    const said = parseJson(text ?? '')
+    return isJsonObject(said) ? said : {}
+  } catch {
+    return {}
+  }
+}
+
+function strings(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
+}

@@ -1,0 +1,276 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createWorld, type Machine, type World } from '../../../test/machines.ts'
+import type { Lease } from '../../kube/types/coordination/v1.ts'
+import { leases } from './lease.ts'
+import { joinShards, type Shards, type ShardsOptions } from './shards.ts'
+
+const group = { namespace: 'default', name: 'muster' }
+const items = Array.from({ length: 40 }, (_, index) => `operator-${index}`)
+
+interface Replica {
+  readonly name: string
+  readonly machine: Machine
+  readonly shards: Shards
+  readonly problems: unknown[]
+}
+
+let world: World
+let replicas: Replica[]
+afterEach(() => world.close())
+
+function replica(name: string, options: Partial<ShardsOptions> = {}): Replica {
+  const machine = world.machine()
+  const { client, clock, random } = machine
+  const problems: unknown[] = []
+  const onProblem = (error: unknown): void => void problems.push(error)
+  const shards = joinShards({ client, clock, random, group, identity: name, onProblem, ...options })
+  const made = { name, machine, shards, problems }
+  replicas.push(made)
+  return made
+}
+
+const ownersOf = (item: string): readonly string[] =>
+  replicas.filter(({ machine, shards }) => !machine.isDead && shards.owns(item)).map(({ name }) => name)
+const share = ({ shards }: Replica): readonly string[] => items.filter((item) => shards.owns(item))
+const isSpread = (): boolean => items.every((item) => ownersOf(item).length === 1)
+const found = async (): Promise<readonly string[]> =>
+  (await world.client.list<Lease>(leases, { namespace: 'default' })).items.map(({ metadata }) => metadata.name ?? '')
+
+/** So many replicas at rest, watched from now on: never is an item worked by two. */
+async function gather(names: readonly string[]): Promise<Replica[]> {
+  world = createWorld()
+  replicas = []
+  world.onStep = () => {
+    for (const item of items) {
+      const owning = ownersOf(item)
+      if (owning.length > 1) throw new Error(`${item} is worked by ${owning.join(' and ')}`)
+    }
+  }
+  const made = names.map((name) => replica(name))
+  await world.clock.until(() => isSpread() && made.every((one) => one.shards.members.length === names.length), 30_000)
+  return made
+}
+
+describe('shards', () => {
+  it('one alone owns everything as soon as the server has seen it', async () => {
+    const [a] = await gather(['a'])
+    expect(share(a!)).toEqual(items)
+    expect(a!.shards.members).toEqual([{ identity: 'a', weight: 1 }])
+    expect(a!.problems).toEqual([])
+  })
+
+  it(
+    'at rest: thirty-odd renewals a minute for each, and a list and a watch every five',
+    { timeout: 30_000 },
+    async () => {
+      const [a] = await gather(['a', 'b', 'c'])
+      const begun = a!.machine.sent.length
+      await world.clock.advance(300_000)
+      const sent = a!.machine.sent.slice(begun)
+      const renewals = sent.filter(({ method }) => method === 'PUT')
+      expect(renewals.length).toBeGreaterThanOrEqual(150)
+      expect(renewals.length).toBeLessThanOrEqual(165)
+      expect(sent.filter(({ method }) => method !== 'PUT')).toHaveLength(2)
+      expect(isSpread()).toBe(true)
+    },
+  )
+
+  it('a newcomer takes what it wins and nothing else, within two renewals', async () => {
+    const [a, b] = await gather(['a', 'b'])
+    const before = new Map(items.map((item) => [item, ownersOf(item)[0]]))
+    const c = replica('c')
+    await world.clock.until(() => isSpread() && share(c).length > 0, 4_500)
+    for (const item of items) expect([before.get(item), 'c']).toEqual(expect.arrayContaining([...ownersOf(item)]))
+    expect(share(a!).length + share(b!).length + share(c).length).toBe(items.length)
+  })
+
+  it('a newcomer whom nobody notices begins after a lease time, when the others have stopped', async () => {
+    const [a] = await gather(['a'])
+    a!.machine.network = 'silent'
+    const b = replica('b')
+    await world.clock.advance(14_000)
+    expect(share(b)).toEqual([])
+    await world.clock.until(() => share(b).length > 0, 1_500)
+    expect(share(a!)).toEqual([])
+  })
+
+  it('the share of one that dies moves within a lease and a retry period, and its lease is cleared away', async () => {
+    const [a, b, c] = await gather(['a', 'b', 'c'])
+    const kept = [share(b!), share(c!)]
+    a!.machine.kill()
+    await world.clock.until(isSpread, 17_000 + 100)
+    expect(share(b!)).toEqual(expect.arrayContaining([...kept[0]!]))
+    expect(share(c!)).toEqual(expect.arrayContaining([...kept[1]!]))
+    await world.clock.advance(1_000)
+    expect(await found()).toEqual(['muster-b', 'muster-c'])
+  })
+
+  it('the share of one that leaves moves at once', async () => {
+    const [a, b] = await gather(['a', 'b', 'c'])
+    let isLeft = false
+    void a!.shards.leave().then(() => (isLeft = true))
+    expect(share(a!)).toEqual([])
+    await world.clock.until(isSpread, 200)
+    await world.clock.until(() => isLeft, 1_000)
+    expect(await found()).toEqual(['muster-b', 'muster-c'])
+    expect(b!.shards.members).toEqual([
+      { identity: 'b', weight: 1 },
+      { identity: 'c', weight: 1 },
+    ])
+  })
+
+  it('nobody takes over before what was under way has ended', async () => {
+    const [a] = await gather(['a'])
+    const { promise, resolve } = Promise.withResolvers<void>()
+    a!.shards.onChange(() => promise)
+    const b = replica('b')
+    await world.clock.advance(10_000)
+    expect(share(a!).length).toBeLessThan(items.length)
+    expect(share(b)).toEqual([])
+    resolve()
+    await world.clock.until(isSpread, 2_200)
+  })
+
+  it('a replica that leaves hands over when its listeners are done', async () => {
+    const [a, b] = await gather(['a', 'b'])
+    const { promise, resolve } = Promise.withResolvers<void>()
+    a!.shards.onChange(() => promise)
+    void a!.shards.leave()
+    await world.clock.advance(60_000)
+    expect(share(a!)).toEqual([])
+    expect(share(b!).length).toBeLessThan(items.length)
+    resolve()
+    await world.clock.until(isSpread, 200)
+  })
+
+  it.each(['refused', 'silent', 'blind'] as const)(
+    'the share of one whose network is %s moves, and comes back',
+    async (network) => {
+      const [a] = await gather(['a', 'b', 'c'])
+      a!.machine.network = network
+      await world.clock.until(() => share(a!).length === 0, 10_000)
+      // One that is blind has renewed all that time, and is given up from then on.
+      await world.clock.until(isSpread, 17_100)
+      expect(share(a!)).toEqual([])
+      a!.machine.network = 'up'
+      await world.clock.until(() => isSpread() && share(a!).length > 0, 17_100)
+    },
+  )
+
+  it.each(['deaf', 'slow'] as const)('one whose network is %s harms nobody, and comes back', async (network) => {
+    const [a] = await gather(['a', 'b', 'c'])
+    a!.machine.network = network
+    await world.clock.advance(60_000)
+    a!.machine.network = 'up'
+    await world.clock.advance(17_100)
+    expect([isSpread(), share(a!).length > 0]).toEqual([true, true])
+  })
+
+  it('one that is stopped and goes on owns nothing, from the first instant on', async () => {
+    const [a] = await gather(['a', 'b'])
+    const fences = share(a!).map((item) => a!.shards.fence(item)!)
+    a!.machine.pause()
+    await world.clock.advance(20_000)
+    expect(share(a!)).toEqual([])
+    expect(fences.some((fence) => a!.shards.isHeld(fence, a!.machine.clock.now()))).toBe(false)
+    a!.machine.resume()
+    await world.clock.advance(6_000)
+    expect(isSpread()).toBe(true)
+    // What was his is his again, and what he began before is not.
+    expect(fences.every(({ item }) => a!.shards.owns(item))).toBe(true)
+    expect(fences.some((fence) => a!.shards.isHeld(fence, a!.machine.clock.now()))).toBe(false)
+  })
+
+  it('a fence does not hold when the item went to another and came back', async () => {
+    const [a] = await gather(['a'])
+    const fences = new Map(items.map((item) => [item, a!.shards.fence(item)!]))
+    const b = replica('b')
+    await world.clock.until(() => isSpread() && share(b).length > 0, 10_000)
+    const moved = new Set(share(b))
+    b.machine.kill()
+    await world.clock.until(isSpread, 20_000)
+    for (const [item, fence] of fences) expect(a!.shards.isHeld(fence, a!.machine.clock.now())).toBe(!moved.has(item))
+  })
+
+  it('a lease that somebody deletes moves nothing before its holder has stopped', async () => {
+    const [a, b] = await gather(['a', 'b'])
+    const kept = share(b!)
+    a!.machine.network = 'silent'
+    await world.client.delete(leases, { namespace: 'default', name: 'muster-a' })
+    await world.clock.advance(9_000)
+    expect(share(b!)).toEqual(kept)
+    a!.machine.network = 'up'
+    await world.clock.until(isSpread, 10_000)
+    expect(a!.shards.members).toHaveLength(2)
+  })
+
+  it.each([-3_600_000, -3_000, 3_000, 3_600_000])('a clock set by %d ms moves nothing for long', async (ms) => {
+    const [a, b] = await gather(['a', 'b'])
+    const before = [share(a!), share(b!)]
+    a!.machine.jump(ms)
+    await world.clock.advance(7_000)
+    expect([share(a!), share(b!)]).toEqual(before)
+  })
+
+  it('a watch that tells nothing is replaced', async () => {
+    const [a] = await gather(['a', 'b'])
+    const begun = a!.machine.sent.length
+    a!.machine.stall()
+    await world.clock.advance(30_000)
+    expect(isSpread()).toBe(true)
+    expect(a!.machine.sent.slice(begun).filter(({ method }) => method === 'GET')).toHaveLength(2)
+  })
+
+  it('one that takes the identity of a dead one waits until its lease is over', async () => {
+    const [a] = await gather(['a'])
+    a!.machine.kill()
+    const again = replica('a')
+    await world.clock.advance(14_000)
+    expect(share(again)).toEqual([])
+    expect(String(again.problems[0])).toContain('the identity "a"')
+    await world.clock.until(isSpread, 5_000)
+  })
+
+  it('an identity that two processes share is worked by one of them', async () => {
+    const [a] = await gather(['a'])
+    const twin = replica('a')
+    await world.clock.advance(60_000)
+    expect([share(a!).length, share(twin).length]).toEqual([items.length, 0])
+  })
+
+  it('a weight draws more', async () => {
+    await gather(['a'])
+    const b = replica('b', { weight: 9 })
+    await world.clock.until(() => isSpread() && share(b).length > 0, 10_000)
+    expect(share(b).length).toBeGreaterThan(items.length / 2)
+  })
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a weight of %d is refused', async (weight) => {
+    await gather(['a'])
+    expect(() => replica('b', { weight })).toThrow('weight must be greater than 0')
+  })
+
+  it('what others write into annotations harms nobody', async () => {
+    const [a] = await gather(['a'])
+    const names = ['muster-x', 'muster-y', 'muster-z']
+    const texts = ['{', '[]', '{"life":1,"renewal":"x","weight":-1,"counts":{"length":9}}']
+    for (const [index, name] of names.entries()) {
+      await world.client.create(leases, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: {
+          name,
+          namespace: 'default',
+          labels: { 'muster.dev/shards': 'muster' },
+          annotations: { 'muster.dev/member': texts[index]! },
+        },
+        spec: { holderIdentity: name, leaseDurationSeconds: 15 },
+      })
+    }
+    await world.clock.advance(1_000)
+    expect(a!.shards.members).toHaveLength(4)
+    await world.clock.advance(17_000)
+    expect(share(a!)).toEqual(items)
+    expect(await found()).toEqual(['muster-a'])
+  })
+})

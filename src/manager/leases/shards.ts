@@ -1,0 +1,346 @@
+/**
+ * Sharding: replicas split items (operators, clusters) among themselves, and none is worked by two.
+ *
+ * Each replica keeps a Lease of its own and watches those of the others; rendezvous hashing says who wins which item
+ * (`rendezvous.ts`). Two replicas that count each other never win the same one, whoever else they count. So two rules
+ * are enough:
+ *
+ * 1. A replica works only while a renewal that it sent less than the renew deadline ago has come back through its watch.
+ *    That proves that its lease is renewed, and that it has seen every lease that was there when it sent it.
+ * 2. It begins to work when all others have said in their leases that they count it, or when a lease time has passed:
+ *    by then those who did not see it come have stopped, by rule 1.
+ *
+ * A replica that breaks off (rule 1) may have been given up by the others, and begins anew (rule 2), in a new life. When
+ * others give one up is told in `member-table.ts`: never before it has broken off. Clocks are not compared; they may run
+ * at rates as different as renew deadline and lease duration are.
+ */
+import type { Clock, Timer } from '../../clock/clock.ts'
+import type { Random } from '../../clock/random.ts'
+import type { Client } from '../../client/client.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import type { Lease } from '../../kube/types/coordination/v1.ts'
+import { type Attempt, createHold } from './hold.ts'
+import { type LeaseName, leaseRequests, type LeaseTimes, leaseTimes } from './lease.ts'
+import { memberLeaseName, type MemberRecord, readMember, releasedLease, writeMember } from './member-lease.ts'
+import { createMemberTable } from './member-table.ts'
+import { watchMembers } from './member-watch.ts'
+import { winnerOf } from './rendezvous.ts'
+import { createSighting } from './sighting.ts'
+
+export interface ShardsOptions extends Partial<LeaseTimes> {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  /** Where the leases are, and what their names begin with: the same for all replicas that share the work. */
+  readonly group: LeaseName
+  /** Of this process alone, and fit to be part of a name. One that takes a dead one's waits until its lease is over. */
+  readonly identity: string
+  /** Twice the weight, twice the items. @default 1 */
+  readonly weight?: number | undefined
+  /** What a round failed of; the next is tried in time. @default ignored */
+  readonly onProblem?: ((error: unknown) => void) | undefined
+}
+
+/** A replica that counts. */
+export interface ShardMember {
+  readonly identity: string
+  readonly weight: number
+}
+
+/** The time in which an item is a replica's, from when it got it to when it loses it. */
+export interface ShardFence {
+  readonly item: string
+  readonly holder: string
+  readonly life: string
+  readonly arrivals: number
+}
+
+export interface Shards {
+  /** All who count, this one among them when it works. */
+  readonly members: readonly ShardMember[]
+  /** Whether this replica is to work the item, at this very moment. */
+  owns(item: string): boolean
+  /** Take it before working out what to write. Undefined: the item is not ours. */
+  fence(item: string): ShardFence | undefined
+  /** Whether the item has been ours ever since, and a write may still leave. */
+  isHeld(fence: ShardFence, now: number): boolean
+  /**
+   * What this replica owns may have changed. Others take over when the promises that listeners return are settled, or
+   * after a lease time: end what is under way for items that are lost. Returns what stops the calls.
+   */
+  onChange(listener: () => void | Promise<void>): () => void
+  /** Works nothing more, and hands over at once: call it when the work is done. */
+  leave(): Promise<void>
+}
+
+export function joinShards(options: ShardsOptions): Shards {
+  const { client, clock, random, group, identity, weight = 1, onProblem = () => undefined } = options
+  const what = `shards ${group.namespace}/${group.name}`
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = leaseTimes(options, what)
+  if (!(weight > 0) || !Number.isFinite(weight))
+    throw new MusterError('InvalidConfiguration', `${what}: weight must be greater than 0, not ${weight}.`)
+  const self = { name: memberLeaseName(group, identity), weight }
+  const requests = leaseRequests(client)
+  const stop = new AbortController()
+  // One request that hangs must leave time for another.
+  const timeoutMs = renewDeadlineMs / 2
+  const sending = { timeoutMs, signal: stop.signal }
+
+  /** By it we know what this process wrote; others may share our identity by mistake. */
+  const nonce = Math.floor(random.next() * 2 ** 52).toString(36)
+  let lives = 0
+  let since = clock.now()
+  const life = (): string => `${nonce}.${lives}`
+
+  /** Our lease as the server last showed it. */
+  let own: Lease | undefined
+  let answered = 0
+  /** Renewals that were sent and have not come back. */
+  const attempts = new Map<number, Attempt>()
+  const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: breakOff })
+  const namesake = createSighting(clock)
+  /** Our life has been seen by the server, and has not been interrupted since. */
+  let isKnown = false
+  let isWorking = false
+  let isLeaving = false
+  let patience: Timer | undefined
+  /** Settled by the first list of this life: who renews and cannot see would keep its share from those who can. */
+  let sight = Promise.withResolvers<void>()
+  let isSeeing = false
+
+  const table = createMemberTable({ clock, onChange: onMembers, onRemains: (record) => void sweep(record) })
+  const listeners = new Set<() => void | Promise<void>>()
+  /** The lives of those who may take what they win: what was under way here when they came has ended. */
+  let yielded: { readonly version: number; readonly lives: ReadonlySet<string> } = { version: 0, lives: new Set() }
+  let version = 0
+  /** What we would own if we worked, for all that anybody asked about. */
+  const won = new Map<string, boolean>()
+
+  const isOurs = (record: MemberRecord): boolean => record.life.startsWith(`${nonce}.`)
+  const read = (lease: Lease): MemberRecord => readMember(lease, leaseDurationMs)
+
+  async function tell(): Promise<void> {
+    const endings = [...listeners].map(async (listener) => await listener())
+    for (const ending of await Promise.allSettled(endings)) if (ending.status === 'rejected') onProblem(ending.reason)
+  }
+
+  function onMembers(): void {
+    won.clear()
+    void yieldTo({ version: ++version, lives: new Set(table.members.map((member) => member.life)) })
+  }
+
+  async function yieldTo(next: typeof yielded): Promise<void> {
+    await tell()
+    if (next.version > yielded.version) yielded = next
+  }
+
+  /** Others may have given us up: what was ours is ours no more, and we come as a new one. */
+  function breakOff(): void {
+    hold.end()
+    for (const attempt of attempts.values()) hold.drop(attempt)
+    attempts.clear()
+    patience?.cancel()
+    isKnown = false
+    lives++
+    since = clock.now()
+    if (isSeeing) sight = Promise.withResolvers()
+    isSeeing = false
+    watch.restart()
+    if (!isWorking) return
+    isWorking = false
+    void tell()
+  }
+
+  function begin(): void {
+    if (isWorking || isLeaving) return
+    patience?.cancel()
+    isWorking = true
+    void tell()
+  }
+
+  function beginIfCounted(): void {
+    if (isKnown && table.members.every(({ counts }) => counts.has(life()))) begin()
+  }
+
+  /** Our lease came through the watch, or in a list after all others. */
+  function onOwn(record: MemberRecord): void {
+    if (!isOurs(record)) {
+      // Somebody has our name: whoever it is, the lease is not ours.
+      if (own) onOwnGone()
+      return
+    }
+    const attempt = record.life === life() ? attempts.get(record.renewal) : undefined
+    if (!attempt) return
+    if (isKnown && !hold.isHeld(clock.now())) {
+      breakOff()
+      return
+    }
+    if (!hold.prove(attempt)) return
+    for (const [renewal, earlier] of attempts) {
+      if (renewal > record.renewal) break
+      if (renewal < record.renewal) hold.drop(earlier)
+      attempts.delete(renewal)
+    }
+    if (!isKnown) {
+      isKnown = true
+      patience = clock.after(Math.max(leaseDurationMs, ...table.members.map(({ lastsMs }) => lastsMs)), begin)
+    }
+    table.proven(record.renewal)
+    beginIfCounted()
+  }
+
+  const watch = watchMembers({
+    client,
+    clock,
+    group,
+    timeoutMs,
+    retryPeriodMs,
+    onProblem,
+    onAll(all) {
+      isSeeing = true
+      sight.resolve()
+      const records = all.map(read)
+      table.replace(records.filter(({ name }) => name !== self.name))
+      const found = records.find(({ name }) => name === self.name)
+      if (found) onOwn(found)
+      else if (isKnown) onOwnGone()
+    },
+    onSeen(lease) {
+      const record = read(lease)
+      if (record.name === self.name) {
+        onOwn(record)
+        return
+      }
+      table.see(record)
+      beginIfCounted()
+    },
+    onGone({ metadata: { name = '', uid } }) {
+      if (name !== self.name) table.lose(name)
+      else if (own?.metadata.uid === uid) onOwnGone()
+    },
+  })
+
+  function onOwnGone(): void {
+    own = undefined
+    breakOff()
+  }
+
+  /** Our lease, to be renewed; undefined: there is none. @throws when it is another's and not over */
+  async function find(): Promise<Lease | undefined> {
+    let lease: Lease
+    try {
+      lease = await requests.read({ namespace: group.namespace, name: self.name }, sending)
+    } catch (error) {
+      if (isMusterError(error, 'NotFound')) return undefined
+      throw error
+    }
+    const record = read(lease)
+    if (isOurs(record)) return lease
+    if (isKnown) breakOff()
+    namesake.see(JSON.stringify([lease.metadata.uid, record.life, record.renewal]), record.lastsMs)
+    if (record.isReleased || namesake.isOverdue) return lease
+    throw new MusterError('InvalidConfiguration', `${what}: the identity "${identity}" is another process's, or was.`)
+  }
+
+  async function send(): Promise<void> {
+    const renewal = table.sending()
+    const attempt = hold.attempt()
+    attempts.set(renewal, attempt)
+    const counts = table.members.map((member) => member.life).filter((one) => yielded.lives.has(one))
+    const said = { group, identity, weight, life: life(), since, renewal, counts, leaseDurationMs }
+    const lease = writeMember(own, said, clock.now())
+    own = own ? await requests.update(lease, sending) : await requests.create(lease, sending)
+    answered = renewal
+  }
+
+  async function renew(): Promise<void> {
+    try {
+      await send()
+    } catch (error) {
+      if (!isMusterError(error, 'Conflict', 'NotFound', 'AlreadyExists')) throw error
+      own = undefined
+      own = await find()
+      if (!own && isKnown) breakOff()
+      else await send()
+    }
+  }
+
+  async function run(): Promise<void> {
+    for (;;) {
+      if ([...attempts.values()].some(({ isOver }) => isOver)) breakOff()
+      await sight.promise
+      if (stop.signal.aborted) return
+      const pause = clock.sleep(retryPeriodMs * (1 - 0.1 * random.next()), stop.signal).catch(() => undefined)
+      try {
+        await renew()
+      } catch (error) {
+        if (!stop.signal.aborted) onProblem(error)
+      }
+      await pause
+      // The server took renewals that the watch does not show: it may be dead, and would tell nothing else either.
+      const pending = [...attempts.keys()].filter((renewal) => renewal <= answered)
+      if (pending.length >= 2) watch.restart()
+    }
+  }
+
+  /** A lease that nobody holds any more is cleared away by one of those who are left. */
+  async function sweep({ name, lease }: MemberRecord): Promise<void> {
+    if (!isKnown || winnerOf(name, [self, ...table.members]) !== self) return
+    try {
+      await requests.remove(lease, sending)
+    } catch (error) {
+      if (!isMusterError(error, 'Conflict', 'NotFound') && !stop.signal.aborted) onProblem(error)
+    }
+  }
+
+  async function letGo(): Promise<void> {
+    const lease = await requests.read({ namespace: group.namespace, name: self.name }, { timeoutMs })
+    if (!isOurs(read(lease))) return
+    const released = await requests.update(releasedLease(lease, clock.now()), { timeoutMs })
+    await requests.remove(released, { timeoutMs })
+  }
+
+  const running = run()
+  const wins = (item: string): boolean => {
+    let isWon = won.get(item)
+    if (isWon === undefined) won.set(item, (isWon = winnerOf(item, [self, ...table.members]) === self))
+    return isWon
+  }
+  const owns = (item: string, now: number): boolean => isWorking && hold.isHeld(now) && wins(item)
+  let left: Promise<void> | undefined
+
+  return {
+    get members() {
+      const others = table.members.map((member) => ({ identity: member.identity, weight: member.weight }))
+      return isWorking ? [{ identity, weight }, ...others] : others
+    },
+    owns: (item) => owns(item, clock.now()),
+    fence: (item) =>
+      owns(item, clock.now()) ? { item, holder: identity, life: life(), arrivals: table.arrivals } : undefined,
+    isHeld: (fence, now) =>
+      fence.life === life() && owns(fence.item, now) && !table.isBeatenSince(fence.arrivals, self, fence.item),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    leave() {
+      left ??= (async () => {
+        isLeaving = true
+        isWorking = false
+        await tell()
+        stop.abort()
+        sight.resolve()
+        await Promise.all([running, watch.stop()])
+        patience?.cancel()
+        hold.end()
+        for (const attempt of attempts.values()) hold.drop(attempt)
+        namesake.stop()
+        table.stop()
+        await letGo().catch((error: unknown) => {
+          if (!isMusterError(error, 'NotFound')) onProblem(error)
+        })
+      })()
+      return left
+    },
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Names as patterns: `openshift-authentication/oauth-*`. A pattern has one part for kinds without namespaces and two for the
+ * others; `*` may stand once in each part, for one character or more.
+ */
+import type { ObjectName } from '../../operator/view.ts'
+
+export interface NamePattern {
+  /** Absent: for kinds without namespaces. */
+  readonly namespace: PartPattern | undefined
+  readonly name: PartPattern
+}
+
+export interface PartPattern {
+  readonly prefix: string
+  /** What follows the star; undefined where there is none. */
+  readonly suffix: string | undefined
+}
+
+/** What the stars stood for. */
+export interface Captured {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** @returns undefined for what is no pattern */
+export function parsePattern(text: string): NamePattern | undefined {
+  const parts = text.split('/').map(parsePart)
+  const [first, second] = parts
+  if (parts.length > 2 || parts.includes(undefined) || !first) return undefined
+  return second ? { namespace: first, name: second } : { namespace: undefined, name: first }
+}
+
+function parsePart(text: string): PartPattern | undefined {
+  const [prefix = '', suffix, ...rest] = text.split('*')
+  return text === '' || rest.length > 0 ? undefined : { prefix, suffix }
+}
+
+export function capture(pattern: NamePattern, { namespace, name }: ObjectName): Captured | undefined {
+  if ((pattern.namespace === undefined) !== (namespace === undefined)) return undefined
+  const [inNamespace, inName] = [
+    pattern.namespace ? capturePart(pattern.namespace, namespace!) : '',
+    capturePart(pattern.name, name),
+  ]
+  return inNamespace === undefined || inName === undefined ? undefined : { namespace: inNamespace, name: inName }
+}
+
+export function fill(pattern: NamePattern, { namespace, name }: Captured): ObjectName {
+  const filled = fillPart(pattern.name, name)
+  return pattern.namespace ? { namespace: fillPart(pattern.namespace, namespace), name: filled } : { name: filled }
+}
+
+/** A part without a star captures nothing, and that is not undefined. */
+export function capturePart({ prefix, suffix }: PartPattern, text: string): string | undefined {
+  if (suffix === undefined) return text === prefix ? '' : undefined
+  const isLongEnough = text.length > prefix.length + suffix.length
+  if (!isLongEnough || !text.startsWith(prefix) || !text.endsWith(suffix)) return undefined
+  return text.slice(prefix.length, text.length - suffix.length)
+}
+
+export function fillPart({ prefix, suffix }: PartPattern, captured: string): string {
+  return suffix === undefined ? prefix : prefix + captured + suffix
+}
+
+/** A name that both match; undefined when there is none. */
+export function common(a: NamePattern, b: NamePattern): ObjectName | undefined {
+  const name = commonPart(a.name, b.name)
+  if (name === undefined) return undefined
+  if (!a.namespace || !b.namespace) return a.namespace || b.namespace ? undefined : { name }
+  const namespace = commonPart(a.namespace, b.namespace)
+  return namespace === undefined ? undefined : { namespace, name }
+}
+
+function commonPart(a: PartPattern, b: PartPattern): string | undefined {
+  if (a.suffix === undefined) return capturePart(b, a.prefix) === undefined ? undefined : a.prefix
+  if (b.suffix === undefined) return capturePart(a, b.prefix) === undefined ? undefined : b.prefix
+  // The longer end holds the shorter one, or nothing has both; between the ends there is room for anything.
+  const witness = `${longer(a.prefix, b.prefix)}x${longer(a.suffix, b.suffix)}`
+  return capturePart(a, witness) === undefined || capturePart(b, witness) === undefined ? undefined : witness
+}
+
+function longer(a: string, b: string): string {
+  return a.length >= b.length ? a : b
+}
+
+export function formatName({ namespace, name }: ObjectName): string {
+  return namespace === undefined ? name : `${namespace}/${name}`
+}

@@ -1,0 +1,128 @@
+/**
+ * What must not be shown: everything in a Secret, and every text elsewhere that holds a value of one that was read. Two are
+ * masked together, so that it still shows whether they differ.
+ */
+import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { hashAnnotation } from '../../operator/desired.ts'
+import type { ViewSource } from '../../operator/view.ts'
+import { isSecret, secretValues } from '../secret-errors.ts'
+
+export const masked = '(secret)'
+export const otherMasked = '(another secret)'
+
+/** Shorter values (`a`, `true`) are found in texts that have nothing to do with them. */
+const shortest = 4
+
+/** Values of Secrets that were met: those that were read, and those that would be written. */
+export interface MetSecrets {
+  readonly values: ReadonlySet<string>
+  note(object: KubeObject | undefined): void
+}
+
+export function meetSecrets(): MetSecrets {
+  const values = new Set<string>()
+  return {
+    values,
+    note(object) {
+      if (!object || !isSecret(object)) return
+      for (const value of secretValues(object as UntypedObject)) if (value.length >= shortest) values.add(value)
+    },
+  }
+}
+
+/** A source that notes the Secrets that are read through it. */
+export function noting(source: ViewSource, secrets: MetSecrets): ViewSource {
+  const noted = (objects: readonly KubeObject[]): readonly KubeObject[] => {
+    for (const object of objects) secrets.note(object)
+    return objects
+  }
+  return {
+    get(resource, name) {
+      const found = source.get(resource, name)
+      secrets.note(found)
+      return found
+    },
+    list: (resource, namespace) => noted(source.list(resource, namespace)),
+    byOwner: (resource, uid) => noted(source.byOwner(resource, uid)),
+    serves: (resource) => source.serves(resource),
+  }
+}
+
+export interface Pair {
+  readonly before: JsonObject | undefined
+  readonly after: JsonObject | undefined
+}
+
+export function mask(pair: Pair, values: ReadonlySet<string>): Pair {
+  const identity = (pair.after ?? pair.before) as unknown as UntypedObject
+  if (isSecret(identity)) return maskBoth(pair, isHeldBySecret)
+  const shown = maskBoth(pair, (path, text) => !isIdentity(path) && holds(text, values))
+  const isTouched = !equalJson(shown.before, pair.before) || !equalJson(shown.after, pair.after)
+  // A hash over something secret lets it be guessed.
+  return isTouched ? maskBoth(shown, isMark) : shown
+}
+
+function maskBoth({ before, after }: Pair, hides: Hides): Pair {
+  return {
+    before: maskSide(before, undefined, hides, []) as JsonObject | undefined,
+    after: maskSide(after, before, hides, []) as JsonObject | undefined,
+  }
+}
+
+/** Annotations too: `kubectl apply` keeps a copy of everything there. */
+function isHeldBySecret([first, second]: readonly string[]): boolean {
+  return first === 'data' || first === 'stringData' || (first === 'metadata' && second === 'annotations')
+}
+
+function isMark([first, second, third]: readonly string[]): boolean {
+  return first === 'metadata' && second === 'annotations' && third === hashAnnotation
+}
+
+type Hides = (path: readonly string[], text: string) => boolean
+
+/** `other` is what stands in the same place on the other side: a mask for something else reads differently. */
+function maskSide(
+  value: Json | undefined,
+  other: Json | undefined,
+  hides: Hides,
+  path: readonly string[],
+): Json | undefined {
+  if (isJsonArray(value)) {
+    const others = isJsonArray(other) ? other : []
+    return value.map((item, index) => maskSide(item, others[index], hides, [...path, String(index)]) ?? null)
+  }
+  if (isJsonObject(value)) {
+    const others = isJsonObject(other) ? other : undefined
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name,
+        maskSide(member, ownMember(others, name), hides, [...path, name]) ?? null,
+      ]),
+    )
+  }
+  if (value === undefined || value === null || !hides(path, String(value))) return value
+  return other === undefined || equalJson(value, other) ? masked : otherMasked
+}
+
+const identities: ReadonlySet<string> = new Set(['apiVersion', 'kind'])
+
+/** How an object is called is no secret, even where a Secret repeats it. */
+function isIdentity([first = '', second = '']: readonly string[]): boolean {
+  return identities.has(first) || (first === 'metadata' && (second === 'name' || second === 'namespace'))
+}
+
+function holds(text: string, values: ReadonlySet<string>): boolean {
+  if (text.length < shortest) return false
+  if (values.has(text)) return true
+  for (const value of values) if (text.includes(value)) return true
+  return false
+}
+
+/** The same for what is said in words. */
+export function maskText(text: string, values: ReadonlySet<string>): string {
+  let shown = text
+  for (const value of values) shown = shown.replaceAll(value, masked)
+  return shown
+}

@@ -1,0 +1,45 @@
+/** A plan for people: one unified diff an object, under the CR that it is for. */
+import { writeYaml } from '../../kube/yaml.ts'
+import type { OperatorPlan, PlannedChange, PlannedCr } from './foresight.ts'
+import { type DiffLine, unified } from './unified.ts'
+
+/** `note` is about the plan itself: tools that read diffs skip it. */
+export interface PlanLine {
+  readonly kind: DiffLine['kind'] | 'note'
+  readonly text: string
+}
+
+export function planLines({ operator, changes, crs }: OperatorPlan): readonly PlanLine[] {
+  const lines = crs.flatMap((cr) => {
+    const own = changes.filter((change) => change.cr === cr.cr && change.controller === cr.controller)
+    return own.length === 0 && cr.outcome === 'settled' ? [] : [note(titleOf(cr)), ...own.flatMap(changeLines)]
+  })
+  return [...lines, note(`${operator}: ${summaryOf(changes, crs)}`)]
+}
+
+function titleOf({ kind, cr, controller, outcome, message }: PlannedCr): string {
+  const state = { settled: '', waiting: 'waits', failed: 'fails', paused: 'is paused', unsettled: 'does not settle' }[
+    outcome
+  ]
+  const why = message === undefined ? '' : `: ${message.replaceAll('\n', ' ')}`
+  return `${kind} ${cr} (${controller})${state === '' ? '' : `, ${state}${why}`}`
+}
+
+function changeLines({ object, before, after, action }: PlannedChange): readonly PlanLine[] {
+  const { apiVersion, kind, namespace, name } = object
+  const place = [apiVersion, kind, ...(namespace === undefined ? [] : [namespace]), name].join('/')
+  const isGone = action === 'delete' && after === undefined
+  return unified(before && writeYaml(before), isGone ? undefined : after && writeYaml(after), place)
+}
+
+function summaryOf(changes: readonly PlannedChange[], crs: readonly PlannedCr[]): string {
+  const count = (action: PlannedChange['action']): number => changes.filter((change) => change.action === action).length
+  const failed = crs.filter(({ outcome }) => outcome === 'failed' || outcome === 'unsettled').length
+  const trouble = failed === 0 ? '' : `; ${failed} of ${crs.length} CRs would fail`
+  if (changes.length === 0) return `nothing to do for ${crs.length} CR${crs.length === 1 ? '' : 's'}${trouble}.`
+  return `${count('create')} to create, ${count('change')} to change, ${count('delete')} to delete${trouble}.`
+}
+
+function note(text: string): PlanLine {
+  return { kind: 'note', text: `# ${text}` }
+}
