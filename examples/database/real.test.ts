@@ -64,7 +64,8 @@ describe.each(['embedded', 'any'] as const)('a real database, on the server: %s'
       spec: { tokenFrom: 'sidecar', backupTo: backup() },
     })
     await startRedis('kubelet-1')
-    await settled('running')
+    const { status } = await settled('running')
+    expect(status?.lifecycle?.history.map(({ state }) => state)).toEqual(['start', 'running'])
     await life.redis('debug', 'populate', '500', 'key', '20')
     digest = await life.redis('debug', 'digest')
   })
