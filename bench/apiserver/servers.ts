@@ -5,7 +5,6 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readYaml } from '../../src/kube/yaml.ts'
 import { apiOf } from '../../test/real/api.ts'
@@ -15,50 +14,38 @@ import type { Target } from './load.ts'
 export interface Contender {
   /** Returns when it has answered that it is ready. */
   start(): Promise<Running>
-  /** Bytes that a server has three seconds after its start. */
-  rest(): Promise<number>
 }
 
 export interface Running {
   readonly target: Target
-  /** From its first process until it says that it is ready, and until it has answered so. */
+  /** From its first process until it has answered that it is ready. */
   readonly readyMs: number
-  readonly answerMs: number
   /** Of all its processes. */
   residentBytes(): number
   stop(): Promise<void>
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const restMs = 3000
 
 /** The build must be there. */
 export const embedded: Contender = {
   async start() {
     const began = performance.now()
     const running = await launchEmbedded()
-    const readyMs = performance.now() - began
     const { url: server, ca, token } = running.target
     const nobody = { cert: '', key: '' }
     const tokens = { admin: token, alice: '', bob: '' }
     const api = apiOf({ server, ca, token, version: '', admin: nobody, tokens, kubeconfig: '' })
     const { status } = await api.call('GET', '/readyz')
-    const answerMs = performance.now() - began
+    const readyMs = performance.now() - began
     api.close()
     if (status !== 200) throw new Error(`the embedded server said that it is ready, and then ${status}`)
-    return { ...running, readyMs, answerMs }
-  },
-  async rest() {
-    const running = await launchEmbedded()
-    await sleep(restMs)
-    const bytes = running.residentBytes()
-    await running.stop()
-    return bytes
+    return { ...running, readyMs }
   },
 }
 
-/** Returns when it says that it is ready; nobody has asked it anything by then. */
-async function launchEmbedded(): Promise<Omit<Running, 'readyMs' | 'answerMs'>> {
+/** Returns when it says where it is; nobody has asked it anything by then. */
+async function launchEmbedded(): Promise<Omit<Running, 'readyMs'>> {
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-bench-'))
   const kubeconfig = path.join(folder, 'kubeconfig')
   const args = ['apiserver', '--data', path.join(folder, 'data'), '--kubeconfig-out', kubeconfig]
@@ -95,19 +82,10 @@ export const real: Contender = {
     const { server, ca, tokens } = cluster.access
     return {
       target: { url: server, ca, token: tokens.admin },
-      // It says so by answering.
       readyMs: cluster.startMs(),
-      answerMs: cluster.startMs(),
       residentBytes: () => cluster.processes().reduce((sum, pid) => sum + residentBytes(pid), 0),
       stop: () => cluster.stop(),
     }
-  },
-  async rest() {
-    const running = await real.start()
-    await sleep(restMs)
-    const bytes = running.residentBytes()
-    await running.stop()
-    return bytes
   },
 }
 

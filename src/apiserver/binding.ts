@@ -3,12 +3,13 @@ import type { TransportResponse } from '../client/transport.ts'
 import { type Condition, setCondition } from '../kube/condition.ts'
 import { isJsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { type Call, readRequest, startWriting } from './call.ts'
+import type { Call } from './call.ts'
 import { change } from './change.ts'
 import { unsupported } from './kinds/problem.ts'
 import { badRequest, conflict, methodNotAllowed, Refusal } from './refusal.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
+import { readRequest, startWriting } from './written-call.ts'
 
 const bindings = { group: '', plural: 'pods/binding' } as const
 

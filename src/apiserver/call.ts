@@ -1,17 +1,11 @@
 /** One request as the verbs see it: where it goes, who sent it, and how its answer shall look. */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
-import type { Json } from '../kube/json.ts'
 import type { Identity } from './access/identity.ts'
-import { type KeyScan, scanKeys } from './duplicate-keys.ts'
-import { notFound } from './refusal.ts'
+import { methodNotAllowed, notFound } from './refusal.ts'
 import { answer, type Dressing, dressObject } from './representation.ts'
-import { contentType, readBody } from './request-body.ts'
 import type { Route } from './route.ts'
 import { type ClusterState, findObject } from './state.ts'
-import { textOf } from './object-text.ts'
 import type { StoredObject } from './storage.ts'
-import { warningHeaders } from './warning-header.ts'
-import { type WriteRequest, type Writing, writingOf } from './writing.ts'
 
 export interface Call {
   readonly state: ClusterState
@@ -32,56 +26,18 @@ export function existing({ state, route }: Call): StoredObject {
   return object
 }
 
-export async function readRequest({ request }: Call): Promise<Json> {
-  return await readBody(request.body, contentType(request.headers))
-}
-
-/** A write under way. What it has to warn of is known when it is done, and goes into the answer. */
-export interface Answering {
-  readonly writing: Writing
-  object(status: number, object: StoredObject): Promise<TransportResponse>
-  /** An answer that is no object of the resource. */
-  value(status: number, value: unknown): Promise<TransportResponse>
-}
-
-const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
-  POST: 'CreateOptions',
-  PUT: 'UpdateOptions',
-  PATCH: 'PatchOptions',
-}
-
-export function startWriting({ request, route, query, user, dressing, warnings }: Call): Answering {
-  const userAgent = request.headers['user-agent']
-  const writing = writingOf(route, {
-    query,
-    userAgent: typeof userAgent === 'string' ? userAgent : '',
-    user,
-    optionsKind: optionsKinds[request.method] ?? 'UpdateOptions',
-    scan: () => scanOf(request),
-    warn: (text) => void warnings.add(text),
-  })
-  const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
-  return {
-    writing,
-    async object(status, object) {
-      const shown = await dressObject(object, dressing)
-      // Here it has not changed since it was stored, so the journal and watches want the same text.
-      if (shown === object) textOf(object)
-      return await answer(status, shown, dressing.syntax, headers())
-    },
-    value: async (status, value) => await answer(status, value, dressing.syntax, headers()),
-  }
-}
-
-const nothingTwice: KeyScan = { duplicates: [], order: [] }
-
-/** A patch is no object, and other encodings have no doubles: only a body of JSON is looked at. */
-function scanOf({ method, headers, body }: TransportRequest): KeyScan {
-  if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
-  return scanKeys(typeof body === 'string' ? body : Buffer.from(body).toString())
-}
-
 /** As a boolean parameter of a query is read: whatever does not say no says yes. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== '0' && value.toLowerCase() !== 'false'
+}
+
+/** The answer to a get. */
+export async function readObject(call: Call): Promise<TransportResponse> {
+  const { route, dressing } = call
+  checkVerb(route, 'get')
+  return await answer(200, await dressObject(existing(call), dressing), dressing.syntax)
+}
+
+export function checkVerb({ served }: Route, verb: string): void {
+  if (!served.verbs.includes(verb)) throw methodNotAllowed()
 }

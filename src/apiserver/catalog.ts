@@ -6,9 +6,9 @@ import { builtinDefinitions, type BuiltinResource, builtinResources, type Builti
 import { formatApiVersion, type Resource } from '../kube/kind.ts'
 import type { PrinterColumn } from './printer/custom.ts'
 import type { SchemaOfKind } from './prune.ts'
-import { rulesOf } from './kinds/kinds.ts'
+import { kindConversion } from './kinds/conversions.ts'
 import { qualifiedPlural } from './refusal.ts'
-import { type ScalePaths, scalePathsOf } from './scale.ts'
+import { type ScalePaths, scalePathsOf } from './scale-paths.ts'
 import { selectableFieldsOf } from './selection.ts'
 import type { Convert } from './versions.ts'
 
@@ -127,7 +127,7 @@ const deprecations: Readonly<Record<string, string>> = {
 
 function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Served {
   const table = tableOf(resource)
-  const { convert } = rulesOf(table)
+  const convert = kindConversion(table)
   return {
     ...resource,
     listKind: `${resource.kind}List`,
@@ -141,8 +141,13 @@ function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Serve
     hasStatus: resource.subresources.some(({ name }) => name === 'status'),
     scale: resource.subresources.some(({ name }) => name === 'scale') ? scalePathsOf(resource) : undefined,
     selectable: selectableFieldsOf(resource),
-    schema: builtinDefinitions()[resource.definition],
-    definitions: builtinDefinitions(),
+    // Asked for by who writes, and big.
+    get schema() {
+      return builtinDefinitions()[resource.definition]
+    },
+    get definitions() {
+      return builtinDefinitions()
+    },
     custom: false,
   }
 }

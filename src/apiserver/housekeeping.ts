@@ -21,7 +21,7 @@ import { commit } from './change.ts'
 /** What could not be kept is not tried again before this. */
 const undoneMs = 5000
 
-/** Starts keeping house. The state must be empty, or at least without owners and owned. */
+/** Starts keeping house. What is there already must be without owners and owned. */
 export function keepHouse(state: ClusterState, { collectGarbage }: { readonly collectGarbage: boolean }): void {
   const { storage, catalog } = state
   /** Where each object is. */
@@ -205,6 +205,12 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
       updated,
     })
 
+  for (const table of storage.tables()) {
+    for (const { metadata } of table.objects()) {
+      const { uid, namespace, name } = metadata
+      places.set(uid, { table: table.name, namespace, name })
+    }
+  }
   storage.onChange((table, change) => {
     index(change, table)
     if (table.name === crdTable) serveCrd(state, change)

@@ -5,6 +5,7 @@ export {
   type ApiServerOptions,
   createApiServer,
   type DurableApiServer,
+  type DurableApiServerOptions,
   openApiServer,
   type Workloads,
 } from './api-server.ts'

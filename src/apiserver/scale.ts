@@ -2,7 +2,6 @@
  * The scale subresource: one small object (`autoscaling/v1` Scale) for everything that has replicas, so that an
  * autoscaler needs to know no kind. Built-in kinds keep theirs at known places, custom ones say where.
  */
-import type { GroupVersionKind } from '../kube/kind.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { ownMember } from '../kube/json-member.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -10,26 +9,8 @@ import { formatLabels, labelsOf } from '../kube/selector.ts'
 import { jsonName } from './go-decoding.ts'
 import { invalid as invalidValue } from './kinds/problem.ts'
 import { badRequest, internal, invalid } from './refusal.ts'
+import type { ScalePaths } from './scale-paths.ts'
 import type { StoredObject } from './storage.ts'
-
-/** Where an object keeps its replicas: members from its root on. */
-export interface ScalePaths {
-  readonly replicas: readonly string[]
-  readonly statusReplicas: readonly string[]
-  readonly selector: readonly string[] | undefined
-  /** Of a custom kind: the path to its replicas, without which there is no scale. */
-  readonly needed?: string | undefined
-}
-
-export function scalePathsOf({ kind }: Pick<GroupVersionKind, 'kind'>): ScalePaths | undefined {
-  if (!['Deployment', 'ReplicaSet', 'StatefulSet', 'ReplicationController'].includes(kind)) return undefined
-  return { replicas: ['spec', 'replicas'], statusReplicas: ['status', 'replicas'], selector: ['spec', 'selector'] }
-}
-
-/** `.spec.replicas` as members. */
-export function parseScalePath(path: string): readonly string[] {
-  return path.split('.').filter((member) => member !== '')
-}
 
 /** In place of the replicas that a custom object does not have, while its scale is being written. */
 const unset = -(2 ** 31)

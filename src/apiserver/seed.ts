@@ -1,7 +1,11 @@
-/** What a cluster has from its first moment on: the namespaces, priority classes and service that every client counts on. */
+/**
+ * What a cluster has from its first moment on: the namespaces, priority classes and service that every client counts on.
+ * It is stored as the write path would leave it, and without it: a new cluster can be read at once.
+ */
 import { formatTime } from '../kube/duration.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { bootstrapPolicy } from './access/bootstrap-policy.ts'
+import { provide } from './provisions.ts'
 import type { ClusterState } from './state.ts'
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const
@@ -35,7 +39,8 @@ const apiService = {
   status: { loadBalancer: {} },
 } as const
 
-export function seed(state: ClusterState): void {
+/** `rootCa` is what pods trust, where they act for service accounts. */
+export function seed(state: ClusterState, rootCa?: string): void {
   const put = (table: string, object: UntypedObject): void =>
     void state.storage.put(table, {
       ...object,
@@ -66,4 +71,5 @@ export function seed(state: ClusterState): void {
     metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
     ...apiService,
   })
+  if (rootCa !== undefined) for (const name of namespaces) provide(state, name, rootCa)
 }

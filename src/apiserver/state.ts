@@ -1,8 +1,10 @@
 /** What one embedded cluster consists of: what is stored, what is served, and where time, chance and ids come from. */
+import type { TransportResponse } from '../client/transport.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Random } from '../clock/random.ts'
 import type { Access } from './access/access.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
+import type { Call } from './call.ts'
 import type { Catalog, Served } from './catalog.ts'
 import type { Storage, StoredObject } from './storage.ts'
 import type { WebhookCaller } from './webhook-caller.ts'
@@ -16,12 +18,32 @@ export interface ClusterState {
   readonly ids: () => string
   /** Who may do what. */
   readonly access: Access
-  /** Who has a say in writes, in order. */
+  /** What answers requests that write: at once, unless it has to be loaded first. */
+  readonly writePath: () => WritePath | Promise<WritePath>
+  /** Who has a say in writes, in order. Only the write path may ask. */
   readonly admission: readonly AdmissionPlugin[]
   /** How webhooks are asked. */
   readonly webhooks: WebhookCaller
   /** Events that the reader of a watch may be behind. */
   readonly watchBuffer: number
+}
+
+/** All that changes what is stored. Reading does without it; see write-path.ts. */
+export interface WritePath {
+  /** Answers whatever is not a plain read, or raises a Refusal. */
+  answer(call: Call): Promise<TransportResponse>
+  admissionPlugins(options: Pick<Keeping, 'serviceAccounts'>): readonly AdmissionPlugin[]
+  /** Starts the controllers that a cluster cannot do without: they follow up changes with their own. */
+  keep(state: ClusterState, keeping: Keeping): void
+}
+
+export interface Keeping {
+  /** Whether what has lost its owners is deleted. */
+  readonly collectGarbage: boolean
+  /** Whether pods act for service accounts. */
+  readonly serviceAccounts: boolean
+  /** What pods are told to trust, in PEM. */
+  readonly rootCa: string
 }
 
 export function findObject(
@@ -33,13 +55,15 @@ export function findObject(
   return storage.table(served.table).get(served.namespaced ? namespace : undefined, name)
 }
 
+const digits = '0123456789abcdef'
+
 /** A version 4 UUID out of any source of chance, so that a seeded server repeats its uids. */
 export function randomUuid(random: Random): string {
   let uuid = ''
   for (let at = 0; at < 32; at++) {
     const digit = Math.floor(random.next() * 16)
     if (at === 8 || at === 12 || at === 16 || at === 20) uuid += '-'
-    uuid += (at === 12 ? 4 : at === 16 ? (digit & 3) | 8 : digit).toString(16)
+    uuid += digits[at === 12 ? 4 : at === 16 ? (digit & 3) | 8 : digit]!
   }
   return uuid
 }

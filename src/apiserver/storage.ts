@@ -148,7 +148,11 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
     share(name, shelf) {
       // What outlives the process must be written down like all else.
       if (keeper) for (const object of shelf.objects.values()) change(name, object, false)
-      else tableOf(name).share(shelf)
+      else {
+        // What is in many places must not change in one.
+        for (const object of shelf.objects.values()) freeze(object)
+        tableOf(name).share(shelf)
+      }
     },
     remove: (name, object) => change(name, object, true),
     compact() {
@@ -311,4 +315,12 @@ function position(sorted: readonly string[], key: string): number {
     else high = middle
   }
   return low
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.values(value).forEach(freeze)
+    Object.freeze(value)
+  }
+  return value
 }

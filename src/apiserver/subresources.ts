@@ -6,7 +6,7 @@ import type { TransportResponse } from '../client/transport.ts'
 import { isJsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Pod } from '../kube/types/core/v1.ts'
-import { type Call, existing, readRequest, startWriting } from './call.ts'
+import { type Call, existing } from './call.ts'
 import { bindPod } from './binding.ts'
 import { change } from './change.ts'
 import { evictPod } from './eviction.ts'
@@ -20,6 +20,7 @@ import type { StoredObject } from './storage.ts'
 import { oneAtVersion } from './versions.ts'
 import { replacement } from './update.ts'
 import { checkIdentity, decode } from './writing.ts'
+import { readRequest, startWriting } from './written-call.ts'
 
 type Action = (call: Call) => Promise<TransportResponse>
 

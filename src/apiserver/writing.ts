@@ -15,6 +15,7 @@ import type { Served } from './catalog.ts'
 import type { Identity } from './access/identity.ts'
 import type { AdmissionRequest } from './admission/admission.ts'
 import type { KindContext } from './kinds/kind-rules.ts'
+import { kindConversion } from './kinds/conversions.ts'
 import { rulesOf } from './kinds/kinds.ts'
 import type { KeyScan } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
@@ -344,7 +345,7 @@ function conversionOf({ catalog }: ClusterState, { group, plural, table }: Serve
     // What was an event in another group is not recognized.
     const target = other.group === group ? catalog.find(group, other.version, plural) : undefined
     if (!target) return undefined
-    const { convert } = rulesOf(table)
+    const convert = kindConversion(table)
     const converted = convert ? convert(object as unknown as UntypedObject, apiVersion) : { ...object, apiVersion }
     return { object: converted as unknown as JsonObject, schema: target.schema }
   }
@@ -352,7 +353,7 @@ function conversionOf({ catalog }: ClusterState, { group, plural, table }: Serve
 
 /** What a version cannot say is in annotations there, also of what was just sent. */
 function asShown(served: Served, object: UntypedObject): UntypedObject {
-  const { convert } = rulesOf(served.table)
+  const convert = kindConversion(served.table)
   const own = formatApiVersion(served)
   if (served.custom || !convert || own === served.storedAs) return object
   return convert(convert(object, served.storedAs), own)

@@ -31,7 +31,11 @@ async function generate(words: readonly string[], flags: Readonly<Record<string,
 describe('muster generate', () => {
   it.each([
     [[], {}, 'say what to generate: crd, types, docs, rbac, resource.'],
-    [['rsource'], {}, 'nothing called "rsource" is generated: crd, types, docs, rbac, resource. Did you mean "resource"?'],
+    [
+      ['rsource'],
+      {},
+      'nothing called "rsource" is generated: crd, types, docs, rbac, resource. Did you mean "resource"?',
+    ],
     [['__proto__', 'x'], {}, 'nothing called "__proto__" is generated'],
     [['crd'], {}, 'generate crd takes one MODULE.'],
     [['crd', 'a', 'b'], {}, 'generate crd takes one MODULE.'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { embedded } from '../../../test/embedded.ts'
+import { createStorage } from '../storage.ts'
 import { bootstrapPolicy } from './bootstrap-policy.ts'
 import { rbacTables } from './rbac.ts'
 
@@ -30,10 +31,11 @@ describe('the policy that clusters start with', () => {
     expect((await raw('GET', `${owned}/a`)).status).toBe(404)
   })
 
-  it('is the same, and frozen, for all that start within a second', () => {
+  it('is the same for all that start within a second, and frozen where they share it', () => {
     const policy = bootstrapPolicy(5000)
     expect(bootstrapPolicy(5999)).toBe(policy)
     expect(bootstrapPolicy(6000)).not.toBe(policy)
+    for (const [table, shelf] of policy) createStorage().share(table, shelf)
     const role = policy.get(rbacTables.clusterRoles)!.objects.get('/view')!
     expect(Object.isFrozen(role) && Object.isFrozen(role.metadata.labels)).toBe(true)
   })

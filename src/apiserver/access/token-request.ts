@@ -10,11 +10,12 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { parseApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TransportResponse } from '../../client/transport.ts'
-import { type Call, existing, readRequest, startWriting } from '../call.ts'
+import { type Call, existing } from '../call.ts'
 import { badRequest, type Cause, conflict, invalid, methodNotAllowed, notFound } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { StoredObject } from '../storage.ts'
 import { claimsOf, type TokenSubject } from './service-account-token.ts'
+import { readRequest, startWriting } from '../written-call.ts'
 
 const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' } as const
 const apiVersion = 'authentication.k8s.io/v1'

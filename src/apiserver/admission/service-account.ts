@@ -43,11 +43,7 @@ function isNewPod({ served, subresource, operation }: AdmissionRequest): boolean
   return served.table === 'pods' && subresource === '' && operation === 'CREATE'
 }
 
-function accountOf(
-  { storage }: ClusterState,
-  request: AdmissionRequest,
-  pod: UntypedObject,
-): ServiceAccount {
+function accountOf({ storage }: ClusterState, request: AdmissionRequest, pod: UntypedObject): ServiceAccount {
   const { served, namespace } = request
   const account = (pod as unknown as Pod).spec?.serviceAccountName || 'default'
   const found = storage.table('serviceaccounts').get(namespace, account)

@@ -6,31 +6,12 @@ import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Event } from '../../kube/types/core/v1.ts'
 import { structForm } from '../struct-form.ts'
+import { convertEvent } from './event-version.ts'
 import type { KindRules } from './kind-rules.ts'
 import { qualifiedName } from './name-format.ts'
 import { eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
 
 const newer = 'events.k8s.io/v1'
-
-/** Names in the core group, and in the newer one. */
-const renamed: readonly (readonly [core: string, newer: string])[] = [
-  ['involvedObject', 'regarding'],
-  ['message', 'note'],
-  ['source', 'deprecatedSource'],
-  ['firstTimestamp', 'deprecatedFirstTimestamp'],
-  ['lastTimestamp', 'deprecatedLastTimestamp'],
-  ['count', 'deprecatedCount'],
-  ['reportingComponent', 'reportingController'],
-]
-const toNewer: ReadonlyMap<string, string> = new Map(renamed)
-const toCore: ReadonlyMap<string, string> = new Map(renamed.map(([core, other]) => [other, core]))
-
-export function convertEvent(object: UntypedObject, apiVersion: string): UntypedObject {
-  if (object.apiVersion === apiVersion) return object
-  const namesThere = apiVersion === 'v1' ? toCore : toNewer
-  const entries = Object.entries(object).map(([name, value]) => [namesThere.get(name) ?? name, value])
-  return structForm({ ...(Object.fromEntries(entries) as UntypedObject), apiVersion })
-}
 
 const asCore = (object: UntypedObject): Event => convertEvent(object, 'v1') as unknown as Event
 
@@ -131,7 +112,6 @@ function* checkNewerChange(object: UntypedObject, live: UntypedObject): Iterable
 
 export const eventRules: KindRules = {
   defaults: structForm,
-  convert: convertEvent,
   validateCreate: (object) => [...check(object), ...(object.apiVersion === newer ? checkNewer(object) : [])],
   validateUpdate: (object, live) => [
     ...check(object),

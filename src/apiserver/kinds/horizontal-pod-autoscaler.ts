@@ -233,7 +233,6 @@ function* checkRules(rules: HPAScalingRules, at: string): Iterable<Problems[numb
 
 export const horizontalPodAutoscalerRules: KindRules = {
   defaults,
-  convert: convertAutoscaler,
   prepareCreate: structForm,
   validateCreate: (object) => [...check(object, undefined)],
   validateUpdate: (object, live) => [...check(object, live)],

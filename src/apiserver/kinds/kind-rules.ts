@@ -52,8 +52,6 @@ export interface KindRules {
   readonly validateStatus?: (object: UntypedObject, live: StoredObject, context: KindContext) => readonly Cause[]
   /** The same for a write through another door that only this kind has: `approval`, `ephemeralcontainers`. */
   readonly doors?: Readonly<Record<string, DoorRules>>
-  /** An object at another version, where versions differ in more than their name. */
-  readonly convert?: (object: UntypedObject, apiVersion: string) => UntypedObject
   /** Said to the client beside the answer of a create or update. */
   readonly warnings?: (object: UntypedObject, live: StoredObject | undefined) => readonly string[]
 }

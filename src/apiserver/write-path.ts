@@ -1,0 +1,165 @@
+/**
+ * The write path: all that changes what is stored, and all that must know the rules of kinds to do so. It is nine tenths of
+ * the server, and whoever only reads does without it: `dispatch` asks for it with the first request that needs it.
+ */
+import type { TransportResponse } from '../client/transport.ts'
+import { isJsonObject, type Json } from '../kube/json.ts'
+import { isReview, review } from './access/reviews.ts'
+import { gatherRoles } from './access/role-aggregation.ts'
+import { checkAdmission } from './admission/admission.ts'
+import { admissionPlugins } from './admission/plugins.ts'
+import { keepQuotas } from './admission/quota-ledger.ts'
+import { bindPod } from './binding.ts'
+import { type Call, checkVerb, readObject } from './call.ts'
+import { create } from './create.ts'
+import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
+import { keepHouse } from './housekeeping.ts'
+import { list } from './list.ts'
+import { checkPatchType, patch, patchOf } from './patch.ts'
+import { badRequest, methodNotAllowed, notFound } from './refusal.ts'
+import { answer, dressList, dressObject } from './representation.ts'
+import { contentType } from './request-body.ts'
+import type { Route } from './route.ts'
+import { keepServiceAccounts } from './service-accounts.ts'
+import { findObject, type WritePath } from './state.ts'
+import type { StoredObject } from './storage.ts'
+import { defaultPropagation } from './strategy.ts'
+import { onSubresource } from './subresources.ts'
+import { update } from './update.ts'
+import { oneAtVersion } from './versions.ts'
+import { warningHeaders } from './warning-header.ts'
+import { readRequest, startWriting } from './written-call.ts'
+import { decode } from './writing.ts'
+
+export const writePath: WritePath = {
+  async answer(call) {
+    const { route } = call
+    if (route.subresource !== '') return await onSubresource(call, onObject)
+    return route.name === undefined ? await onCollection(call) : await onObject(call)
+  },
+  admissionPlugins,
+  keep(state, { collectGarbage, serviceAccounts, rootCa }) {
+    keepHouse(state, { collectGarbage })
+    gatherRoles(state)
+    keepQuotas(state)
+    if (serviceAccounts) keepServiceAccounts(state, rootCa)
+  },
+}
+
+async function onCollection(call: Call): Promise<TransportResponse> {
+  const { state, request, route, query, dressing } = call
+  const { served } = route
+  const { method } = request
+  if (served.namespaced && route.namespace === undefined) throw methodNotAllowed()
+  if (method === 'POST' && served.verbs.includes('create')) return await createOne(call)
+  if (served.custom && (method === 'PUT' || method === 'PATCH')) throw badRequest('name must be provided')
+  if (method === 'DELETE' && served.verbs.includes('deletecollection')) {
+    const deleting = await readDeleting(call)
+    const { objects, metadata } = list(state, route, query)
+    for (const { metadata: own } of objects) await removeOne(call, own.namespace, own.name ?? '', deleting)
+    // What is told is what was found, not what became of it.
+    return await answer(200, await dressList(objects, metadata, dressing), dressing.syntax)
+  }
+  throw methodNotAllowed()
+}
+
+async function createOne(call: Call): Promise<TransportResponse> {
+  const { state, route } = call
+  const answering = startWriting(call)
+  const body = await readRequest(call)
+  if (isReview(route.served.kind)) {
+    return await answering.value(201, review(state, answering.writing, decode(answering.writing, body)))
+  }
+  if (route.served.table === 'bindings') return await bindPod(bindingOf(call, body))
+  if (!route.served.verbs.includes('get')) throw methodNotAllowed()
+  return await answering.object(201, await create(state, answering.writing, body))
+}
+
+/** The old way to bind: the pod is named in the body. */
+function bindingOf(call: Call, body: Json): Call {
+  const metadata = isJsonObject(body) && isJsonObject(body['metadata']) ? body['metadata'] : {}
+  const name = typeof metadata['name'] === 'string' ? metadata['name'] : ''
+  const served = call.state.catalog.ofTable('pods')!
+  return { ...call, route: { ...call.route, served, name, subresource: 'binding' } }
+}
+
+async function onObject(call: Call): Promise<TransportResponse> {
+  const { state, request, route } = call
+  switch (request.method) {
+    case 'GET':
+      return await readObject(call)
+    case 'PUT': {
+      checkVerb(route, 'update')
+      const answering = startWriting(call)
+      const { object, isNew } = await update(state, answering.writing, await readRequest(call))
+      return await answering.object(isNew ? 201 : 200, object)
+    }
+    case 'PATCH': {
+      checkVerb(route, 'patch')
+      if (route.served.custom) checkPatchType(route.served, contentType(request.headers))
+      const answering = startWriting(call)
+      const { object, isNew } = await patch(state, answering.writing, patchOf(call))
+      return await answering.object(isNew ? 201 : 200, object)
+    }
+    case 'DELETE':
+      checkVerb(route, 'delete')
+      return await deleteOne(call)
+    case 'POST':
+      // The address of a custom object is as good as that of all: what is made has its name in the body.
+      if (!route.served.custom) throw methodNotAllowed()
+      return await createOne({ ...call, route: { ...route, name: undefined } })
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+async function deleteOne(call: Call): Promise<TransportResponse> {
+  const { route, dressing } = call
+  const { served, namespace, name = '' } = route
+  const deleting = await readDeleting(call)
+  const outcome = await removeOne(call, namespace, name, deleting)
+  if (!outcome) throw notFound(served, name)
+  const deleted = deletionAnswer(served, outcome)
+  const shown = deleted.kind === 'Status' ? deleted : await dressObject(deleted as StoredObject, dressing)
+  return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deleting)))
+}
+
+/** One object goes, if it is still there when all who have a say have spoken. Of a collection they are told no name. */
+async function removeOne(
+  { state, route, user, warnings }: Call,
+  namespace: string | undefined,
+  name: string,
+  deleting: Deleting,
+): Promise<ReturnType<typeof remove> | undefined> {
+  const { served } = route
+  const found = findObject(state, served, namespace, name)
+  if (!found) return undefined
+  await checkAdmission(state, {
+    operation: 'DELETE',
+    served,
+    subresource: '',
+    namespace,
+    name: route.name ?? '',
+    user,
+    dryRun: deleting.dryRun,
+    options: deleting.options,
+    object: undefined,
+    oldObject: await oneAtVersion(found, served),
+    warn: (text) => void warnings.add(text),
+  })
+  const live = findObject(state, served, namespace, name)
+  return live && remove(state, served, live, deleting)
+}
+
+function deletionWarnings({ served }: Route, { propagation }: Deleting): readonly string[] {
+  if (propagation !== undefined || served.table !== 'jobs.batch' || !defaultPropagation(served)) return []
+  return [
+    'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+  ]
+}
+
+async function readDeleting(call: Call): Promise<Deleting> {
+  const { request, query } = call
+  const isEmpty = request.body === undefined || request.body.length === 0
+  return deletingOf(isEmpty ? undefined : await readRequest(call), query)
+}
