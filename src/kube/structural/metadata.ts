@@ -21,7 +21,7 @@ const boolean: GoType = { name: 'bool', accepts: 'boolean' }
 const time: GoType = { name: 'string', accepts: 'string' }
 const texts: GoType = { name: '[]string', accepts: 'array', items: text }
 const textMap: GoType = { name: 'map[string]string', accepts: 'object', items: text }
-const any: GoType = { name: 'v1.FieldsV1', accepts: 'any' }
+const fieldsV1: GoType = { name: 'v1.FieldsV1', accepts: 'any' }
 
 const objectMeta: GoType = {
   name: 'v1.ObjectMeta',
@@ -68,7 +68,7 @@ const objectMeta: GoType = {
           apiVersion: text,
           time,
           fieldsType: text,
-          fieldsV1: any,
+          fieldsV1,
           subresource: text,
         },
       },
