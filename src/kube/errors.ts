@@ -644,6 +644,12 @@ export const errorTable = {
     meaning: 'An operator cannot be spread over clusters as it is: nobody could tell what belongs where.',
     cure: 'Give each kind one role, and each cluster its identity before it is placed.',
   },
+  TermOver: {
+    code: 'MUS1941',
+    retry: 'conflict',
+    meaning: 'A write was worked out while this replica had the right to write, and would have left when it had not.',
+    cure: 'Nothing: whoever has the right now works it out anew. If it comes often, look why leases are not renewed in time.',
+  },
   IsolationRefused: {
     code: 'MUS1951',
     retry: 'terminal',

@@ -16,9 +16,10 @@ import type { Live } from '../operator/live.ts'
 import type { Controller } from '../operator/controller.ts'
 import type { Operator } from '../operator/operator.ts'
 import { nameOf, type Outcome, type Wave } from '../operator/plan.ts'
-import { type Conclusion, type Memory, noMemory, reconcile, type Situation } from '../operator/reconcile.ts'
+import { type Memory, noMemory, type Situation } from '../operator/reconcile.ts'
 import { type Change, concerns, openView, type Read, type RecordedView, type ViewSource } from '../operator/view.ts'
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
+import { drive, type Drive } from './drive.ts'
 import { createEventRecorder } from './event-recorder.ts'
 import { createExecutor, type Execute, openRun, type Run } from './executor.ts'
 import { type Conflict, describeFinding, type Finding, type HotLoop } from './findings/finding.ts'
@@ -56,7 +57,9 @@ export interface HostOptions {
   readonly onLedger?: (ledger: Ledger) => void
   readonly live?: Live
   /** Where its reconciles run: a `Runner`'s `run`. @default in this thread */
-  readonly run?: (situation: Situation<KubeObject>, execute: Execute) => Promise<Conclusion>
+  readonly run?: Drive
+  /** The longest that one write may take. @default the client's */
+  readonly writeTimeoutMs?: number
 }
 
 export interface Host {
@@ -96,6 +99,7 @@ export function hostOperator(options: HostOptions): Host {
     fieldManager: operator.name,
     outputs: operator.outputs,
     kinds: operator.controllers.map(({ kind }) => kind),
+    ...(options.writeTimeoutMs !== undefined && { timeoutMs: options.writeTimeoutMs }),
     onSent: (changes) => lane.spend(changes),
     onFinding: ({ kind, message }, run) => {
       const { controller, key } = run ?? openRun('', '')
@@ -410,14 +414,6 @@ function createRunner(at: RunnerOptions): Runner {
     },
   }
   return runner
-}
-
-/** Runs a reconcile to its end. */
-export async function drive<CR extends KubeObject>(situation: Situation<CR>, execute: Execute): Promise<Conclusion> {
-  const walk = reconcile(situation)
-  let step = await walk.next([])
-  while (!step.done) step = await walk.next(await execute(step.value))
-  return step.value
 }
 
 function formatKey({ namespace = '', name = '' }: UntypedObject['metadata']): string {

@@ -1,5 +1,6 @@
 /** What runs operators; README.md beside this file tells how. */
-export { drive, type Host, hostOperator, type HostOptions } from './host.ts'
+export { drive, type Drive } from './drive.ts'
+export { type Host, hostOperator, type HostOptions } from './host.ts'
 export { createExecutor, type Execute, type ExecutorOptions } from './executor.ts'
 export { actingAs, impersonationOf, mintedCredentials, type MintOptions, withCredentials } from './identity.ts'
 export { actingOn, type Cluster, mapNames } from './placement/cluster.ts'

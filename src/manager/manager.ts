@@ -1,45 +1,50 @@
 /**
- * A manager: any number of operators on one cluster, with one set of caches and one scheduler. Fifty operators that read the
- * same kind cost one watch and one copy of it; each gets its share of the places, and no more changes than it is allowed.
- * Operators come and go while the others run.
+ * A manager: any number of operators, on any number of clusters, with one set of caches a cluster and one scheduler for
+ * all. Fifty operators that read the same kind cost one watch and one copy of it; each gets its share of the places, and no
+ * more changes than it is allowed. Operators come and go while the others run.
  */
 import { systemClock } from '../clock/system-clock.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Client } from '../client/client.ts'
 import { createSharedCache, type SharedCache } from '../cache/shared-cache.ts'
 import { MusterError } from '../kube/errors.ts'
-import type { JsonObject } from '../kube/json.ts'
-import type { Ledger } from '../operator/ledger.ts'
-import type { Live } from '../operator/live.ts'
 import type { Operator } from '../operator/operator.ts'
-import type { Finding } from './findings/finding.ts'
-import { type Host, hostOperator } from './host.ts'
-import type { Metrics } from './metrics.ts'
-import { createScheduler, defaultGates, type GateOptions, type Lane, type LaneState } from './scheduler.ts'
-import type { Webhooks } from './webhooks/webhooks.ts'
+import { drive } from './drive.ts'
+import { type Host, hostOperator, type HostOptions } from './host.ts'
+import { fenced, type Term } from './leases/term.ts'
+import type { Cluster } from './placement/cluster.ts'
+import {
+  createScheduler,
+  defaultGates,
+  type GateOptions,
+  type Lane,
+  type LaneState,
+  type PauseReason,
+} from './scheduler.ts'
 
-export interface ManagerOptions {
+type Shared = Pick<HostOptions, 'log' | 'metrics' | 'webhooks' | 'onLedger' | 'onFinding' | 'live'>
+
+export interface ManagerOptions extends Shared {
   readonly client: Client
   /** @default one of its own */
   readonly cache?: SharedCache
   readonly clock?: Clock
   /** Reconciles of all operators at once. @default 16 */
   readonly concurrency?: number
-  readonly log?: (line: JsonObject) => void
-  readonly metrics?: Metrics
-  readonly webhooks?: Pick<Webhooks, 'set' | 'settled' | 'delete'>
-  readonly onLedger?: (ledger: Ledger) => void
-  readonly onFinding?: (finding: Finding) => void
-  readonly live?: Live
 }
 
 /** How one of them is hosted. */
-export interface HostedOptions {
+export interface HostedOptions extends Shared, Pick<HostOptions, 'config' | 'namespaces' | 'run' | 'writeTimeoutMs'> {
+  /** What it is called here: one operator may serve several clusters. @default its own name */
+  readonly as?: string
+  /** @default the manager's */
+  readonly cluster?: Pick<Cluster, 'client' | 'cache'>
   /** @default as `defaultGates` says */
   readonly gates?: Partial<GateOptions>
-  readonly config?: Readonly<Record<string, unknown>>
-  /** @default all */
-  readonly namespaces?: readonly string[]
+  /** Its caches are filled, and it waits. @default false */
+  readonly paused?: PauseReason
+  /** Without it, it may always write. */
+  readonly term?: Term
 }
 
 export interface Manager {
@@ -48,8 +53,12 @@ export interface Manager {
   /** Lets what is under way finish. What it made stays. */
   remove(name: string): Promise<void>
   /** Nothing of it runs until it is resumed; without a name: of nobody. */
-  pause(name?: string): void
-  resume(name?: string): void
+  pause(name?: string, why?: PauseReason): void
+  resume(name?: string, why?: PauseReason): void
+  /** Its gates, from now on; what is left out is as `defaultGates` says. */
+  regate(name: string, gates: Partial<GateOptions>): void
+  /** Reconciles of all operators at once, from now on. */
+  resize(concurrency: number): void
   /** How each stands. */
   lanes(): ReadonlyMap<string, LaneState>
   /** Resolves when nothing is waiting or under way. */
@@ -59,12 +68,13 @@ export interface Manager {
 
 interface Hosted {
   readonly host: Host
-  lane: Lane | undefined
+  readonly lane: Lane
+  readonly webhooks: HostOptions['webhooks']
 }
 
 export function createManager(options: ManagerOptions): Manager {
-  const { client, clock = systemClock, concurrency = 16 } = options
-  const cache = options.cache ?? createSharedCache({ client, clock })
+  const { client, clock = systemClock, concurrency = 16, cache: given, ...shared } = options
+  const cache = given ?? createSharedCache({ client, clock })
   const scheduler = createScheduler({ clock, concurrency })
   const hosted = new Map<string, Hosted>()
 
@@ -76,49 +86,56 @@ export function createManager(options: ManagerOptions): Manager {
   }
 
   return {
-    async add(operator, { gates, ...rest } = {}) {
-      const { name } = operator
+    async add(operator, { as: name = operator.name, gates, cluster, paused, term, run = drive, ...rest } = {}) {
       if (hosted.has(name)) throw new MusterError('InvalidController', `Operator ${name} is hosted already.`)
-      const entry: { host: Host | undefined; lane: Lane | undefined } = { host: undefined, lane: undefined }
+      let joined: Lane | undefined
       // The host joins the scheduler by itself; what it gets there is kept, to be paused and looked at.
       const joining = {
         ...scheduler,
-        join: (...parameters: Parameters<typeof scheduler.join>) => (entry.lane = scheduler.join(...parameters)),
+        join: (_: string, ...others: [GateOptions, (key: string) => Promise<void>]) =>
+          (joined = scheduler.join(name, ...others)),
       }
-      const { cache: _, concurrency: __, ...shared } = options
-      entry.host = hostOperator({
+      const host = hostOperator({
+        client,
+        cache,
         ...shared,
         ...rest,
+        ...cluster,
+        run: term ? fenced(run, term) : run,
         clock,
-        cache,
         operator,
         schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },
       })
-      hosted.set(name, entry as Hosted)
-      await entry.host.start()
+      if (paused) joined!.pause(paused)
+      hosted.set(name, { host, lane: joined!, webhooks: rest.webhooks ?? shared.webhooks })
+      await host.start()
     },
     async remove(name) {
       const [one] = chosen(name)
       hosted.delete(name)
       await one!.host.stop()
-      await options.webhooks?.delete(name)
+      await one!.webhooks?.delete(name)
     },
-    pause(name) {
-      for (const { lane } of chosen(name)) lane?.pause()
+    pause(name, why) {
+      for (const { lane } of chosen(name)) lane.pause(why)
     },
-    resume(name) {
-      for (const { lane } of chosen(name)) lane?.resume()
+    resume(name, why) {
+      for (const { lane } of chosen(name)) lane.resume(why)
     },
-    lanes: () => new Map([...hosted].flatMap(([name, { lane }]) => (lane ? [[name, lane.state] as const] : []))),
+    regate(name, gates) {
+      for (const { lane } of chosen(name)) lane.regate({ ...defaultGates, ...gates })
+    },
+    resize: (places) => scheduler.resize(places),
+    lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state])),
     async idle() {
       // One operator's writes may wake another.
-      const isBusy = ({ lane }: Hosted): boolean => lane !== undefined && lane.state.waiting + lane.state.running > 0
+      const isBusy = ({ lane }: Hosted): boolean => lane.state.waiting + lane.state.running > 0
       while ([...hosted.values()].some(isBusy)) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
     },
     async stop() {
       await Promise.all([...hosted.values()].map(({ host }) => host.stop()))
       hosted.clear()
-      if (!options.cache) cache.close()
+      if (!given) cache.close()
     },
   }
 }

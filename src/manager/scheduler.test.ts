@@ -151,6 +151,55 @@ describe('a scheduler', () => {
     expect(keys(runs)).toEqual(['one'])
   })
 
+  it('stays paused until the last reason is gone', async () => {
+    const clock = virtualClock()
+    const { lane, runs } = play(createScheduler({ clock, concurrency: 4 }), clock, 'a')
+    lane.pause()
+    lane.pause('standby')
+    lane.add('k')
+    lane.resume()
+    await clock.advance(1000)
+    expect(runs).toEqual([])
+    expect(lane.state).toMatchObject({ waiting: 1, isPaused: true, heldBy: 'standby' })
+    lane.resume('standby')
+    await clock.advance(1000)
+    expect(keys(runs)).toEqual(['k'])
+  })
+
+  it('judges what waits by new gates at once, and does not forgive what was spent', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    const slow = { debounce: { quietMs: 60_000, maxMs: 60_000 }, allowance: { perMinute: 1, burst: 2 } }
+    const { lane, runs } = play(scheduler, clock, 'a', slow, 0, 2)
+    lane.add('first')
+    lane.regate({ ...defaultGates, allowance: slow.allowance })
+    await clock.advance(0)
+    expect(runs).toEqual([{ key: 'first', at: 0 }])
+    lane.add('second')
+    await clock.advance(1000)
+    expect(lane.state.heldBy).toBe('allowance')
+    lane.regate({ ...defaultGates, allowance: { perMinute: 60, burst: 2 } })
+    await clock.advance(1000)
+    expect(keys(runs)).toEqual(['first', 'second'])
+  })
+
+  it('has as many places as it was last told', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const { lane, runs } = play(scheduler, clock, 'a', {}, 100)
+    for (const key of ['a', 'b', 'c', 'd', 'e']) lane.add(key)
+    await clock.advance(0)
+    expect(scheduler.running).toBe(1)
+    scheduler.resize(3)
+    await clock.advance(0)
+    expect(scheduler.running).toBe(3)
+    scheduler.resize(1)
+    await clock.advance(150)
+    expect(scheduler.running).toBe(1)
+    await clock.advance(1000)
+    expect(keys(runs)).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+
   it('loses nothing, runs no key twice at once, and keeps to both limits, whatever is asked of it', async () => {
     const command = fc.record({
       lane: fc.nat(2),

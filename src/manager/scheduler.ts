@@ -10,7 +10,15 @@
  * A key never runs twice at once, and is never lost: what is asked for while it runs is run afterwards.
  */
 import type { Clock, Timer } from '../clock/clock.ts'
-import { affordableAt, type Allowance, type AllowanceOptions, earned, fullAllowance, spend } from './gates/allowance.ts'
+import {
+  affordableAt,
+  type Allowance,
+  type AllowanceOptions,
+  earned,
+  fullAllowance,
+  regranted,
+  spend,
+} from './gates/allowance.ts'
 import { cooledAt, type CoolDownOptions } from './gates/cool-down.ts'
 import { type Collected, type DebounceOptions, noteChange, quietAt } from './gates/debounce.ts'
 import { type Cause, moreUrgent, type PriorityOptions, urgency } from './gates/priority.ts'
@@ -45,6 +53,9 @@ export interface SchedulerOptions {
   readonly concurrency: number
 }
 
+/** Somebody said so; or another replica has the right to run. */
+export type PauseReason = 'pause' | 'standby'
+
 /** What an operator holds of the scheduler. */
 export interface Lane {
   /** Something happened that concerns the key. */
@@ -57,8 +68,11 @@ export interface Lane {
   release(key: string): void
   /** The changes that a run made. */
   spend(changes: number): void
-  pause(): void
-  resume(): void
+  /** Nothing of it runs until every reason to pause is gone. */
+  pause(why?: PauseReason): void
+  resume(why?: PauseReason): void
+  /** From now on; what waits is judged anew. */
+  regate(gates: GateOptions): void
   readonly state: LaneState
   /** Resolves when nothing waits or runs; what is due at a later time does not count. */
   idle(): Promise<void>
@@ -73,13 +87,15 @@ export interface LaneState {
   readonly later: number
   readonly isPaused: boolean
   /** What holds its keys back most at the moment. */
-  readonly heldBy: 'nothing' | 'pause' | 'debounce' | 'coolDown' | 'allowance' | 'concurrency' | 'share'
+  readonly heldBy: 'nothing' | PauseReason | 'debounce' | 'coolDown' | 'allowance' | 'concurrency' | 'share'
 }
 
 export interface Scheduler {
   /** `run` never rejects. */
   join(name: string, gates: GateOptions, run: (key: string) => Promise<void>): Lane
   readonly running: number
+  /** Runs of all operators at once, from now on. */
+  resize(concurrency: number): void
 }
 
 interface Waiting {
@@ -92,7 +108,7 @@ interface Waiting {
 
 interface Member {
   readonly name: string
-  readonly gates: GateOptions
+  gates: GateOptions
   readonly run: (key: string) => Promise<void>
   readonly waiting: Map<string, Waiting>
   /** Those that wait, by when they are due; entries that were replaced are skipped. */
@@ -105,13 +121,15 @@ interface Member {
   readonly held: Map<string, number>
   readonly later: Map<string, { readonly at: number; readonly cause: Cause; readonly timer: Timer }>
   allowance: Allowance
-  isPaused: boolean
+  readonly pauses: Set<PauseReason>
   isLeaving: boolean
   servedAt: number
   idlers: (() => void)[]
 }
 
-export function createScheduler({ clock, concurrency }: SchedulerOptions): Scheduler {
+export function createScheduler(options: SchedulerOptions): Scheduler {
+  const { clock } = options
+  let { concurrency } = options
   const members = new Set<Member>()
   let running = 0
   let turn = 0
@@ -152,7 +170,7 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
   /** The next key that may run, as far as its own operator is concerned. */
   const candidate = (member: Member, now: number): Waiting | undefined => {
     const { ready, waiting, running: own, gates } = member
-    if (member.isPaused || own.size >= gates.concurrency) return undefined
+    if (member.pauses.size > 0 || own.size >= gates.concurrency) return undefined
     if (affordableAt(earned(member.allowance, gates.allowance, now), gates.allowance) > now) return undefined
     const held: Waiting[] = []
     let found: Waiting | undefined
@@ -224,7 +242,7 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
   const arm = (now: number): void => {
     let at = Infinity
     for (const member of members) {
-      if (member.isPaused || member.waiting.size === 0) continue
+      if (member.pauses.size > 0 || member.waiting.size === 0) continue
       const { soon, ready, gates, allowance } = member
       if (ready.size > 0) {
         const affordable = affordableAt(earned(allowance, gates.allowance, now), gates.allowance)
@@ -248,6 +266,10 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
     get running() {
       return running
     },
+    resize(places) {
+      concurrency = places
+      pump()
+    },
     join(name, gates, run) {
       const member: Member = {
         name,
@@ -255,13 +277,13 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
         run,
         waiting: new Map(),
         soon: createHeap((a, b) => a.due < b.due),
-        ready: createHeap((a, b) => urgencyOf(a, gates) < urgencyOf(b, gates)),
+        ready: createHeap((a, b) => urgencyOf(a, member.gates) < urgencyOf(b, member.gates)),
         running: new Set(),
         ended: new Map(),
         held: new Map(),
         later: new Map(),
         allowance: fullAllowance(gates.allowance, clock.now()),
-        isPaused: false,
+        pauses: new Set(),
         isLeaving: false,
         servedAt: 0,
         idlers: [],
@@ -303,11 +325,16 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
       spend(changes) {
         member.allowance = spend(member.allowance, changes, member.gates.allowance, clock.now())
       },
-      pause() {
-        member.isPaused = true
+      pause(why = 'pause') {
+        member.pauses.add(why)
       },
-      resume() {
-        member.isPaused = false
+      resume(why = 'pause') {
+        if (member.pauses.delete(why)) pump()
+      },
+      regate(gates) {
+        member.allowance = regranted(member.allowance, member.gates.allowance, gates.allowance, clock.now())
+        member.gates = gates
+        for (const key of [...member.waiting.keys()]) again(member, key)
         pump()
       },
       get state() {
@@ -326,7 +353,8 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
 
   function stateOf(member: Member): LaneState {
     const now = clock.now()
-    const { waiting, running: own, later, isPaused, gates, allowance, ended } = member
+    const { waiting, running: own, later, pauses, gates, allowance, ended } = member
+    const [pause] = pauses
     const due = [...waiting.values()].some((item) => item.due <= now)
     const [first] = waiting.values()
     const isCooling = first !== undefined && cooledAt(ended.get(first.key), gates.coolDown) > now
@@ -334,8 +362,8 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
     const heldBy =
       waiting.size === 0
         ? 'nothing'
-        : isPaused
-          ? 'pause'
+        : pause
+          ? pause
           : !due
             ? isCooling
               ? 'coolDown'
@@ -345,7 +373,7 @@ export function createScheduler({ clock, concurrency }: SchedulerOptions): Sched
               : own.size >= gates.concurrency
                 ? 'concurrency'
                 : 'share'
-    return { waiting: waiting.size, running: own.size, later: later.size, isPaused, heldBy }
+    return { waiting: waiting.size, running: own.size, later: later.size, isPaused: pauses.size > 0, heldBy }
   }
 }
 

@@ -34,6 +34,12 @@ export function spend(allowance: Allowance, changes: number, options: AllowanceO
   return { left: left - changes, at }
 }
 
+/** Under other rules from now on: what is spent stays spent. */
+export function regranted(allowance: Allowance, from: AllowanceOptions, to: AllowanceOptions, now: number): Allowance {
+  const { left, at } = earned(allowance, from, now)
+  return { left: to.burst - (from.burst - left), at }
+}
+
 /** The moment a run may start: when there is one change to spend. */
 export function affordableAt({ left, at }: Allowance, { perMinute }: AllowanceOptions): number {
   return left >= 1 ? at : at + ((1 - left) * 60_000) / perMinute
