@@ -97,6 +97,29 @@ describe('a kind', () => {
     }
   })
 
+  it('may be a singleton: the server itself refuses the second, in every version', async () => {
+    const Platform = defineKind({
+      group: 'one.example.com',
+      version: 'v1',
+      kind: 'Platform',
+      scope: 'Cluster',
+      singleton: 'default',
+      spec: { size: integer({ default: 1 }) },
+      otherVersions: [{ version: 'v1alpha1', spec: { size: integer({ default: 1 }) } }],
+    })
+    const { client } = embedded()
+    await client.create(crds, Platform.crd() as unknown as UntypedObject)
+    await Promise.resolve()
+    await client.create(Platform, Platform.draft({ name: 'default' }, {}))
+    const second = Platform.draft({ name: 'second' }, {})
+    const words = 'there is only one Platform in a cluster, and its name is default'
+    await expect(client.create(Platform, second)).rejects.toThrow(words)
+    await expect(client.create(Platform, { ...second, metadata: { generateName: 'default' } })).rejects.toThrow(words)
+    const old = { ...Platform, version: 'v1alpha1' }
+    await expect(client.create(old, { ...second, apiVersion: 'one.example.com/v1alpha1' })).rejects.toThrow(words)
+    expect(() => defineKind({ ...Platform.definition, singleton: "it's" })).toThrow('Platform: singleton')
+  })
+
   it('makes drafts of its objects, which cannot be of another kind', () => {
     const made = Cache.draft({ name: 'c' }, { engine: 'memcached' })
     expect(made).toEqual({

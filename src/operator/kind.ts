@@ -7,6 +7,7 @@ import type { Cause } from '../kube/cause.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { Condition } from '../kube/condition.ts'
 import { formatApiVersion } from '../kube/kind.ts'
+import { assertName, checkDnsSubdomain } from '../kube/name.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import { type StructuralSchema, structuralSchema } from '../kube/structural/structural.ts'
 import type {
@@ -45,6 +46,11 @@ export interface KindOptions<Spec extends Fields, Status extends Fields> extends
   readonly categories?: readonly string[]
   /** @default 'Namespaced' */
   readonly scope?: 'Namespaced' | 'Cluster'
+  /**
+   * The only name that an object may have: there is one of the kind in the cluster, or in each namespace, and a server
+   * refuses the second.
+   */
+  readonly singleton?: string
   /** Versions that are served beside the one above, which is the one that is stored. */
   readonly otherVersions?: readonly VersionDefinition[]
 }
@@ -91,8 +97,9 @@ export type DraftOf<K> =
     : never
 
 export function defineKind<const Spec extends Fields, const Status extends Fields = Fields>(
-  definition: KindOptions<Spec, Status>,
+  options: KindOptions<Spec, Status>,
 ): Kind<Spec, Status> {
+  const definition = withSingletonRule(options)
   const { group, version, kind, plural = `${kind.toLowerCase()}s`, scope = 'Namespaced', scale } = definition
   let compiled: StructuralSchema | undefined
   const schema = (): StructuralSchema =>
@@ -111,6 +118,26 @@ export function defineKind<const Spec extends Fields, const Status extends Field
     validate: (object, old) =>
       schema().validate(object as unknown as JsonObject, { old: old as unknown as JsonObject | undefined }),
   }
+}
+
+/** By construction: whoever writes, and by whatever means, is refused by the server itself. */
+function withSingletonRule<Spec extends Fields, Status extends Fields>(
+  definition: KindOptions<Spec, Status>,
+): KindOptions<Spec, Status> {
+  const { kind, singleton, scope = 'Namespaced', otherVersions } = definition
+  if (singleton === undefined) return definition
+  assertName(checkDnsSubdomain, singleton, `${kind}: singleton`)
+  const reach = scope === 'Cluster' ? 'a cluster' : 'a namespace'
+  const rule: ValidationRule = {
+    rule: `self.metadata.name == '${singleton}'`,
+    message: `there is only one ${kind} in ${reach}, and its name is ${singleton}`,
+    reason: 'FieldValueForbidden',
+  }
+  const ruled = <V extends VersionDefinition>(version: V): V => ({
+    ...version,
+    rules: [...(version.rules ?? []), rule],
+  })
+  return ruled({ ...definition, ...(otherVersions && { otherVersions: otherVersions.map(ruled) }) })
 }
 
 function crdOf(definition: KindOptions<Fields, Fields>, plural: string, scope: string): CustomResourceDefinition {
