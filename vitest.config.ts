@@ -13,6 +13,7 @@ const config: ViteUserConfig = defineConfig({
         : ['src/**/*.test.ts', 'examples/**/!(real).test.ts', 'test/offline/**/*.test.ts']),
       // The same cases, with another server behind them.
       'test/conformance/**/*.test.ts',
+      'test/manager/**/*.test.ts',
     ],
     // One server for all real suites; starting another one takes seconds, hence the longer time-outs.
     ...(real ? { globalSetup: ['test/real/setup.ts'], testTimeout: 60_000, hookTimeout: 120_000 } : {}),

@@ -29,24 +29,27 @@ const entries = Object.values(manifest.exports)
   .map((target) => (typeof target === 'string' ? undefined : target.default))
   .filter((file) => file !== undefined)
   .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, '$1'))
-  .concat('sidecar/keeper')
-
-if (entries.some((entry) => entry.split('/').length !== 2)) throw new Error('an entry must be FOLDER/FILE: see inPlace')
+  // Where a thread or a process of its own begins.
+  .concat('sidecar/keeper', 'manager/isolation/guest-main')
 
 /**
- * A module that looks for files beside itself finds them where it would be were it not bundled. That works because all
- * that is written lies one folder deep.
+ * A module that looks for files beside itself finds them where it would be were it not bundled. `folder` is where in
+ * `dist/` its bundle is written.
  */
-function inPlace(here: string): Plugin {
+function inPlace(here: string, folder = '.'): Plugin {
+  /** Stands for the way from a bundle to `dist/`, which is known when it is written. */
+  const up = 'UP_TO_DIST/'
   return {
     name: 'in-place',
     transform: {
       filter: { id: /\.ts$/, code: 'import.meta.url' },
       handler(code, id) {
-        const place = `../${path.relative(source, id).replace(/\.ts$/, '.js')}`
+        const place = `${up}${path.relative(source, id).replace(/\.ts$/, '.js')}`
         return { code: code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, ${here}).href`) }
       },
     },
+    renderChunk: (code, { fileName }) =>
+      code.replaceAll(up, `${path.posix.relative(path.posix.dirname(path.posix.join(folder, fileName)), '.')}/`),
   }
 }
 
@@ -95,7 +98,7 @@ const commandLine = await rolldown({
   ...common,
   input: { main: path.join(source, 'cli', 'main.ts') },
   platform: 'node',
-  plugins: [inPlace("require('node:url').pathToFileURL(__filename)"), builtinsAtHand],
+  plugins: [inPlace("require('node:url').pathToFileURL(__filename)", 'cli'), builtinsAtHand],
 })
 await commandLine.write({
   dir: path.join(dist, 'cli'),
@@ -104,5 +107,16 @@ await commandLine.write({
   chunkFileNames: '[name].cjs',
   comments: false,
 })
+
+// What `muster up` shows. Node loads no TypeScript from a package; what they import is the package itself.
+const examples = await rolldown({
+  cwd: root,
+  input: Object.fromEntries(
+    ['memcached', 'database'].map((name) => [name, path.join(root, 'examples', name, 'operator.ts')]),
+  ),
+  external: /^muster\//,
+  platform: 'neutral',
+})
+await examples.write({ dir: path.join(dist, 'examples'), format: 'esm', entryFileNames: '[name].js' })
 
 for (const file of globSync('**/*.{json,br}', { cwd: source })) cpSync(path.join(source, file), path.join(dist, file))

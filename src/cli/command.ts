@@ -12,12 +12,18 @@ export interface Flag {
   /** How the value is called in the help: `--context NAME`. */
   readonly value?: string
   readonly help: string
+  /** May be given more than once: its values are a list. */
+  readonly multiple?: boolean
 }
 
 export type Flags = Readonly<Record<string, Flag>>
 
 export type FlagValues<F extends Flags> = {
-  readonly [Name in keyof F]?: F[Name]['type'] extends 'boolean' ? boolean : string
+  readonly [Name in keyof F]?: F[Name]['type'] extends 'boolean'
+    ? boolean
+    : F[Name]['multiple'] extends true
+      ? readonly string[]
+      : string
 }
 
 export interface Invocation<F extends Flags> {
@@ -46,13 +52,16 @@ export function defineCommand<const F extends Flags>(command: Command<F>): Comma
 }
 
 export interface ParsedArguments {
-  readonly flags: Readonly<Record<string, string | boolean>>
+  readonly flags: Readonly<Record<string, string | boolean | readonly string[]>>
   readonly positionals: readonly string[]
 }
 
 export function parseArguments(flags: Flags, argv: readonly string[]): ParsedArguments {
   const options = Object.fromEntries(
-    Object.entries(flags).map(([name, { type, short }]) => [name, short === undefined ? { type } : { type, short }]),
+    Object.entries(flags).map(([name, { type, short, multiple = false }]) => [
+      name,
+      { type, multiple, ...(short !== undefined && { short }) },
+    ]),
   )
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })

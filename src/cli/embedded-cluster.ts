@@ -44,6 +44,8 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
     try {
       writeKubeconfig(kubeconfig, listener, token)
       options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
+      // Who reads that line takes a moment to ask; what goes wrong meanwhile is told to those who do.
+      Promise.all([opened.server.wake(), listener.prepare()]).catch(() => undefined)
       if (!signal.aborted) {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
       }

@@ -1,14 +1,7 @@
-/**
- * What a person wrote, loaded: a TypeScript or JavaScript file that exports an operator, or kinds. `FILE` will do where
- * it exports one; `FILE#NAME` says which.
- */
-import { readdir, stat } from 'node:fs/promises'
-import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { MusterError } from '../kube/errors.ts'
+/** What a person names on the command line, loaded: a file that exports an operator, or kinds. See `manager/loading`. */
 import type { Kind } from '../operator/kind.ts'
 import type { Operator } from '../operator/operator.ts'
-import { nearest } from '../kube/nearest.ts'
+import { isOperator, loadModule, namedExport, operatorIn, several, unusable } from '../manager/loading/module.ts'
 
 /** A kind, and the name that its file exports it under. */
 export interface ExportedKind {
@@ -24,32 +17,18 @@ export interface ExportedKind {
  * `anew`: what the file has kept in its memory since it was loaded last is gone, as after a restart.
  * @throws ModuleUnusable
  */
-export async function loadOperator(
-  reference: string,
-  { anew = false }: { readonly anew?: boolean } = {},
-): Promise<Operator> {
-  const { file, name, exported } = await load(reference, anew ? `?load=${++loads}` : '')
-  if (name !== undefined) {
-    const value = namedExport(exported, name, file)
-    if (isOperator(value)) return value
-    throw unusable(`${file} exports "${name}", but it is no operator.`)
-  }
-  const usual = [exported['operator'], exported['default']].find(isOperator)
-  if (usual) return usual
-  const found = Object.entries(exported).filter((entry): entry is [string, Operator] => isOperator(entry[1]))
-  if (found.length === 1) return found[0]![1]
-  if (found.length > 1) throw several(file, 'operators', found)
-  throw unusable(`${file} exports no operator: make one with defineOperator and export it.`)
+export async function loadOperator(reference: string, options: { readonly anew?: boolean } = {}): Promise<Operator> {
+  return operatorIn(await loadModule(reference, options))
 }
 
 /** Everything that a file exports. @throws ModuleUnusable */
 export async function loadExports(file: string): Promise<Readonly<Record<string, unknown>>> {
-  return (await load(file)).exported
+  return (await loadModule(file)).exported
 }
 
 /** The kinds that a file exports, and those of the operators that it exports. @throws ModuleUnusable */
 export async function loadKinds(reference: string): Promise<readonly Kind[]> {
-  const { file, name, exported } = await load(reference)
+  const { file, name, exported } = await loadModule(reference)
   const values = name === undefined ? Object.values(exported) : [namedExport(exported, name, file)]
   const kinds = values.flatMap((value) => (isKind(value) ? [value] : isOperator(value) ? value.kinds : []))
   if (kinds.length === 0) {
@@ -60,7 +39,7 @@ export async function loadKinds(reference: string): Promise<readonly Kind[]> {
 
 /** The one kind that a file exports, or that is named. @throws ModuleUnusable */
 export async function loadKind(reference: string): Promise<ExportedKind> {
-  const { file, name, exported } = await load(reference)
+  const { file, name, exported } = await loadModule(reference)
   const isBesideOperator = Object.values(exported).some(isOperator)
   if (name !== undefined) {
     const kind = namedExport(exported, name, file)
@@ -73,86 +52,7 @@ export async function loadKind(reference: string): Promise<ExportedKind> {
   throw unusable(`${file} exports no kind: make one with defineKind and export it.`)
 }
 
-interface Loaded {
-  readonly file: string
-  readonly name: string | undefined
-  readonly exported: Readonly<Record<string, unknown>>
-}
-
-/** `FILE` of `FILE#NAME`. */
-export function fileOf(reference: string): string {
-  const hash = reference.lastIndexOf('#')
-  return hash < 0 ? reference : reference.slice(0, hash)
-}
-
-let loads = 0
-
-async function load(reference: string, query = ''): Promise<Loaded> {
-  const file = fileOf(reference)
-  const name = file === reference ? undefined : reference.slice(file.length + 1)
-  const found = await stat(file).catch(() => undefined)
-  if (!found) throw unusable(`${file}: there is no such file.${await didYouMean(file)}`)
-  if (!found.isFile()) throw unusable(`${file} is no file: name the file that exports the operator.`)
-  try {
-    const exported = (await import(pathToFileURL(path.resolve(file)).href + query)) as Loaded['exported']
-    return { file, name, exported }
-  } catch (error) {
-    // A definition that contradicts itself says so better than we could.
-    if (error instanceof MusterError) throw error
-    throw unusable(`${file} cannot be loaded: ${explain(error)}`, error)
-  }
-}
-
-async function didYouMean(file: string): Promise<string> {
-  const others = await readdir(path.dirname(file)).catch(() => [])
-  const near = nearest(path.basename(file), others)
-  return near === undefined ? '' : ` Did you mean "${path.join(path.dirname(file), near)}"?`
-}
-
-/** The cause and, where it is known, the line. */
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return `it throws ${String(error)}.`
-  const { code } = error as NodeJS.ErrnoException
-  const [, missing] = /^Cannot find package '([^']+)'/.exec(error.message) ?? []
-  if (missing !== undefined) return `it imports ${missing}, which is not installed: run npm install in its folder.`
-  if (code === 'ERR_MODULE_NOT_FOUND') {
-    const [, from, by] = /^Cannot find module '([^']+)'.* imported from (.+)$/.exec(error.message) ?? []
-    if (from !== undefined && by !== undefined) return `${shown(by)} imports ${shown(from)}, which does not exist.`
-  }
-  // Node puts the place of a mistake in TypeScript before the stack, as a path; of others it is in the stack, as a URL.
-  const stack = error.stack ?? ''
-  const [, place, line] = /^(.+):(\d+)\n/.exec(stack) ?? /(file:\/\/[^\s)]+?):(\d+)/.exec(stack) ?? []
-  const where =
-    place === undefined ? '' : ` (${shown(place.startsWith('file:') ? fileURLToPath(place) : place)}:${line})`
-  return `${error.name}: ${error.message.split('\n')[0]}${where}.`
-}
-
-/** A path as a person would write it from here. */
-function shown(file: string): string {
-  const relative = path.relative('', file)
-  return relative.startsWith('..') ? file : relative
-}
-
-function namedExport(exported: Loaded['exported'], name: string, file: string): unknown {
-  if (Object.hasOwn(exported, name)) return exported[name]
-  const near = nearest(name, Object.keys(exported))
-  throw unusable(`${file} exports no "${name}".${near === undefined ? '' : ` Did you mean "${near}"?`}`)
-}
-
-function several(file: string, what: string, found: readonly (readonly [string, unknown])[]): MusterError {
-  const names = found.map(([name]) => name)
-  return unusable(`${file} exports several ${what} (${names.join(', ')}): say which, as in ${file}#${names[0]}.`)
-}
-
-function unusable(message: string, cause?: unknown): MusterError {
-  return new MusterError('ModuleUnusable', message, { cause })
-}
-
-// By their looks: the project may have a muster of its own, and that one made them.
-function isOperator(value: unknown): value is Operator {
-  return isObject(value) && ['controllers', 'inputs', 'outputs', 'kinds'].every((name) => Array.isArray(value[name]))
-}
-
+// By its looks: the project may have a muster of its own, and that one made it.
 function isKind(value: unknown): value is Kind {
   return isObject(value) && typeof value['crd'] === 'function' && isObject(value['definition'])
 }

@@ -17,6 +17,8 @@ export interface OwnMuster {
   readonly createWebhookHost: typeof manager.createWebhookHost
   readonly startWebhooks: typeof manager.startWebhooks
   readonly foresee: typeof manager.foresee
+  /** All of it, for who hosts many. */
+  readonly manager: typeof manager
 }
 
 /** `file` is the module of the operator. */
@@ -34,16 +36,18 @@ export async function loadOwnMuster(file: string): Promise<OwnMuster> {
   const load = async (place: string): Promise<unknown> => await import(pathToFileURL(place).href)
   const { connect } = (await load(clientAt)) as typeof client
   const { createSharedCache } = (await load(cacheAt)) as typeof cache
-  const { hostOperator, createWebhookHost, startWebhooks, foresee } = (await load(managerAt)) as typeof manager
-  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee }
+  const all = (await load(managerAt)) as typeof manager
+  const { hostOperator, createWebhookHost, startWebhooks, foresee } = all
+  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee, manager: all }
 }
 
 /** For a file that imports its muster by a path. */
 async function ours(): Promise<OwnMuster> {
   const { connect } = await import('../client/connect.ts')
   const { createSharedCache } = await import('../cache/shared-cache.ts')
-  const { hostOperator, createWebhookHost, startWebhooks, foresee } = await import('../manager/index.ts')
-  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee }
+  const all = await import('../manager/index.ts')
+  const { hostOperator, createWebhookHost, startWebhooks, foresee } = all
+  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee, manager: all }
 }
 
 /** An error of the operator's copy as one of ours, so that it is told with its code and its cure. */

@@ -113,15 +113,15 @@ describe('muster run', { timeout: 60_000 }, () => {
     const folder = await emptyFolder()
     const waiting = run(folder, '--kubeconfig', kubeconfig, '-n', 'default')
     await waiting.until((out) => out.includes('memcached is running in default'))
-    expect(waiting.err).toEqual([
+    expect(waiting.err).toContain(
       'waiting for Memcached (memcacheds.cache.example.com/v1alpha1), which the cluster does not serve: run with --install to install it',
-    ])
+    )
     const installing = run(folder, '--kubeconfig', kubeconfig, '--install', '-n', 'kube-system')
     await installing.until((out) => out.includes('memcached is running in kube-system'))
     const person = await client(kubeconfig)
     await person.create(memcacheds, cr)
     await waiting.until((_, err) => err.some((line) => line.includes('created deployment')))
-    expect(installing.err).toEqual([])
+    expect(installing.err.filter((line) => line.startsWith('waiting for'))).toEqual([])
     expect(await installing.end('SIGTERM')).toBe(0)
     expect(await waiting.end('SIGTERM')).toBe(0)
   })
@@ -149,7 +149,7 @@ describe('muster run', { timeout: 60_000 }, () => {
     const texts = await Promise.all(['run', 'init', 'generate'].map((name) => muster(folder, name, '--help')))
     for (const { code, stdout } of texts) {
       expect(code).toBe(0)
-      expect(stdout).toMatch(/^usage: muster \w+ [A-Z]|^usage: muster generate crd MODULE/)
+      expect(stdout).toMatch(/^usage: muster \w+ \[?[A-Z]|^usage: muster generate crd MODULE/)
     }
     expect((await muster(folder, 'help', 'node')).stdout).toContain('usage: muster node ARGUMENTS')
     expect((await muster(folder, 'node', '--help')).stdout).toContain('Usage: node')

@@ -1,35 +1,46 @@
-/** Runs one operator, on a cluster or on an embedded one beside it. */
+/** Runs operators, on a cluster or on an embedded one beside it. */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import path from 'node:path'
-import type { SharedCache } from '../cache/shared-cache.ts'
 import type { Client } from '../client/client.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { isConditionTrue } from '../kube/condition.ts'
-import { formatTime } from '../kube/duration.ts'
 import { MusterError } from '../kube/errors.ts'
+import type { JsonObject } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { CustomResourceDefinition } from '../kube/types/apiextensions/v1.ts'
-import type { WebhookAddress } from '../manager/webhooks/webhook-host.ts'
-import type { Webhooks } from '../manager/webhooks/webhooks.ts'
+import type { Settings } from '../manager/config/settings.ts'
+import type { Service, ServiceOptions, WebhookPlace } from '../manager/resident/service.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
-import { fileOf, loadOperator } from './module.ts'
+import { logWriter } from './log.ts'
+import { writeManagerFile } from './manager-file.ts'
+import { fileOf } from '../manager/loading/module.ts'
+import { loadOperator } from './module.ts'
 import { readNamespaces } from './namespace-flag.ts'
 import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 
 export const command: Command = defineCommand({
-  usage: 'MODULE',
+  usage: '[MODULE…]',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
-FILE#NAME. Prints one line when it is ready; what the operator does goes to standard error, one JSON object a line.
-Ctrl-C ends it: what is under way is finished first.`,
+FILE#NAME. More operators may be named in the configuration. Prints one line when they are ready; what they do goes to
+standard error, one JSON object a line. Ctrl-C ends it: what is under way is finished first.`,
   flags: {
     ...connectionFlags,
+    config: { type: 'string', value: 'FILE', help: 'configuration to follow (muster config tells what it may say)' },
+    configmap: {
+      type: 'string',
+      value: 'NAMESPACE/NAME',
+      help: 'ConfigMap to follow instead, created with the defaults where there is none',
+    },
+    set: { type: 'string', value: 'PATH=VALUE', multiple: true, help: 'a setting, over all others; may be repeated' },
     namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'serve these namespaces (default: all)' },
-    install: { type: 'boolean', help: 'install the kinds that the operator defines (server-side apply)' },
+    install: { type: 'boolean', help: 'install the kinds that the operators define (server-side apply)' },
     webhooks: {
       type: 'string',
       value: 'URL|NAMESPACE/SERVICE',
-      help: 'where API servers reach its webhooks (default: with --embedded on loopback, else nobody serves them)',
+      help: 'where API servers reach their webhooks (default: with --embedded on loopback, else nobody serves them)',
     },
     'webhook-port': { type: 'string', value: 'PORT', help: 'what webhooks listen on (default: the URL’s, else 9443)' },
     embedded: {
@@ -38,15 +49,30 @@ Ctrl-C ends it: what is under way is finished first.`,
     },
   },
   async run({ flags, positionals, out, err, signal }) {
-    const [module] = positionals
-    if (module === undefined || positionals.length > 1) {
-      throw new MusterError('InvalidFlag', 'run takes one MODULE, such as src/operator.ts.')
+    const { config, configmap, set = [] } = flags
+    if (config !== undefined && configmap !== undefined) {
+      throw new MusterError('InvalidFlag', '--config and --configmap: a manager follows one of them.')
+    }
+    if (positionals.length === 0 && config === undefined && configmap === undefined) {
+      throw new MusterError(
+        'InvalidFlag',
+        'run takes MODULEs, such as src/operator.ts, or a configuration that names some.',
+      )
     }
     const namespaces = readNamespaces(flags.namespace)
-    const operator = await loadOperator(module)
-    const muster = await loadOwnMuster(fileOf(module))
+    const given: Given[] = []
+    for (const module of positionals) given.push({ module, operator: await loadOperator(module) })
+    const muster = await loadOwnMuster(
+      positionals[0] === undefined ? (config ?? 'muster.yaml') : fileOf(positionals[0]),
+    )
     const webhooks = readWebhooks(flags.webhooks, flags['webhook-port'])
-    const running = { operator, muster, namespaces, webhooks, out, err, signal }
+    const from =
+      config !== undefined
+        ? { file: config }
+        : configmap !== undefined
+          ? { configMap: checkName(configmap) }
+          : undefined
+    const running = { given, muster, namespaces, webhooks, from, set, out, err, signal }
     if (!flags.embedded) {
       await run({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
       return 0
@@ -65,11 +91,18 @@ Ctrl-C ends it: what is under way is finished first.`,
   },
 })
 
-interface Running {
+interface Given {
+  readonly module: string
   readonly operator: Operator
+}
+
+interface Running {
+  readonly given: readonly Given[]
   readonly muster: OwnMuster
   readonly namespaces: readonly string[] | undefined
   readonly webhooks: WebhookPlace | undefined
+  readonly from: ServiceOptions['from']
+  readonly set: readonly string[]
   readonly install: boolean
   readonly connection: ReturnType<typeof connectionOptions>
   readonly out: (line: string) => void
@@ -78,44 +111,99 @@ interface Running {
 }
 
 async function run(running: Running): Promise<void> {
-  const { operator, muster, namespaces, install, connection, out, err, signal } = running
-  const log = (line: object): void => err(JSON.stringify({ time: formatTime(systemClock.now()), ...line }))
-  const client = await muster.connect(connection)
-  const cache = telling(muster.createSharedCache({ client }), (resource, problem) => {
-    log({ operator: operator.name, resource: formatResource(resource), problem })
+  const { given, muster, namespaces, from, install, out, err, signal } = running
+  let service: Service | undefined
+  const logging = (): Settings['logging'] =>
+    service?.configuration.current.settings.logging ?? { format: 'json', level: 'info' }
+  const log = logWriter(err, () => systemClock.now(), logging)
+  const loader = muster.manager.createLoader({
+    given: given.map(({ module, operator }) => ({
+      name: operator.name,
+      module: path.resolve(module),
+      load: () => Promise.resolve(operator),
+    })),
+    folder: from && 'file' in from ? path.dirname(path.resolve(from.file)) : undefined,
+    log,
+    onProblem: (operator, { message }) => log({ operator, problem: message }),
   })
-  let webhooks: Webhooks | undefined
+  const loaded = new Map<string, Operator>()
   try {
-    if (install) await installKinds(client, operator, signal)
-    webhooks = await serveWebhooks(running, client, cache, log)
-    const host = muster.hostOperator({
-      operator,
-      client,
-      cache,
+    service = await muster.manager.startService({
+      ...(from && { from }),
+      environment: process.env,
+      flags: running.set,
+      over: [{ source: 'flags', value: overriding(running) }],
+      declared: (settings) => loader.declared(settings),
+      async load(name, section, client) {
+        const one = await loader.load(name, section)
+        const isNew = !loaded.has(name)
+        loaded.set(name, one.operator)
+        if (install && isNew) await installKinds(client, one.operator, signal)
+        for (const line of isNew ? await missingKinds(client, one.operator) : []) err(line)
+        return one
+      },
+      connect: muster.manager.reachLocal,
+      reach: muster.manager.reachCluster,
+      identity: identity(),
       log,
-      ...(webhooks && { webhooks }),
-      ...(namespaces && { namespaces }),
+      ...(running.webhooks && { webhooks: running.webhooks }),
     })
-    await Promise.race([host.start(), aborted(signal)])
-    if (!signal.aborted) {
-      for (const line of await missingKinds(client, operator)) err(line)
-      out(`${operator.name} is running${namespaces ? ` in ${namespaces.join(', ')}` : ''}`)
+    const forget = writeManagerFile(service.statusUrl)
+    try {
+      await Promise.race([service.resident.settled(), aborted(signal)])
+      if (!signal.aborted) out(announcement(service, namespaces))
       await aborted(signal)
+    } finally {
+      forget()
+      await service.stop()
     }
-    await host.stop()
   } catch (error) {
     if (!signal.aborted) throw translated(error)
   } finally {
-    await webhooks?.close()
-    cache.close()
-    await client.close()
+    await loader.close()
   }
 }
 
-/** Where webhooks are found, and where they listen. */
-interface WebhookPlace {
-  readonly address: WebhookAddress
-  readonly listen: { readonly host?: string; readonly port: number }
+function announcement({ resident, configuration }: Service, namespaces: readonly string[] | undefined): string {
+  const posts = resident.posts()
+  const failed = posts.filter(({ stand }) => stand === 'failed').length
+  const names = posts.filter(({ stand }) => stand !== 'failed').map(({ id }) => id)
+  const { leaderElection, sharding } = configuration.current.settings
+  const where = namespaces ? ` in ${namespaces.join(', ')}` : ''
+  const rest = failed === 0 ? '' : `; ${failed} cannot be started, and will be tried again`
+  if (names.length === 0) return `no operator is running${rest}`
+  const isOne = names.length === 1
+  const who = isOne ? names[0] : `${names.length} operators`
+  const how = sharding.enabled
+    ? `${isOne ? 'is' : 'are'} shared with other replicas`
+    : leaderElection.leaderElect
+      ? `${isOne ? 'runs' : 'run'} when this replica leads`
+      : `${isOne ? 'is' : 'are'} running`
+  return `${who} ${how}${where}${rest}${isOne ? '' : `: ${names.join(', ')}`}`
+}
+
+/** Flags of this command that are settings in other words. */
+function overriding({ given, namespaces, connection }: Running): JsonObject {
+  const sections = given.map(({ operator }) => [operator.name, { namespaces: [...(namespaces ?? [])] }])
+  return {
+    ...(Object.keys(connection).length > 0 && { clientConnection: connection }),
+    ...(namespaces && { operators: Object.fromEntries(sections) as JsonObject }),
+  }
+}
+
+function checkName(text: string): string {
+  if (/^[a-z0-9-]+\/[a-z0-9.-]+$/.test(text)) return text
+  throw new MusterError('InvalidFlag', `--configmap ${text}: write NAMESPACE/NAME.`)
+}
+
+/** Of this process alone, and fit to be part of a name. */
+function identity(): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40)
+  return `${host || 'muster'}-${randomBytes(4).toString('hex')}`
 }
 
 const usualPort = 9443
@@ -135,33 +223,6 @@ function readWebhooks(place: string | undefined, port: string | undefined): Webh
     throw new MusterError('InvalidFlag', `--webhooks ${place}: write https://HOST:PORT, or NAMESPACE/SERVICE.`)
   }
   return { address: { service: { namespace, name } }, listen: { port: given ?? usualPort } }
-}
-
-/** Only for an operator that has some, and only where API servers can find them. */
-async function serveWebhooks(
-  { operator, muster, webhooks: place, err }: Running,
-  client: Client,
-  cache: SharedCache,
-  log: (line: object) => void,
-): Promise<Webhooks | undefined> {
-  if (operator.webhooks.length + operator.conversions.length === 0) return undefined
-  if (!place) {
-    err(`${operator.name} declares webhooks, which nobody will ask: say with --webhooks where API servers reach them.`)
-    return undefined
-  }
-  const tell = (where: string, error: unknown): void =>
-    log({ operator: operator.name, webhooks: where, problem: error instanceof Error ? error.message : String(error) })
-  return await muster.startWebhooks({
-    host: muster.createWebhookHost({
-      clock: systemClock,
-      onFailure: (failure) => log({ ...failure, error: String(failure.error) }),
-    }),
-    clock: systemClock,
-    cluster: { client, cache },
-    secret: { namespace: 'default', name: `${operator.name}-webhook-certificates` },
-    ...place,
-    onProblem: tell,
-  })
 }
 
 /** The cluster starts before the operator and ends after it. */
@@ -190,21 +251,6 @@ async function withEmbeddedCluster(
   } finally {
     end.abort()
     await cluster
-  }
-}
-
-/** A cache that says why it is behind: an operator that may not read what it declares would else wait in silence. */
-function telling(cache: SharedCache, tell: (resource: Resource, problem: string) => void): SharedCache {
-  return {
-    ...cache,
-    subscribe: (resource, options) =>
-      cache.subscribe(resource, {
-        ...options,
-        onFreshness(freshness) {
-          options.onFreshness?.(freshness)
-          if (freshness.reason !== undefined) tell(resource, freshness.reason)
-        },
-      }),
   }
 }
 

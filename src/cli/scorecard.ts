@@ -54,7 +54,7 @@ async function readLive(file: string): Promise<() => Live> {
   throw new MusterError('ModuleUnusable', `${file} exports no function live: it makes what answers to exec and http.`)
 }
 
-async function readSample(file: string): Promise<readonly UntypedObject[]> {
+export async function readSample(file: string): Promise<readonly UntypedObject[]> {
   let text: string
   try {
     text = await readFile(file, 'utf8')

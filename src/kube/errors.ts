@@ -21,7 +21,7 @@ export interface ErrorEntry {
   readonly cure: string
 }
 
-/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server, MUS17xx operators, MUS18xx the sidecar, MUS19xx the manager. */
+/** MUS10xx data, MUS11xx configuration of a connection, MUS12xx transport, MUS13xx the server's answers, MUS14xx cache, MUS15xx command line, MUS16xx the embedded API server, MUS17xx operators, MUS18xx the sidecar, MUS19xx the manager, MUS20xx the operator contract. */
 export const errorTable = {
   InvalidQuantity: {
     code: 'MUS1001',
@@ -418,6 +418,18 @@ export const errorTable = {
     meaning: 'A file or folder that would be written exists already; nothing of it was touched.',
     cure: 'Choose another name, or move what is there.',
   },
+  ManagerNotFound: {
+    code: 'MUS1507',
+    retry: 'terminal',
+    meaning: 'No manager that could be asked was found, or what answered is none.',
+    cure: 'Start one with muster up or muster run, in this folder, or say with --url where its status server is.',
+  },
+  PortTaken: {
+    code: 'MUS1508',
+    retry: 'terminal',
+    meaning: 'Another program listens on the port that was asked for.',
+    cure: 'Choose another port, or end the other program.',
+  },
 
   StorageDamaged: {
     code: 'MUS1601',
@@ -453,14 +465,15 @@ export const errorTable = {
   UndeclaredInput: {
     code: 'MUS1702',
     retry: 'terminal',
-    meaning: 'A controller reads a kind that it did not declare.',
-    cure: "Add the kind to the controller's reads.",
+    meaning: 'A controller reads what it did not declare: a kind, a namespace or a name.',
+    cure: "Add it to the controller's reads: the kind, or exactly(…), labelled(…), generated(…), referenced(…).",
   },
   UndeclaredOutput: {
     code: 'MUS1703',
     retry: 'terminal',
-    meaning: 'A plan writes a kind that its operator did not declare.',
-    cure: 'Make it a resource of the controller, or add the kind to its writes.',
+    meaning:
+      'A plan writes what its operator did not declare: a kind, or an object of a name that is not among its outputs.',
+    cure: 'Make it a resource of the controller, or add the kind or the name to its writes.',
   },
   InvalidResource: {
     code: 'MUS1704',
@@ -515,6 +528,12 @@ export const errorTable = {
     retry: 'terminal',
     meaning: 'Author code reaches outside in a run that has no cluster.',
     cure: 'Reach outside only where the operator runs live: live.available tells.',
+  },
+  InvalidJsonPath: {
+    code: 'MUS1713',
+    retry: 'terminal',
+    meaning: 'A JSONPath cannot be read, or leads to more values than are looked at.',
+    cure: "Write it like $.spec.refs[*].name or $.spec.refs[?(@.kind == 'Secret')].name; the message names the place.",
   },
   NoSample: {
     code: 'MUS1721',
@@ -692,6 +711,49 @@ export const errorTable = {
     retry: 'terminal',
     meaning: 'An isolated operator calls an address that it is not allowed to reach.',
     cure: 'Allow the origin for this operator, if the call is meant.',
+  },
+  InvalidPlan: {
+    code: 'MUS2101',
+    retry: 'terminal',
+    meaning: 'A fault plan cannot be read, or names a scene or a fault that does not exist.',
+    cure: 'Copy the plan from the report, or write SCENE: FAULT@POINT; docs/simulator.md has the faults.',
+  },
+
+  InvalidResourceList: {
+    code: 'MUS2001',
+    retry: 'terminal',
+    meaning: 'What an operator says it reads or writes (input-resources, output-resources) cannot be understood.',
+    cure: 'Correct the entries that the message names.',
+  },
+  OutputRefused: {
+    code: 'MUS2002',
+    retry: 'terminal',
+    meaning: 'The output directory of an operator holds what the contract does not allow; nothing of it was applied.',
+    cure: 'Correct the operator; distrust one that nobody can explain.',
+  },
+  ExternalFailed: {
+    code: 'MUS2003',
+    retry: 'transient',
+    meaning: 'An external operator crashed, hung, used too much memory or left no results; nothing was applied.',
+    cure: 'Run its command by hand on the same input directory; the message says how it ended.',
+  },
+  NetworkNotCut: {
+    code: 'MUS2004',
+    retry: 'terminal',
+    meaning: 'A run must be without a network, and the network cannot be cut off on this machine.',
+    cure: 'Allow unprivileged user namespaces and install util-linux, or say that a run with a network will do.',
+  },
+  InvalidTest: {
+    code: 'MUS2005',
+    retry: 'terminal',
+    meaning: 'A declarative test cannot be run as it is written.',
+    cure: 'Correct the test.yaml that the message names; docs/declarative-tests.md tells all its keys.',
+  },
+  EgressRefused: {
+    code: 'MUS2006',
+    retry: 'terminal',
+    meaning: 'An external operator tried to reach an address that is not on its list.',
+    cure: 'Add the address to the list of this operator, if the call is meant.',
   },
 } as const
 

@@ -436,7 +436,9 @@ function chooseStyle(layout: ScalarLayout): void {
   const { node, isKey, presenterOptions } = layout
   const isAllowed = (style: number): boolean => (layout.allowedStylesMask & (1 << style)) !== 0
   // A block at the root that begins with spaces is read differently by YAML 1.1 and 1.2.
-  const isBlock = !isKey && node.value.includes('\n') && (layout.level > 0 || !/^\n* /.test(node.value))
+  // One with spaces at the end of a line is written in quotes, which show them.
+  const isRisky = / (?:\n|$)/.test(node.value) || (layout.level === 0 && /^\n* /.test(node.value))
+  const isBlock = !isKey && node.value.includes('\n') && !isRisky
   const isHidden = /[\u{7f}-\u{a0}\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}]/u.test(node.value)
   if (!isHidden && isBlock && isAllowed(SCALAR_STYLE.LITERAL_BLOCK)) {
     layout.style = SCALAR_STYLE.LITERAL_BLOCK

@@ -19,6 +19,10 @@ const ledger: Ledger = {
   isFinalizing: false,
   startedAt: 0,
 }
+const measured = (reads: number, cpuMs: number): Ledger => ({
+  ...ledger,
+  effort: { id: '1', endedAt: 0, reads, cpuMs, sent: [] },
+})
 const feeds = (bytes: number): readonly FeedReport[] => [
   {
     resource: Secret,
@@ -36,7 +40,7 @@ const feeds = (bytes: number): readonly FeedReport[] => [
 
 describe('cost', () => {
   it('counts what was done, not what was looked at and left alone', () => {
-    const cost = addReconcile(addEvents(noCost(0), 3), ledger, { reads: 5, cpuMs: 2 })
+    const cost = addReconcile(addEvents(noCost(0), 3), measured(5, 2))
     expect(cost).toMatchObject({ events: 3, reconciles: 1, reads: 5, writes: 2, failures: 0, cpuMs: 2 })
   })
 
@@ -48,8 +52,16 @@ describe('cost', () => {
     expect(cost.bytes).toBe(0)
   })
 
+  it('knows what it would cache alone: what is shared is shared by nobody then', () => {
+    expect(sampleMemory(noCost(0), feeds(1000), 'a', 0)).toMatchObject({
+      bytes: 1000,
+      aloneBytes: 2000,
+      aloneWatches: 1,
+    })
+  })
+
   it('is told for a day by going on as before', () => {
-    const hour = sampleMemory(addReconcile(noCost(0), ledger, { reads: 5, cpuMs: 100 }), [], 'a', 3_600_000)
+    const hour = sampleMemory(addReconcile(noCost(0), measured(5, 100)), [], 'a', 3_600_000)
     expect(extrapolate(hour, 86_400_000)).toMatchObject({ reconciles: 24, writes: 48, reads: 120, cpuMs: 2400 })
     expect(extrapolate(noCost(0), 86_400_000).writes).toBe(0)
   })

@@ -19,7 +19,11 @@ export interface Cost {
   readonly cpuMs: number
   /** Its part of the cache, now. */
   readonly bytes: number
-  /** Memory over time. */
+  /** What it would cache alone: everything that it sees, undivided. */
+  readonly aloneBytes: number
+  /** Watches that it would keep alone. */
+  readonly aloneWatches: number
+  /** Its part of the cache over time. */
   readonly gbSeconds: number
   readonly sampledAt: number
 }
@@ -34,6 +38,8 @@ export function noCost(now: number): Cost {
     failures: 0,
     cpuMs: 0,
     bytes: 0,
+    aloneBytes: 0,
+    aloneWatches: 0,
     gbSeconds: 0,
     sampledAt: now,
   }
@@ -43,11 +49,9 @@ export function addEvents(cost: Cost, events: number): Cost {
   return { ...cost, events: cost.events + events }
 }
 
-export function addReconcile(
-  cost: Cost,
-  ledger: Ledger,
-  { reads, cpuMs }: { readonly reads: number; readonly cpuMs: number },
-): Cost {
+/** What the run took is in its ledger, where somebody measured it. */
+export function addReconcile(cost: Cost, ledger: Ledger): Cost {
+  const { reads = 0, cpuMs = 0 } = ledger.effort ?? {}
   return {
     ...cost,
     reconciles: cost.reconciles + 1,
@@ -60,13 +64,30 @@ export function addReconcile(
 
 /** What is cached for it costs as long as it is there. */
 export function sampleMemory(cost: Cost, feeds: readonly FeedReport[], consumer: string, now: number): Cost {
-  const bytes = feeds
-    .flatMap(({ consumers }) => consumers)
-    .filter((share) => share.consumer === consumer)
-    .reduce((sum, share) => sum + share.bytes, 0)
-  // Between two samples it is taken to have been what it was at the first.
-  const seconds = Math.max(now - cost.sampledAt, 0) / 1000
-  return { ...cost, bytes, gbSeconds: cost.gbSeconds + (cost.bytes / 1e9) * seconds, sampledAt: now }
+  const shares = feeds.flatMap(({ consumers, bytes, objects, watches }) =>
+    consumers
+      .filter((share) => share.consumer === consumer)
+      .map((share) => ({
+        bytes: share.bytes,
+        aloneBytes: objects === 0 ? 0 : (bytes / objects) * share.objects,
+        watches: Math.min(watches, 1),
+      })),
+  )
+  const sum = (of: (share: (typeof shares)[number]) => number): number =>
+    Math.round(shares.reduce((total, share) => total + of(share), 0))
+  return {
+    ...cost,
+    bytes: sum((share) => share.bytes),
+    aloneBytes: sum((share) => share.aloneBytes),
+    aloneWatches: sum((share) => share.watches),
+    gbSeconds: cost.gbSeconds + gbSecondsOf(cost, now),
+    sampledAt: now,
+  }
+}
+
+/** Between two samples it is taken to have been what it was at the first. */
+function gbSecondsOf(cost: { readonly bytes: number; readonly sampledAt: number }, now: number): number {
+  return (cost.bytes / 1e9) * (Math.max(now - cost.sampledAt, 0) / 1000)
 }
 
 /** What it would come to in that time, if it went on like this; what is cached now counts as it is. */
@@ -83,4 +104,42 @@ export function extrapolate(cost: Cost, overMs: number): Cost {
     cpuMs: scaled(cost.cpuMs),
     gbSeconds: (cost.gbSeconds * overMs) / passed,
   }
+}
+
+/** What the process takes, whoever it is for. */
+export interface ProcessCost {
+  readonly since: number
+  /** Of a processor, all threads. */
+  readonly cpuMs: number
+  /** Resident memory. */
+  readonly bytes: number
+  readonly peakBytes: number
+  readonly gbSeconds: number
+  /** Watches open on servers. */
+  readonly watches: number
+  /** Requests sent to servers, each retry counted. */
+  readonly requests: number
+  readonly sampledAt: number
+}
+
+/** As the process stands at the moment. */
+export interface ProcessUsage {
+  readonly cpuMs: number
+  readonly bytes: number
+  readonly peakBytes: number
+  readonly requests: number
+}
+
+export function noProcessCost(now: number): ProcessCost {
+  return { since: now, cpuMs: 0, bytes: 0, peakBytes: 0, gbSeconds: 0, watches: 0, requests: 0, sampledAt: now }
+}
+
+export function sampleProcess(
+  cost: ProcessCost,
+  usage: ProcessUsage | undefined,
+  watches: number,
+  now: number,
+): ProcessCost {
+  const gbSeconds = cost.gbSeconds + gbSecondsOf(cost, now)
+  return { ...cost, ...usage, watches, gbSeconds, sampledAt: now }
 }

@@ -4,7 +4,7 @@
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { concerns, type Change, type Read } from '../operator/view.ts'
+import { concerns, type Change, type ObjectName, type Read } from '../operator/view.ts'
 
 export interface DispatchTable {
   /** From now on, `key` has read these and nothing else. */
@@ -12,6 +12,8 @@ export interface DispatchTable {
   forget(key: string): void
   /** Keys that read what has changed. */
   concerned(change: Change): ReadonlySet<string>
+  /** Keys that asked for the object of this name, whether it was there or not. */
+  askedByName(resource: Resource, name: ObjectName): ReadonlySet<string>
   /** Keys that asked whether the kind is served. */
   askedFor(resource: Resource): ReadonlySet<string>
 }
@@ -56,6 +58,7 @@ export function createDispatchTable(): DispatchTable {
       }
       return found
     },
+    askedByName: (resource, name) => new Set(readers.get(placeOf({ what: 'object', resource, name }))?.keys()),
     askedFor: (resource) => new Set(readers.get(`kind ${formatResource(resource)}`)?.keys()),
   }
 }

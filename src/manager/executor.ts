@@ -17,9 +17,11 @@ import type { PatchOptions } from '../client/client.ts'
 import type { Writer } from '../cache/writer.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
-import type { Status, UntypedObject } from '../kube/object.ts'
+import type { KubeObject, Status, UntypedObject } from '../kube/object.ts'
 import { kindText } from '../operator/entry.ts'
+import { describeInput, inputOf, type Output } from '../operator/input.ts'
 import { type Mutation, nameOf, type Outcome, type Wave } from '../operator/plan.ts'
+import type { ObjectName } from '../operator/view.ts'
 import { combine, type Combined, targetOf } from './combined-wave.ts'
 import type { WrittenObject } from './findings/finding.ts'
 import { withoutSecrets } from './secret-errors.ts'
@@ -30,7 +32,7 @@ export interface ExecutorOptions {
   /** Under which the operator owns fields. */
   readonly fieldManager: string
   /** What it may write. */
-  readonly outputs: readonly Resource[]
+  readonly outputs: readonly (Resource | Output)[]
   /** The kinds whose status and finalizers it keeps. */
   readonly kinds: readonly Resource[]
   /** Writes of one wave at once. @default 8 */
@@ -71,13 +73,14 @@ export type Execute = (wave: Wave, run?: Run) => Promise<readonly Outcome[]>
 
 export function createExecutor(options: ExecutorOptions): Execute {
   const { writer, fieldManager, outputs, kinds, parallel = 8, timeoutMs, onSent, onFinding } = options
-  const written = new Set(outputs.map(formatResource))
+  const declared = outputs.map((output) => inputOf<KubeObject, Output>(output))
   const reported = new Set(kinds.map(formatResource))
   const limits = timeoutMs === undefined ? {} : { timeoutMs }
 
   const isDeclared = (mutation: Mutation): boolean => {
-    const isOwnKind = mutation.verb === 'status' || mutation.verb === 'finalizers'
-    return (isOwnKind ? reported : written).has(formatResource(mutation.resource))
+    const kind = formatResource(mutation.resource)
+    if (mutation.verb === 'status' || mutation.verb === 'finalizers') return reported.has(kind)
+    return declared.some((output) => formatResource(output.resource) === kind && names(output, nameOf(mutation)))
   }
 
   const send = async (mutation: Mutation): Promise<UntypedObject | undefined> => {
@@ -127,7 +130,11 @@ export function createExecutor(options: ExecutorOptions): Execute {
     const object = { kind: kindText(mutation.resource), name: nameOf(mutation) }
     if (!isDeclared(mutation)) {
       const name = formatResource(mutation.resource)
-      const message = `${fieldManager} wants to write ${name}, which it does not declare.`
+      const same = declared.filter((output) => formatResource(output.resource) === name).map(describeInput)
+      const message =
+        same.length === 0
+          ? `${fieldManager} wants to write ${name}, which it does not declare.`
+          : `${fieldManager} wants to write ${placeOf(mutation)}, but declares ${same.toSorted().join(', ')} only.`
       onFinding?.({ kind: 'undeclaredWrite', object, subjects, fields: [], message }, run)
       return new MusterError('UndeclaredOutput', message)
     }
@@ -167,6 +174,13 @@ export function createExecutor(options: ExecutorOptions): Execute {
     await Promise.all(Array.from({ length: Math.min(parallel, due.length) }, work))
     return outcomes
   }
+}
+
+/** Is an object of this name among the output? */
+function names(output: Output, { namespace, name }: ObjectName): boolean {
+  if (output.select === 'kind') return true
+  if (output.select === 'name') return name === output.name && (namespace ?? '') === (output.namespace ?? '')
+  return name.startsWith(output.prefix) && (output.namespace === undefined || output.namespace === namespace)
 }
 
 function isEnding(mutation: Mutation): boolean {

@@ -1,7 +1,19 @@
+import { request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { FeedReport } from '../cache/shared-cache.ts'
-import { Secret } from '../operator/kinds.ts'
-import { type HealthInput, healthReport } from './health.ts'
+import { configMap, configMaps, crds, embedded } from '../../test/embedded.ts'
+import { createSharedCache, type FeedReport } from '../cache/shared-cache.ts'
+import { createClient } from '../client/create-client.ts'
+import { inProcessTransport } from '../client/in-process.ts'
+import { seededRandom } from '../clock/random.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { defineController } from '../operator/controller.ts'
+import { defineKind } from '../operator/kind.ts'
+import { ConfigMap, Secret } from '../operator/kinds.ts'
+import { defineOperator } from '../operator/operator.ts'
+import { createActivity } from './activity.ts'
+import { type HealthInput, healthReport, underWay } from './health.ts'
+import { createManager } from './manager.ts'
+import { readReport } from './report.ts'
 import { startStatusServer, type StatusServer } from './status-server.ts'
 
 const feed = (freshness: FeedReport['freshness']): FeedReport => ({
@@ -53,5 +65,129 @@ describe('the status server', () => {
     expect(await ask('/metrics')).toEqual([200, 'a 1'])
     expect((await ask('/'))[0]).toBe(404)
     expect(await ask('/readyz', 'POST')).toEqual([405, 'only GET'])
+  })
+
+  it('cannot be ended by whoever asks, and does not answer a page that pretends to be local', async () => {
+    const wrong = (): never => {
+      throw new Error('hidden')
+    }
+    server = await startStatusServer({ port: 0, health: () => healthReport(calm), metrics: wrong, report: wrong })
+    const { port } = new URL(server.url)
+    const ask = (path: string, host = `127.0.0.1:${port}`): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        request({ port, path, host: '127.0.0.1', headers: { host } }, (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        })
+          .on('error', reject)
+          .end()
+      })
+    expect(await ask('//')).toBe(404)
+    expect(await ask('/metrics')).toBe(500)
+    expect(await ask('/report?x')).toBe(500)
+    expect(await ask('/readyz', 'evil.example.com')).toBe(403)
+    expect(await ask('/readyz', `localhost:${port}`)).toBe(200)
+    await expect(startStatusServer({ port: Number(port), health: () => healthReport(calm) })).rejects.toMatchObject({
+      name: 'PortTaken',
+    })
+  })
+
+  it('says that a manager is not ready whose cache is stale, or one of whose runs never ends', async () => {
+    const { clock, client: person, server: cluster } = embedded()
+    const Stuck = defineKind({ group: 'stuck.example.com', version: 'v1', kind: 'Stuck', spec: {} })
+    await person.create(crds, Stuck.crd() as unknown as UntypedObject)
+    await person.create(configMaps, configMap('a'))
+    let isCut = false
+    const wire = inProcessTransport(cluster)
+    const client = createClient({
+      transport: {
+        ...wire,
+        async send(sent) {
+          if (isCut) throw new Error('no route')
+          const response = await wire.send(sent)
+          async function* body(): AsyncGenerator<Uint8Array> {
+            for await (const chunk of response.body) {
+              if (isCut) throw new Error('no route')
+              yield chunk
+            }
+          }
+          return { ...response, body: body(), whole: undefined }
+        },
+      },
+      clock,
+      random: seededRandom(1),
+    })
+    const cache = createSharedCache({ client, clock, random: seededRandom(2) })
+    const activity = createActivity({ clock })
+    const manager = createManager({
+      client,
+      cache,
+      clock,
+      observer: activity,
+      onLedger: (ledger) => activity.note(ledger),
+    })
+    const release = Promise.withResolvers<void>()
+    const controller = defineController({
+      for: Stuck,
+      reads: [ConfigMap],
+      timeoutMs: 1e9,
+      check: async () => await release.promise,
+    })
+    const until = async (work: Promise<void>): Promise<void> => {
+      let isDone = false
+      void work.then(() => (isDone = true))
+      await clock.until(() => isDone)
+    }
+    await until(manager.add(defineOperator({ name: 'stuck', controllers: [controller] })))
+    const health = (): ReturnType<typeof healthReport> =>
+      healthReport({
+        now: clock.now(),
+        feeds: cache.report(),
+        runs: underWay(manager.lanes()),
+        turnAt: clock.now(),
+      })
+    server = await startStatusServer({
+      port: 0,
+      health,
+      report: () => activity.report({ lanes: manager.lanes(), feeds: cache.report(), health: health() }),
+    })
+    const ask = async (path: string): Promise<readonly [number, string]> => {
+      const response = await fetch(`${server!.url}${path}`)
+      return [response.status, (await response.text()).trimEnd()]
+    }
+    expect(await ask('/readyz')).toEqual([200, 'ok'])
+
+    await person.create(Stuck, {
+      apiVersion: 'stuck.example.com/v1',
+      kind: 'Stuck',
+      metadata: { name: 'a', namespace: 'default' },
+      spec: {},
+    })
+    await clock.advance(60_000)
+    expect((await ask('/readyz'))[0]).toBe(200)
+    await clock.advance(90_000)
+    const [status, text] = await ask('/readyz')
+    expect(status).toBe(503)
+    expect(text).toMatch(/^stuck has been at stuck default\/a for 1\d\d s$/)
+    expect(await ask('/livez')).toEqual([200, 'ok'])
+    const report = readReport(JSON.parse((await ask('/report'))[1]))
+    expect(report).toMatchObject({ isReady: false, problems: [text], operators: [{ name: 'stuck', state: 'working' }] })
+    release.resolve()
+    await clock.advance(1000)
+    expect(await ask('/readyz')).toEqual([200, 'ok'])
+
+    isCut = true
+    await person.create(configMaps, configMap('b'))
+    await clock.advance(30_000)
+    expect((await ask('/readyz'))[0]).toBe(200)
+    await clock.advance(120_000)
+    const [behind, why] = await ask('/readyz')
+    expect(behind).toBe(503)
+    expect(why).toMatch(/configmaps\/v1 is stale for \d+ s/)
+    isCut = false
+    await clock.advance(120_000)
+    expect(await ask('/readyz')).toEqual([200, 'ok'])
+    await until(manager.stop())
+    cache.close()
   })
 })

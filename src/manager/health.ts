@@ -4,6 +4,7 @@
  */
 import type { FeedReport } from '../cache/shared-cache.ts'
 import { formatResource } from '../kube/kind.ts'
+import type { LaneState } from './scheduler.ts'
 
 export interface HealthOptions {
   /** How long a cache may be stale. @default 60_000 */
@@ -21,6 +22,11 @@ export interface UnderWay {
   readonly operator: string
   readonly key: string
   readonly since: number
+}
+
+/** What is under way in all lanes. */
+export function underWay(lanes: ReadonlyMap<string, LaneState>): readonly UnderWay[] {
+  return [...lanes].flatMap(([operator, { runs }]) => runs.map((run) => ({ operator, ...run })))
 }
 
 export interface HealthInput {

@@ -9,8 +9,13 @@ import type { Client } from '../client/client.ts'
 import { createSharedCache, type SharedCache } from '../cache/shared-cache.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Operator } from '../operator/operator.ts'
-import { drive } from './drive.ts'
+import { type Budget, createBudgetKeeper } from './budgets/budget-keeper.ts'
+import { countedCache, countedClient } from './budgets/counted.ts'
+import { type Drive, drive } from './drive.ts'
+import type { UnderWay } from './health.ts'
 import { type Host, hostOperator, type HostOptions } from './host.ts'
+import { blockingOf } from './findings/blocking.ts'
+import { type Blocking, describeFinding, type OverBudget } from './findings/finding.ts'
 import { fenced, type Term } from './leases/term.ts'
 import type { Cluster } from './placement/cluster.ts'
 import {
@@ -18,9 +23,11 @@ import {
   defaultGates,
   type GateOptions,
   type Lane,
+  type LaneObserver,
   type LaneState,
   type PauseReason,
 } from './scheduler.ts'
+import { createThreadWatch } from './thread-watch.ts'
 
 type Shared = Pick<HostOptions, 'log' | 'metrics' | 'webhooks' | 'onLedger' | 'onFinding' | 'live'>
 
@@ -31,6 +38,8 @@ export interface ManagerOptions extends Shared {
   readonly clock?: Clock
   /** Reconciles of all operators at once. @default 16 */
   readonly concurrency?: number
+  /** Hears what waits and runs. */
+  readonly observer?: LaneObserver
 }
 
 /** How one of them is hosted. */
@@ -59,6 +68,8 @@ export interface Manager {
   regate(name: string, gates: Partial<GateOptions>): void
   /** Reconciles of all operators at once, from now on. */
   resize(concurrency: number): void
+  /** What is under way. */
+  runs(): readonly UnderWay[]
   /** How each stands. */
   lanes(): ReadonlyMap<string, LaneState>
   /** Resolves when nothing is waiting or under way. */
@@ -69,14 +80,53 @@ export interface Manager {
 interface Hosted {
   readonly host: Host
   readonly lane: Lane
+  readonly budget: Budget
   readonly webhooks: HostOptions['webhooks']
+  /** Whom to tell about it, in place of the manager's own. */
+  readonly told: Shared
 }
 
 export function createManager(options: ManagerOptions): Manager {
-  const { client, clock = systemClock, concurrency = 16, cache: given, ...shared } = options
+  const { client, clock = systemClock, concurrency = 16, cache: given, observer, ...shared } = options
   const cache = given ?? createSharedCache({ client, clock })
-  const scheduler = createScheduler({ clock, concurrency })
+  const scheduler = createScheduler({ clock, concurrency, ...(observer && { observer }) })
   const hosted = new Map<string, Hosted>()
+  const underWay = new Set<UnderWay>()
+  /** About an operator as a whole, or the thread of all: nothing that its host would know. */
+  const find = (finding: Blocking | OverBudget): void => {
+    const { log, metrics, onFinding } = { ...shared, ...hosted.get(finding.operator)?.told }
+    log?.({ operator: finding.operator, finding: finding.kind, message: describeFinding(finding) })
+    metrics?.find(finding)
+    onFinding?.(finding)
+  }
+  const budgets = createBudgetKeeper({ clock, onFinding: find })
+  const thread = createThreadWatch({
+    clock,
+    onHeld: (held) => {
+      const finding = blockingOf(held, clock.now())
+      if (finding) find(finding)
+    },
+  })
+
+  const noted =
+    (operator: string, run: Drive): Drive =>
+    async (situation, execute) => {
+      const { namespace, name = '' } = situation.cr.metadata
+      const one = { operator, key: namespace === undefined ? name : `${namespace}/${name}`, since: clock.now() }
+      underWay.add(one)
+      const marks = thread.enter({ operator, controller: situation.controller.name, key: one.key })
+      try {
+        return await run({ ...situation, marks }, async (wave) => {
+          marks.outside()
+          const outcomes = await execute(wave)
+          marks.back()
+          return outcomes
+        })
+      } finally {
+        marks.leave()
+        underWay.delete(one)
+      }
+    }
 
   const chosen = (name: string | undefined): readonly Hosted[] => {
     if (name === undefined) return [...hosted.values()]
@@ -95,24 +145,32 @@ export function createManager(options: ManagerOptions): Manager {
         join: (_: string, ...others: [GateOptions, (key: string) => Promise<void>]) =>
           (joined = scheduler.join(name, ...others)),
       }
+      let budget: Budget | undefined
+      const at = { client, cache, ...cluster }
+      const onRequest = (): void => budget?.request()
       const host = hostOperator({
-        client,
-        cache,
         ...shared,
         ...rest,
-        ...cluster,
-        run: term ? fenced(run, term) : run,
+        client: countedClient(at.client, onRequest),
+        cache: countedCache(at.cache, onRequest),
+        run: noted(name, term ? fenced(run, term) : run),
         clock,
         operator,
         schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },
       })
-      if (paused) joined!.pause(paused)
-      hosted.set(name, { host, lane: joined!, webhooks: rest.webhooks ?? shared.webhooks })
+      const lane = joined!
+      if (paused) lane.pause(paused)
+      const { name: consumer } = operator
+      budget = budgets.join({ operator: name, consumer, cache: at.cache, lane, budget: gates?.budget ?? {} })
+      hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, told: rest })
       await host.start()
+      // What was cached for it on the way counts from the start.
+      budgets.look()
     },
     async remove(name) {
       const [one] = chosen(name)
       hosted.delete(name)
+      one!.budget.leave()
       await one!.host.stop()
       await one!.webhooks?.delete(name)
     },
@@ -123,9 +181,13 @@ export function createManager(options: ManagerOptions): Manager {
       for (const { lane } of chosen(name)) lane.resume(why)
     },
     regate(name, gates) {
-      for (const { lane } of chosen(name)) lane.regate({ ...defaultGates, ...gates })
+      for (const { lane, budget } of chosen(name)) {
+        lane.regate({ ...defaultGates, ...gates })
+        budget.change(gates.budget ?? {})
+      }
     },
     resize: (places) => scheduler.resize(places),
+    runs: () => [...underWay],
     lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state])),
     async idle() {
       // One operator's writes may wake another.
@@ -133,6 +195,7 @@ export function createManager(options: ManagerOptions): Manager {
       while ([...hosted.values()].some(isBusy)) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
     },
     async stop() {
+      for (const { budget } of hosted.values()) budget.leave()
       await Promise.all([...hosted.values()].map(({ host }) => host.stop()))
       hosted.clear()
       if (!given) cache.close()

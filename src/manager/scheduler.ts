@@ -1,11 +1,13 @@
 /**
  * The scheduler: who runs when, over all operators. Gates answer when a key may run, in this order:
  *
- *     pause → debounce → cool-down → allowance → concurrency of the operator → concurrency of all → share → priority
+ *     pause → standby → budget → crawl → cool-down → debounce → allowance
+ *       → concurrency of the operator → concurrency of all → share → priority
  *
- * The first three are about a key or its operator and say a moment; the rest is decided when a place falls free. Places are
- * shared: the operator with the fewest runs under way goes first, so one with ten thousand keys waiting delays another by
- * one run and not by ten thousand. Within an operator, urgency decides.
+ * The first three hold back an operator whole, the next three one of its keys until a moment, the allowance all of its keys
+ * until a moment; the rest is decided when a place falls free. Every gate has to agree, so the order decides nothing but
+ * which of them is told (`heldBy`). Places are shared: the operator with the fewest runs under way goes first, so one with
+ * ten thousand keys waiting delays another by one run and not by ten thousand. Within an operator, urgency decides.
  *
  * A key never runs twice at once, and is never lost: what is asked for while it runs is run afterwards.
  */
@@ -24,6 +26,14 @@ import { type Collected, type DebounceOptions, noteChange, quietAt } from './gat
 import { type Cause, moreUrgent, type PriorityOptions, urgency } from './gates/priority.ts'
 import { createHeap, type Heap } from './heap.ts'
 
+/** What an operator may use of what is everybody's; `budgets/` keeps it. */
+export interface BudgetOptions {
+  /** Cached on its behalf. @default no limit */
+  readonly memoryBytes?: number
+  /** To API servers. @default no limit */
+  readonly requestsPerMinute?: number
+}
+
 export interface GateOptions {
   readonly debounce: DebounceOptions
   readonly coolDown: CoolDownOptions
@@ -31,6 +41,8 @@ export interface GateOptions {
   readonly priority: PriorityOptions
   /** Runs of this operator at once. @default 8 */
   readonly concurrency: number
+  /** @default no limits */
+  readonly budget?: BudgetOptions
 }
 
 export const defaultGates: GateOptions = {
@@ -51,10 +63,22 @@ export interface SchedulerOptions {
   readonly clock: Clock
   /** Runs of all operators at once. */
   readonly concurrency: number
+  readonly observer?: LaneObserver
 }
 
-/** Somebody said so; or another replica has the right to run. */
-export type PauseReason = 'pause' | 'standby'
+/** Hears what passes through lanes: what metrics and costs count. */
+export interface LaneObserver {
+  /** `isNew`: the key did not wait already. */
+  added(lane: string, cause: Cause, isNew: boolean): void
+  started(lane: string, waitedMs: number): void
+  ended(lane: string, tookMs: number): void
+}
+
+/** Somebody said so; another replica has the right to run; it has used what it may. */
+export type PauseReason = 'pause' | 'standby' | 'budget'
+
+/** Which one is told, where there are several. */
+const pauseReasons: readonly PauseReason[] = ['pause', 'standby', 'budget']
 
 /** What an operator holds of the scheduler. */
 export interface Lane {
@@ -84,10 +108,14 @@ export interface Lane {
 export interface LaneState {
   readonly waiting: number
   readonly running: number
+  /** What runs, and since when. */
+  readonly runs: readonly { readonly key: string; readonly since: number }[]
+  /** How many may run at once. */
+  readonly places: number
   readonly later: number
   readonly isPaused: boolean
   /** What holds its keys back most at the moment. */
-  readonly heldBy: 'nothing' | PauseReason | 'debounce' | 'coolDown' | 'allowance' | 'concurrency' | 'share'
+  readonly heldBy: 'nothing' | PauseReason | 'crawl' | 'debounce' | 'coolDown' | 'allowance' | 'concurrency' | 'share'
 }
 
 export interface Scheduler {
@@ -115,7 +143,8 @@ interface Member {
   readonly soon: Heap<Waiting>
   /** Those that are due, by urgency; likewise. */
   readonly ready: Heap<Waiting>
-  readonly running: Set<string>
+  /** Since when. */
+  readonly running: Map<string, number>
   readonly ended: Map<string, number>
   /** Until when keys are held back. */
   readonly held: Map<string, number>
@@ -128,7 +157,7 @@ interface Member {
 }
 
 export function createScheduler(options: SchedulerOptions): Scheduler {
-  const { clock } = options
+  const { clock, observer } = options
   let { concurrency } = options
   const members = new Set<Member>()
   let running = 0
@@ -148,6 +177,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     if (member.isLeaving) return
     cancelLater(member, key)
     const before = member.waiting.get(key)
+    observer?.added(member.name, cause, before === undefined)
     wait(member, key, before ? moreUrgent(before.cause, cause) : cause, noteChange(before?.collected, clock.now()))
     pump()
   }
@@ -171,7 +201,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   const candidate = (member: Member, now: number): Waiting | undefined => {
     const { ready, waiting, running: own, gates } = member
     if (member.pauses.size > 0 || own.size >= gates.concurrency) return undefined
-    if (affordableAt(earned(member.allowance, gates.allowance, now), gates.allowance) > now) return undefined
+    if (payableAt(member, now) > now) return undefined
     const held: Waiting[] = []
     let found: Waiting | undefined
     for (let item = ready.pop(); item; item = ready.pop()) {
@@ -197,18 +227,20 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     return undefined
   }
 
-  const start = (member: Member, key: string): void => {
+  const start = (member: Member, { key, collected }: Waiting, now: number): void => {
     member.waiting.delete(key)
-    member.running.add(key)
+    member.running.set(key, now)
     member.servedAt = ++turn
     running++
-    void work(member, key)
+    observer?.started(member.name, now - collected.since)
+    void work(member, key, now)
   }
 
-  const work = async (member: Member, key: string): Promise<void> => {
+  const work = async (member: Member, key: string, startedAt: number): Promise<void> => {
     await member.run(key)
     member.running.delete(key)
     running--
+    observer?.ended(member.name, clock.now() - startedAt)
     cool(member, key)
     // What was asked for meanwhile was let through by a cool-down that knew nothing of this run.
     const next = member.waiting.get(key)
@@ -232,7 +264,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     for (let free = concurrency - running; free > 0; free--) {
       const chosen = choose(now)
       if (!chosen) break
-      start(chosen.member, chosen.item.key)
+      start(chosen.member, chosen.item, now)
     }
     for (const member of members) if (isIdle(member)) wake(member)
     arm(now)
@@ -243,9 +275,9 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     let at = Infinity
     for (const member of members) {
       if (member.pauses.size > 0 || member.waiting.size === 0) continue
-      const { soon, ready, gates, allowance } = member
+      const { soon, ready } = member
       if (ready.size > 0) {
-        const affordable = affordableAt(earned(allowance, gates.allowance, now), gates.allowance)
+        const affordable = payableAt(member, now)
         if (affordable > now) at = Math.min(at, affordable)
       }
       const next = soon.peek()
@@ -278,7 +310,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
         waiting: new Map(),
         soon: createHeap((a, b) => a.due < b.due),
         ready: createHeap((a, b) => urgencyOf(a, member.gates) < urgencyOf(b, member.gates)),
-        running: new Set(),
+        running: new Map(),
         ended: new Map(),
         held: new Map(),
         later: new Map(),
@@ -334,7 +366,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       regate(gates) {
         member.allowance = regranted(member.allowance, member.gates.allowance, gates.allowance, clock.now())
         member.gates = gates
-        for (const key of [...member.waiting.keys()]) again(member, key)
+        for (const key of member.waiting.keys()) again(member, key)
         pump()
       },
       get state() {
@@ -353,32 +385,48 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
 
   function stateOf(member: Member): LaneState {
     const now = clock.now()
-    const { waiting, running: own, later, pauses, gates, allowance, ended } = member
-    const [pause] = pauses
+    const { waiting, running: own, later, pauses, gates, ended, held } = member
+    const pause = pauseReasons.find((why) => pauses.has(why))
     const due = [...waiting.values()].some((item) => item.due <= now)
     const [first] = waiting.values()
     const isCooling = first !== undefined && cooledAt(ended.get(first.key), gates.coolDown) > now
-    const isAffordable = affordableAt(earned(allowance, gates.allowance, now), gates.allowance) <= now
+    const isAffordable = payableAt(member, now) <= now
     const heldBy =
       waiting.size === 0
         ? 'nothing'
         : pause
           ? pause
           : !due
-            ? isCooling
-              ? 'coolDown'
-              : 'debounce'
+            ? (held.get(first!.key) ?? 0) > now
+              ? 'crawl'
+              : isCooling
+                ? 'coolDown'
+                : 'debounce'
             : !isAffordable
               ? 'allowance'
               : own.size >= gates.concurrency
                 ? 'concurrency'
                 : 'share'
-    return { waiting: waiting.size, running: own.size, later: later.size, isPaused: pauses.size > 0, heldBy }
+    return {
+      waiting: waiting.size,
+      running: own.size,
+      runs: [...own].map(([key, since]) => ({ key, since })),
+      places: gates.concurrency,
+      later: later.size,
+      isPaused: pauses.has('pause') || pauses.has('standby'),
+      heldBy,
+    }
   }
 }
 
 function urgencyOf({ cause, collected }: Waiting, { priority }: GateOptions): number {
   return urgency(cause, collected.since, priority)
+}
+
+/** What is under way has not paid yet: it is taken to change something, so that many at once do not share one last coin. */
+function payableAt({ allowance, gates, running }: Member, now: number): number {
+  const { left, at } = earned(allowance, gates.allowance, now)
+  return affordableAt({ left: left - running.size, at }, gates.allowance)
 }
 
 function cancelLater(member: Member, key: string): void {

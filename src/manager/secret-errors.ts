@@ -3,9 +3,8 @@
  * log, which more people may read than the Secret.
  */
 import { isMusterError, MusterError } from '../kube/errors.ts'
-import { isJsonObject } from '../kube/json.ts'
-import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { type Mutation, nameOf } from '../operator/plan.ts'
+import { isSecret, secretValues } from '../operator/secrecy.ts'
 
 /** The error itself, unless it repeats something that the Secret was to hold. */
 export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
@@ -18,20 +17,4 @@ export function withoutSecrets(error: unknown, mutation: Mutation): unknown {
   return isMusterError(error)
     ? new MusterError(error.name, message, { retryAfterMs: error.retryAfterMs })
     : new Error(message)
-}
-
-export function isSecret({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): boolean {
-  return kind === 'Secret' && apiVersion === 'v1'
-}
-
-/** Everything that a Secret holds, as it is written and in plain text. */
-export function secretValues(secret: UntypedObject): readonly string[] {
-  const held = (member: string): readonly string[] => {
-    const values = secret[member]
-    // What is wrong about a value may be that it is no text.
-    return isJsonObject(values) ? Object.values(values).map(String) : []
-  }
-  const data = held('data')
-  const plain = data.map((text) => Buffer.from(text, 'base64').toString())
-  return [...data, ...plain, ...held('stringData')].filter((text) => text !== '')
 }

@@ -1,5 +1,12 @@
-/** What others ask a manager about itself, over HTTP: is it alive, is it ready, what has it counted. Nothing here changes anything. */
+/**
+ * What others ask a manager about itself, over HTTP: is it alive, is it ready, what has it counted, what is it doing. Nothing
+ * here changes anything, and nothing that a Secret holds is told; names of objects are, so it listens on loopback unless
+ * told otherwise.
+ */
+import type { IncomingMessage } from 'node:http'
+import { MusterError } from '../kube/errors.ts'
 import type { HealthReport } from './health.ts'
+import type { ManagerReport } from './report.ts'
 
 export interface StatusServerOptions {
   /** @default 127.0.0.1 */
@@ -9,6 +16,8 @@ export interface StatusServerOptions {
   readonly health: () => HealthReport
   /** What Prometheus reads; not served when left out. */
   readonly metrics?: () => string
+  /** What `muster top` and `muster cost` read; not served when left out. */
+  readonly report?: () => ManagerReport
 }
 
 export interface StatusServer {
@@ -21,16 +30,19 @@ const patienceMs = 5000
 const mostHeaderBytes = 8192
 
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
-  const { createServer } = await import('node:http')
-  const { host = '127.0.0.1', port, health, metrics } = options
+  // Imported, it would bring all of its exports along, and with them a client that takes longer to load than a manager.
+  const { createServer } = process.getBuiltinModule('node:http')
+  const { host = '127.0.0.1', port } = options
   const server = createServer({ requestTimeout: patienceMs, maxHeaderSize: mostHeaderBytes }, (request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://manager')
-    const { status, body } = request.method === 'GET' ? answer(pathname, health, metrics) : refusal
-    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(`${body}\n`)
+    const { status, body, type = 'text/plain; charset=utf-8' } = respond(request, options)
+    response.writeHead(status, { 'content-type': type, connection: 'close' }).end(`${body}\n`)
   })
   server.unref()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const isTaken = error.code === 'EADDRINUSE'
+      reject(isTaken ? new MusterError('PortTaken', `${host}:${port}: another program listens there.`) : error)
+    })
     server.listen(port, host, resolve)
   })
   const address = server.address()
@@ -48,11 +60,33 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
 interface Answer {
   readonly status: number
   readonly body: string
+  /** @default plain text */
+  readonly type?: string
 }
 
-const refusal: Answer = { status: 405, body: 'only GET' }
+function respond({ method, url = '', headers }: IncomingMessage, options: StatusServerOptions): Answer {
+  if (method !== 'GET') return { status: 405, body: 'only GET' }
+  // A page in somebody's browser may have its own name lead to this machine, and read what is meant for its owner.
+  if (isLoopback(options.host ?? '127.0.0.1') && !isLoopback(nameIn(headers.host ?? '')))
+    return { status: 403, body: 'ask by the name localhost' }
+  try {
+    return answer(url.split('?', 1)[0] ?? '', options)
+  } catch {
+    // Whoever asks about a manager must never be able to end it.
+    return { status: 500, body: 'this cannot be told at the moment' }
+  }
+}
 
-function answer(path: string, health: () => HealthReport, metrics: (() => string) | undefined): Answer {
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}
+
+/** Of `[::1]:8080` or `localhost:8080`. */
+function nameIn(host: string): string {
+  return host.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '')
+}
+
+function answer(path: string, { health, metrics, report }: StatusServerOptions): Answer {
   switch (path) {
     case '/healthz':
     case '/livez': {
@@ -64,8 +98,14 @@ function answer(path: string, health: () => HealthReport, metrics: (() => string
       return { status: isReady ? 200 : 503, body: isReady ? 'ok' : problems.join('\n') }
     }
     case '/metrics':
-      return metrics ? { status: 200, body: metrics().trimEnd() } : { status: 404, body: 'no metrics here' }
+      return metrics
+        ? { status: 200, body: metrics().trimEnd(), type: 'text/plain; version=0.0.4; charset=utf-8' }
+        : { status: 404, body: 'no metrics here' }
+    case '/report':
+      return report
+        ? { status: 200, body: JSON.stringify(report()), type: 'application/json' }
+        : { status: 404, body: 'no report here' }
     default:
-      return { status: 404, body: 'there are /healthz, /livez, /readyz and /metrics' }
+      return { status: 404, body: 'there are /healthz, /livez, /readyz, /metrics and /report' }
   }
 }

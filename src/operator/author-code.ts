@@ -10,18 +10,40 @@ export interface AuthorCode {
   readonly place: string
   readonly clock: Clock
   readonly timeoutMs: number
+  readonly marks?: ThreadMarks | undefined
+}
+
+/**
+ * Kept by whoever wants to know who holds the thread, and for how long: code that does not give it back cannot be stopped,
+ * but it can be named.
+ */
+export interface ThreadMarks {
+  /** From now on a step of this run has the thread. */
+  at(step: string): void
+  /** It waits for something. */
+  away(): void
+  /** It goes on where it was. */
+  back(): void
 }
 
 const frozenPattern =
   /read only property|not extensible|Cannot delete property|Cannot (?:assign|add) to|object is not extensible/
 
-export async function runAuthorCode<T>({ place, clock, timeoutMs }: AuthorCode, run: () => T | Promise<T>): Promise<T> {
+export async function runAuthorCode<T>(
+  { place, clock, timeoutMs, marks }: AuthorCode,
+  run: () => T | Promise<T>,
+): Promise<T> {
+  let isAway = false
   try {
     const result = run()
     if (!isPromise(result)) return result
+    isAway = true
+    marks?.away()
     return await within(result, place, clock, timeoutMs)
   } catch (error) {
     throw explainAuthorError(error, place)
+  } finally {
+    if (isAway) marks?.back()
   }
 }
 

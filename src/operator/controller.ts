@@ -8,6 +8,19 @@ import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { BackOffOptions, Failure } from './failure.ts'
 import { defaultBackOff } from './failure.ts'
+import {
+  chainOf,
+  checkVersions,
+  type ExactName,
+  type Input,
+  inputOf,
+  kindsOf,
+  type LabelSelected,
+  type Output,
+  uniqueInputs,
+  whole,
+  type WholeKind,
+} from './input.ts'
 import type { Application } from './lifecycle/application.ts'
 import type { Live } from './live.ts'
 import type { Context, ResourceDefinition } from './resource.ts'
@@ -67,14 +80,18 @@ interface StepMethods<CR extends KubeObject, Config> {
 }
 
 export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
-  readonly for: TypedResource<CR>
+  /** All objects of a kind, or those of them that it is for. */
+  readonly for: TypedResource<CR> | ExactName<CR> | LabelSelected<CR>
   /** @default the kind in lower case */
   readonly name?: string
   readonly resources?: readonly ResourceDefinition<CR>[]
-  /** Kinds that it reads beside its own and its resources'. */
-  readonly reads?: readonly Resource[]
-  /** Kinds that `reconcile` or overridden steps write beside its resources'. */
-  readonly writes?: readonly TypedResource[]
+  /** What it reads beside its CRs and what it writes: kinds, or more precisely (`input.ts`). */
+  readonly reads?: readonly (Resource | Input)[]
+  /**
+   * What `reconcile` or overridden steps write beside its resources: kinds, or more precisely. Of a kind that is named
+   * precisely here, its resources may write nothing else.
+   */
+  readonly writes?: readonly (TypedResource | Output)[]
   /** CRChecker: what no schema can say. Ends with `giveUp` or `fail` when the CR makes no sense. */
   check?(context: LiveContext<CR, Config>): void | Promise<void>
   /** What to report beside conditions and generation. */
@@ -107,10 +124,15 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   readonly graph: StepGraph
   readonly backOff: BackOffOptions
   readonly timeoutMs: number
-  /** Everything it reads. */
+  /** The kinds of everything that it reads. */
   readonly inputs: readonly Resource[]
-  /** Everything it writes, its own kind's status and finalizers aside. */
+  /** The kinds of everything that it writes, its own kind's status and finalizers aside. */
   readonly outputs: readonly Resource[]
+  /** Which CRs it is for. */
+  readonly own: WholeKind<CR> | ExactName<CR> | LabelSelected<CR>
+  /** Everything that it reads: its CRs, what it writes, and what it says. */
+  readonly declaredInputs: readonly Input[]
+  readonly declaredOutputs: readonly Output[]
   /** It has something to undo: its CRs get a finalizer. */
   readonly finalizes: boolean
   /** Its author has something to say in the status. */
@@ -121,7 +143,9 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
 export function defineController<CR extends KubeObject, Config = unknown>(
   options: ControllerOptions<CR, Config>,
 ): Controller<CR, Config> {
-  const { for: kind, resources = [], reads = [], writes = [], graph = standardSteps, timeoutMs = 30_000 } = options
+  const { resources = [], reads = [], writes = [], graph = standardSteps, timeoutMs = 30_000 } = options
+  const own = inputOf<CR, ExactName<CR> | LabelSelected<CR>>(options.for)
+  const kind = own.resource
   const name = options.name ?? kind.kind.toLowerCase()
   const place = `Controller ${name}`
   checkStepGraph(graph, name)
@@ -130,7 +154,9 @@ export function defineController<CR extends KubeObject, Config = unknown>(
   if (options.reconcile && resources.length > 0) {
     throw new MusterError('InvalidController', `${place} has both resources and reconcile(): one of them decides.`)
   }
-  const outputs = unique([...resources.map((resource) => resource.kind), ...writes])
+  const declaredOutputs = outputsOf(resources, writes)
+  const declaredInputs = uniqueInputs([own, ...declaredOutputs, ...reads.flatMap((each) => chainOf(inputOf(each)))])
+  checkVersions(declaredInputs, place)
   return {
     name,
     kind,
@@ -139,8 +165,11 @@ export function defineController<CR extends KubeObject, Config = unknown>(
     graph,
     timeoutMs,
     backOff: { ...defaultBackOff, ...options.backOff },
-    inputs: unique([kind, ...outputs, ...reads]),
-    outputs,
+    own,
+    declaredInputs,
+    declaredOutputs,
+    inputs: kindsOf(declaredInputs),
+    outputs: kindsOf(declaredOutputs),
     finalizes:
       options.finalize !== undefined ||
       options.application !== undefined ||
@@ -219,6 +248,13 @@ function checkLimits<CR extends KubeObject, Config>(options: ControllerOptions<C
   }
 }
 
-function unique(resources: readonly Resource[]): readonly Resource[] {
-  return [...new Map(resources.map((resource) => [formatResource(resource), resource])).values()]
+/** What a resource writes is the whole kind, unless it is said which of it. */
+function outputsOf<CR extends KubeObject>(
+  resources: readonly ResourceDefinition<CR>[],
+  writes: readonly (TypedResource | Output)[],
+): readonly Output[] {
+  const said = writes.map((each): Output => inputOf<KubeObject, Output>(each))
+  const kinds = new Set(said.map(({ resource }) => formatResource(resource)))
+  const implied = resources.filter(({ kind }) => !kinds.has(formatResource(kind))).map(({ kind }) => whole(kind))
+  return uniqueInputs<Output>([...implied, ...said])
 }

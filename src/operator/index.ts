@@ -24,7 +24,7 @@ export { describeKind } from './kind-docs.ts'
 export { sampleOf } from './kind-sample.ts'
 export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
 export { type ObjectOf, resourceOf, type TypedResource } from './typed-resource.ts'
-export { inRole, type PlacementRole } from './placement-role.ts'
+export { inRole, type PlacementRole, placementRoleOf } from './placement-role.ts'
 export * from './kinds.ts'
 export { type Config, type ConfigOf, defineConfig } from './config.ts'
 export {
@@ -40,8 +40,23 @@ export {
   type Wanted,
 } from './controller.ts'
 export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
-export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts, traceOf } from './ledger.ts'
+export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts } from './ledger.ts'
 export type { CommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
+export {
+  describeInput,
+  type ExactName,
+  exactly,
+  generated,
+  type GeneratedName,
+  type Input,
+  labelled,
+  type LabelSelected,
+  type Output,
+  type Reference,
+  referenced,
+  type ReferenceOptions,
+  type WholeKind,
+} from './input.ts'
 export { defineOperator, type Operator, type OperatorOptions } from './operator.ts'
 export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './pods.ts'
 export type { Apply, Delete, Mutation, Outcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'

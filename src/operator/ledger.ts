@@ -62,7 +62,36 @@ export interface Ledger {
   readonly waiting?: string
   readonly isFinalizing: boolean
   readonly startedAt: number
+  /** When each step of the path began. */
+  readonly stepsAt?: readonly number[]
   readonly requeueAfterMs?: number
+  /** What the run took; only where somebody measured it. */
+  readonly effort?: Effort
+}
+
+/** One run among others: what it is called, and what it took. */
+export interface Effort {
+  /** 32 hexadecimal digits: in logs the run's id, in traces that of its trace. */
+  readonly id: string
+  readonly endedAt: number
+  /** Objects and lists that it looked at; none of them was a request. */
+  readonly reads: number
+  /** Time of a processor, as far as this thread can tell. */
+  readonly cpuMs: number
+  /** What was sent, in order. */
+  readonly sent: readonly SentWrite[]
+}
+
+export interface SentWrite {
+  readonly subject: string
+  readonly verb: string
+  /** `apps/v1 Deployment` */
+  readonly kind: string
+  readonly name: ObjectName
+  /** Those of its wave: what is in one goes out side by side. */
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly isDone: boolean
 }
 
 const writes: ReadonlySet<Operation> = new Set([
@@ -89,21 +118,34 @@ export function operationCounts({ entries }: Ledger): ReadonlyMap<Operation, num
   return counts
 }
 
+export type RunOutcome = 'success' | 'waiting' | 'failed' | 'gaveUp'
+
+export function outcomeOf({ failure, waiting }: Ledger): RunOutcome {
+  if (failure) return failure.gaveUp ? 'gaveUp' : 'failed'
+  return waiting === undefined ? 'success' : 'waiting'
+}
+
+/** What a run changed, in words: `corrected deployment (spec.replicas)`. */
+export function doneIn({ entries }: Ledger): readonly string[] {
+  return entries.filter(isWrite).map(({ operation, subject, fields }) => {
+    // Which words of the status are new is of interest to nobody who reads logs.
+    const isTold = operation !== 'statusWritten' && fields?.length
+    return `${operation} ${subject}${isTold ? ` (${fields.join(', ')})` : ''}`
+  })
+}
+
 /** One structured line; silent about what did not change. */
 export function logLine(ledger: Ledger): JsonObject {
-  const { operator, controller, key, generation, path, entries, failure, waiting, requeueAfterMs } = ledger
-  const done = entries.filter(isWrite).map((entry) => {
-    // Which words of the status are new is of interest to nobody who reads logs.
-    const isTold = entry.operation !== 'statusWritten' && entry.fields?.length
-    const fields = isTold ? ` (${entry.fields.join(', ')})` : ''
-    return `${entry.operation} ${entry.subject}${fields}`
-  })
+  const { operator, controller, key, generation, path, failure, waiting, requeueAfterMs, effort } = ledger
+  const done = doneIn(ledger)
   return {
     operator,
     controller,
     key,
     generation,
-    outcome: failure ? (failure.gaveUp ? 'gaveUp' : 'failed') : waiting === undefined ? 'success' : 'waiting',
+    // As controller-runtime calls it: whoever searches logs for it finds ours, too.
+    ...(effort && { reconcileID: effort.id }),
+    outcome: outcomeOf(ledger),
     path: path.join('>'),
     ...(done.length > 0 && { done }),
     ...(waiting !== undefined && { waiting }),
@@ -140,14 +182,6 @@ export function eventsOf({ entries, failure }: Ledger): readonly EventDraft[] {
   if (!failure || failure.retry === 'conflict') return events
   const { reason, message, subject, step } = failure
   return [...events, { type: 'Warning', reason, message: `${step}, ${subject}: ${message}` }]
-}
-
-/** The walk as spans: what a tracer takes. */
-export function traceOf({
-  path,
-  entries,
-}: Ledger): readonly { readonly step: string; readonly entries: readonly LedgerEntry[] }[] {
-  return path.map((step) => ({ step, entries: entries.filter((entry) => entry.step === step) }))
 }
 
 /**

@@ -8,6 +8,7 @@ import { checkDnsLabel } from '../kube/name.ts'
 import type { Config } from './config.ts'
 import type { Controller } from './controller.ts'
 import type { Conversion } from './conversion.ts'
+import { checkVersions, type Input, kindsOf, type Output, uniqueInputs } from './input.ts'
 import type { Kind } from './kind.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -28,10 +29,14 @@ export interface Operator {
   readonly config: Config | undefined
   readonly webhooks: readonly Webhook[]
   readonly conversions: readonly Conversion[]
-  /** Everything that it reads. */
+  /** The kinds of everything that it reads. */
   readonly inputs: readonly Resource[]
-  /** Everything that it writes, status and finalizers of its own kinds aside. */
+  /** The kinds of everything that it writes, status and finalizers of its own kinds aside. */
   readonly outputs: readonly Resource[]
+  /** What it reads, as precisely as it says. Plain data. */
+  readonly declaredInputs: readonly Input[]
+  /** What it writes, as precisely as it says; `placementRoleOf(output.resource)` tells where. Plain data. */
+  readonly declaredOutputs: readonly Output[]
   /** The kinds that it defines itself: what has to be installed first. */
   readonly kinds: readonly Kind[]
 }
@@ -57,22 +62,24 @@ export function defineOperator(options: OperatorOptions): Operator {
       `Operator ${name}: ${both} are both for ${kinds[second]}. Make them one.`,
     )
   }
+  const declaredInputs = uniqueInputs(controllers.flatMap((controller) => controller.declaredInputs))
+  const declaredOutputs = uniqueInputs(controllers.flatMap((controller) => controller.declaredOutputs))
+  checkVersions(declaredInputs, `Operator ${name}`)
+  const inputs = kindsOf(declaredInputs)
   return {
     name,
     config,
     controllers,
     webhooks,
     conversions,
-    inputs: unique(controllers.flatMap(({ inputs }) => inputs)),
-    outputs: unique(controllers.flatMap(({ outputs }) => outputs)),
-    kinds: unique(controllers.flatMap(({ inputs }) => inputs)).filter(isKind),
+    declaredInputs,
+    declaredOutputs,
+    inputs,
+    outputs: kindsOf(declaredOutputs),
+    kinds: inputs.filter(isKind),
   }
 }
 
 function isKind(resource: Resource): resource is Kind {
   return 'definition' in resource
-}
-
-function unique<T extends Resource>(resources: readonly T[]): readonly T[] {
-  return [...new Map(resources.map((resource) => [formatResource(resource), resource])).values()]
 }

@@ -11,7 +11,7 @@ import type { JsonObject } from '../kube/json.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, kindOf } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import { explainAuthorError, runAuthorCode } from './author-code.ts'
+import { explainAuthorError, runAuthorCode, type ThreadMarks } from './author-code.ts'
 import type { Controller, Report, ReportContext, StepContext } from './controller.ts'
 import { desiredOf, marked, markOwner, type Owner, subjectOf, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
@@ -29,9 +29,11 @@ import { type Ledger, type LedgerEntry, type Operation } from './ledger.ts'
 import { type Outside, statusOf as lifeOf } from './lifecycle/application.ts'
 import type { Observed } from './lifecycle/observation.ts'
 import type { LifecycleStep } from './lifecycle/step.ts'
+import { inputOf, kindsOf } from './input.ts'
 import type { Live } from './live.ts'
 import { type Mutation, nameOf, type Outcome, type Wave } from './plan.ts'
 import { defineResource, type Context, type ResourceDefinition } from './resource.ts'
+import { type WatchedSecrets, watchSecrets } from './secrecy.ts'
 import { statusWrite } from './status.ts'
 import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
 import type { TypedResource } from './typed-resource.ts'
@@ -64,6 +66,7 @@ export interface Situation<CR extends KubeObject, Config = unknown> {
   readonly config: Config
   readonly live: Live
   readonly memory: Memory
+  readonly marks?: ThreadMarks
 }
 
 export interface Conclusion {
@@ -90,11 +93,13 @@ const creationDelayMs = 1000
 // A class, since a walk is one thing with much state that every step reads and adds to.
 class Walk<CR extends KubeObject, Config> {
   readonly #at: Situation<CR, Config>
+  readonly #secrets: WatchedSecrets
   readonly #owner: Owner
   readonly #context: Context<CR, Config> & { readonly live: Live }
   readonly #startedAt: number
   readonly #finalizer: string
   readonly #path: string[] = []
+  readonly #stepsAt: number[] = []
   readonly #ledger: LedgerEntry[] = []
   readonly #settled: Map<string, Settled>
   readonly #refused = new Map<string, Refused>()
@@ -117,11 +122,12 @@ class Walk<CR extends KubeObject, Config> {
 
   constructor(situation: Situation<CR, Config>) {
     const { controller, operator, cr, view, clock, config, live, memory } = situation
-    this.#at = situation
+    this.#secrets = watchSecrets(view)
+    this.#at = { ...situation, view: this.#secrets.view }
     this.#cr = cr
     this.#startedAt = clock.now()
     this.#owner = { operator, controller: controller.name }
-    this.#context = { cr, view, now: this.#startedAt, config, live }
+    this.#context = { cr, view: this.#secrets.view, now: this.#startedAt, config, live }
     this.#finalizer = finalizerName(controller.kind, operator)
     this.#settled = new Map(memory.settled)
     this.#registered = [...controller.resources]
@@ -140,6 +146,8 @@ class Walk<CR extends KubeObject, Config> {
       }
       this.#step = step
       this.#path.push(step)
+      this.#stepsAt.push(this.#at.clock.now())
+      this.#at.marks?.at(step)
       this.#stepFailure = undefined
       try {
         yield* this.#take(step)
@@ -503,7 +511,7 @@ class Walk<CR extends KubeObject, Config> {
   /** Where objects that are no longer wanted may be: the kinds of all resources, and of what free style may write. */
   #prunedKinds(): readonly ResourceDefinition<CR>[] {
     const { kind: owner, options } = this.#at.controller
-    const free = (options.writes ?? []).flatMap((kind): readonly ResourceDefinition<CR>[] => {
+    const free = kindsOf((options.writes ?? []).map(inputOf)).flatMap((kind): readonly ResourceDefinition<CR>[] => {
       const near = defineResource<CR, KubeObject>({ for: owner, kind })
       return near.ownership === 'label' || !owner.namespaced ? [near] : [near, this.#elsewhere(kind)]
     })
@@ -643,8 +651,9 @@ class Walk<CR extends KubeObject, Config> {
       health,
       isFinalizing: this.#isFinalizing,
       startedAt: this.#startedAt,
+      stepsAt: [...this.#stepsAt],
       ...(this.#failure && { failure: this.#failure }),
-      ...(this.#waiting !== undefined && { waiting: this.#waiting }),
+      ...(this.#waiting !== undefined && { waiting: this.#secrets.hide(this.#waiting) }),
       ...(this.#requeueAfterMs !== undefined && { requeueAfterMs: this.#requeueAfterMs }),
     }
   }
@@ -658,8 +667,9 @@ class Walk<CR extends KubeObject, Config> {
   }
 
   #author<T>(run: () => T | Promise<T>): Promise<T> {
-    const { clock, controller } = this.#at
-    return runAuthorCode({ place: `${this.#place}, step ${this.#step}`, clock, timeoutMs: controller.timeoutMs }, run)
+    const { clock, controller, marks } = this.#at
+    const { timeoutMs } = controller
+    return runAuthorCode({ place: `${this.#place}, step ${this.#step}`, clock, timeoutMs, marks }, run)
   }
 
   #reportContext(): ReportContext<CR, Config> {
@@ -702,7 +712,8 @@ class Walk<CR extends KubeObject, Config> {
 
   /** The first failure is the one that is told, unless it was a mere conflict; each is in the ledger. */
   #fail(error: unknown, subject: string): Failure {
-    const failure = failureOf(explainAuthorError(error, `${this.#place}, step ${this.#step}`), this.#step, subject)
+    const told = failureOf(explainAuthorError(error, `${this.#place}, step ${this.#step}`), this.#step, subject)
+    const failure = { ...told, message: this.#secrets.hide(told.message) }
     const operation = failure.gaveUp ? 'gaveUp' : 'failed'
     this.#ledger.push({ step: this.#step, subject, operation, message: failure.message })
     this.#stepFailure ??= failure
@@ -724,7 +735,7 @@ class Walk<CR extends KubeObject, Config> {
       operation,
       ...(entry && { kind: kindText(entry.resource.kind), name: entry.name }),
       ...(fields && { fields }),
-      ...(message !== undefined && { message }),
+      ...(message !== undefined && { message: this.#secrets.hide(message) }),
     })
   }
 }

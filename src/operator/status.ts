@@ -85,6 +85,9 @@ function liveStatus(cr: KubeObject): JsonObject {
   return isJsonObject(status) ? status : {}
 }
 
+/** What the manager found (`findings/troubles.ts` there): not the operator's to say, to keep or to take away. */
+export const findingCondition = 'muster.dev/Finding'
+
 const standardFields: ReadonlySet<string> = new Set(['conditions', 'observedGeneration'])
 
 /** What was reported before stays until it can be told anew. */
@@ -93,7 +96,7 @@ function keptFields(status: JsonObject): Report<KubeObject> {
 }
 
 function keptConditions(conditions: readonly Condition[] | undefined): readonly Condition[] {
-  return (conditions ?? []).filter(({ type }) => !standardTypes.has(type))
+  return (conditions ?? []).filter(({ type }) => !standardTypes.has(type) && type !== findingCondition)
 }
 
 /** Something is there that is not reported any more, at whatever depth, and has to go. Conditions are shared. */

@@ -1,13 +1,23 @@
 /**
  * A view: what a controller may read. Objects in it are frozen and shared; reads cost nothing and never reach a server.
  *
- * A view knows what its controller declared and refuses the rest. It also remembers what was read: an event concerns
- * exactly those who read what it changed, so nobody has to say how a Secret leads to the objects that mention it.
+ * A view knows what its controller declared: it shows that and refuses the rest (`coverage.ts`). It also remembers what
+ * was read: an event concerns exactly those who read what it changed, so nobody has to say how a Secret leads to the
+ * objects that mention it.
  */
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { type LabelSelector, labelSelector, type LabelSelectorSource, matchLabels } from '../kube/selector.ts'
+import {
+  formatLabels,
+  type LabelSelector,
+  labelSelector,
+  type LabelSelectorSource,
+  matchLabels,
+} from '../kube/selector.ts'
+import { coverageOf, type Coverage, selects } from './coverage.ts'
+import { describeInput, type Input, inputOf, type Reference } from './input.ts'
+import { type References, referencesIn } from './references.ts'
 import type { TypedResource } from './typed-resource.ts'
 
 /** Where an object is. `namespace` is left out for kinds without. */
@@ -62,41 +72,105 @@ export interface ViewOptions {
   /** Who looks: for messages. */
   readonly reader: string
   /** What may be read. */
-  readonly inputs: readonly Resource[]
+  readonly inputs: readonly (Resource | Input)[]
+  /** The same, where it was made before: for whoever opens many views. */
+  readonly coverage?: Coverage
+  /** Who follows the references. @default they are looked up in the source */
+  readonly references?: References
+  /** Shown already: what it names may be asked for. */
+  readonly given?: { readonly resource: Resource; readonly object: KubeObject }
+  /** Told before a read is refused: what it reads, and what is declared. */
+  readonly onRefused?: (message: string) => void
 }
 
-export function openView({ source, reader, inputs }: ViewOptions): RecordedView {
-  const allowed = new Set(inputs.map(formatResource))
+export function openView(options: ViewOptions): RecordedView {
+  const { source, reader, inputs, given, onRefused } = options
+  const coverage = options.coverage ?? coverageOf(inputs.map(inputOf))
   const reads: Read[] = []
-  const check = (resource: Resource): void => {
+  const shown = rememberShown(options.references ?? referencesIn(source))
+  const { references } = shown
+  if (given) shown.add(given.resource, [given.object])
+
+  const refuse = (resource: Resource, where: string): never => {
     const name = formatResource(resource)
-    if (allowed.has(name)) return
-    const declared = [...allowed].toSorted().join(', ') || 'nothing'
-    throw new MusterError('UndeclaredInput', `${reader} reads ${name}, but declares ${declared} only.`)
+    const declared = coverage.of(resource)
+    const all = declared.length > 0 ? declared.map(describeInput) : inputs.map((input) => describeInput(inputOf(input)))
+    const listed = [...new Set(all)].toSorted().join(', ') || 'nothing'
+    const message = `reads ${name}${declared.length > 0 ? where : ''}, but declares ${listed} only.`
+    onRefused?.(message)
+    throw new MusterError('UndeclaredInput', `${reader} ${message}`)
   }
+  const visible = (resource: Resource, found: readonly KubeObject[]): readonly KubeObject[] => {
+    const covered = coverage.isWhole(resource)
+      ? found
+      : found.filter((object) => coverage.shows(resource, object, references))
+    shown.add(resource, covered)
+    return covered
+  }
+
   return {
     reads,
     get<T extends KubeObject>(resource: TypedResource<T>, name: ObjectName) {
-      check(resource)
+      // Also of what is refused: a reference that leads there from now on wakes whoever asked.
       reads.push({ what: 'object', resource, name })
-      return source.get(resource, name) as T | undefined
+      if (!coverage.mayGet(resource, name, references)) {
+        refuse(resource, ` ${name.namespace === undefined ? '' : `${name.namespace}/`}${name.name}`)
+      }
+      const found = source.get(resource, name)
+      return (found && visible(resource, [found])[0]) as T | undefined
     },
     list<T extends KubeObject>(resource: TypedResource<T>, { namespace, labels = '' }: Selection = {}) {
-      check(resource)
       const selector = labelSelector(labels)
       reads.push({ what: 'list', resource, namespace, labels: selector })
+      if (!coverage.mayList(resource, namespace, selector)) {
+        refuse(resource, ` ${namespace ?? '*'}/[${formatLabels(selector)}]`)
+      }
       const found = source.list(resource, namespace)
-      return found.filter(({ metadata }) => matchLabels(selector, metadata.labels)) as unknown as readonly T[]
+      const selected = found.filter(({ metadata }) => matchLabels(selector, metadata.labels))
+      return visible(resource, selected) as unknown as readonly T[]
     },
     ownedBy<T extends KubeObject>(resource: TypedResource<T>, { metadata }: KubeObject) {
-      check(resource)
       const uid = metadata.uid ?? ''
       reads.push({ what: 'owned', resource, uid })
-      return source.byOwner(resource, uid) as unknown as readonly T[]
+      if (coverage.of(resource).length === 0) refuse(resource, '')
+      return visible(resource, source.byOwner(resource, uid)) as unknown as readonly T[]
     },
     serves(resource) {
       reads.push({ what: 'kind', resource })
       return source.serves(resource)
+    },
+  }
+}
+
+/**
+ * Author code goes by what it was shown, and that may be older than what is known by now: what it names is declared, too,
+ * even if the object names something else since.
+ */
+function rememberShown(live: References): {
+  readonly references: References
+  add(resource: Resource, objects: readonly KubeObject[]): void
+} {
+  const shown = new Map<string, (readonly KubeObject[])[]>()
+  const wasNamed = (reference: Reference, { name, namespace }: ObjectName): boolean =>
+    (shown.get(formatResource(reference.from.resource)) ?? []).some((objects) =>
+      objects.some(
+        (object) =>
+          selects(reference.from, object, references) &&
+          live.of(reference, object).some((other) => other.name === name && other.namespace === namespace),
+      ),
+    )
+  const references: References = {
+    of: (reference, object) => live.of(reference, object),
+    has: (reference, name) => live.has(reference, name) || wasNamed(reference, name),
+  }
+  return {
+    references,
+    add(resource, objects) {
+      if (objects.length === 0) return
+      const kind = formatResource(resource)
+      const known = shown.get(kind)
+      if (known) known.push(objects)
+      else shown.set(kind, [objects])
     },
   }
 }

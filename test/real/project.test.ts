@@ -25,6 +25,19 @@ const group = `project-${Date.now().toString(36)}.example.com`
 const shops: Resource = { group, version: 'v1alpha1', kind: 'Shop', plural: 'shops', namespaced: true }
 const name = { name: 'project-suite', namespace: 'default' }
 
+const levels = `
+import { openRunner } from 'muster/manager'
+for (const level of ['worker', 'process']) {
+  try {
+    const runner = await openRunner(level, { module: 'src/operator.ts' })
+    console.log(level + ': ' + runner.operator.name)
+    await runner.close()
+  } catch (error) {
+    console.log(level + ': ' + error.name)
+  }
+}
+`
+
 it('the packed package makes a project that passes its test and serves a cluster', { timeout: 600_000 }, async () => {
   const folder = await emptyFolder()
   await run('npm', ['pack', '--pack-destination', folder, '--loglevel=error'], { cwd: root })
@@ -42,6 +55,10 @@ it('the packed package makes a project that passes its test and serves a cluster
   expect(stdout).toContain('pass 1')
   // Its types are those of the build: a checkout is nowhere in sight.
   expect(await readdir(path.join(project, 'node_modules', 'muster'))).not.toContain('src')
+  // The built package finds where a thread or a process of its own begins; a machine without walls has no processes.
+  await writeFile(path.join(project, 'levels.mjs'), levels)
+  const opened = await run(process.execPath, ['levels.mjs'], { cwd: project })
+  expect(opened.stdout).toMatch(/^worker: shop\nprocess: (?:shop|IsolationRefused)\n$/)
 
   const access = inject('cluster')
   const kubeconfig = path.join(folder, 'kubeconfig')

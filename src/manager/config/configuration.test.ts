@@ -5,10 +5,15 @@ import type { Json } from '../../kube/json.ts'
 import { readYaml } from '../../kube/yaml.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { defineController } from '../../operator/controller.ts'
-import { integer } from '../../operator/field.ts'
+import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
+import { integer, list, object, optional, string } from '../../operator/field.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { gatesOf, type Layer, readConfiguration } from './configuration.ts'
+import { readConfiguration } from './configuration.ts'
+import type { Layer } from './layer.ts'
+import { gatesOf } from './options-of.ts'
+import { operatorField } from './operator-settings.ts'
+import { settingsSchema } from './settings.ts'
 import { environmentLayer, flagLayer } from './override.ts'
 import { lineOf } from './problem.ts'
 
@@ -51,12 +56,12 @@ describe('a configuration', () => {
     expect(settings).toMatchObject({ metrics: { port: 2 }, concurrency: 4, clientConnection: { kubeconfig: '12' } })
     expect(settings.operators['cache']).toMatchObject({ paused: true, namespaces: ['one', 'two'], gates: { burst: 7 } })
     expect(Object.fromEntries(sources)).toEqual({
-      'metrics.port': 'environment',
-      concurrency: 'muster.yaml',
-      'operators.cache.gates.burst': 'muster.yaml',
-      'clientConnection.kubeconfig': 'environment',
-      'operators.cache.paused': 'flags',
-      'operators.cache.namespaces': 'flags',
+      'metrics.port': 'environment variable MUSTER__metrics__port',
+      concurrency: 'muster.yaml:2',
+      'operators.cache.gates.burst': 'muster.yaml:5',
+      'clientConnection.kubeconfig': 'environment variable MUSTER__clientConnection__kubeconfig',
+      'operators.cache.paused': 'flag --set operators.cache.paused',
+      'operators.cache.namespaces': 'flag --set operators.cache.namespaces',
     })
   })
 
@@ -69,65 +74,151 @@ describe('a configuration', () => {
       /\n- metrics.port \(muster.yaml:3\): .*less than or equal to 65535\n- concurrency \(muster.yaml:1\): .*greater than or equal to 1/s,
     )
     expect(refusal(file('operators:\n  cache:\n    config:\n      size: 0\n'))).toContain(
-      'operators.cache.config (muster.yaml:3): size',
+      'operators.cache.config.size (muster.yaml:4): Invalid value: 0',
     )
-    expect(refusal(file('operators:\n  cache:\n    config: { sise: 1 }\n'))).toContain('sise')
+    expect(refusal(file('operators:\n  cache:\n    config: { sise: 1 }\n'))).toContain(
+      'operators.cache.config.sise (muster.yaml:3): there is no key "sise" here; did you mean "size"?',
+    )
+    expect(refusal(file('leaderElection:\n  retryPeriod: soon\n'))).toContain(
+      'retryPeriod (muster.yaml:2): "soon" is not a duration such as 500ms, 2s or 1m30s',
+    )
+    expect(refusal(file('{\n  "metrics": {\n    "port": -1\n  }\n}\n'))).toContain('metrics.port (muster.yaml:3)')
     expect(refusal({ source: 'x', value: ['a'] })).toContain('the whole (x): it must be a map')
   })
 
-  it('sees what is wrong only together', () => {
-    expect(refusal(file('leaderElection: { renewDeadline: 20s }'))).toContain(
-      'renewDeadline (muster.yaml): 20s must be less than leaseDuration, which is 15s',
-    )
-    expect(refusal(file('operators: { cache: { gates: { debounce: 2s } } }'))).toContain('debounceMax')
+  it('fills in what an operator declares, and takes a section of nothing but comments for nothing', () => {
+    const { settings } = readConfiguration([file('metrics:\n  # port: 1\noperators:\n')], [operator])
+    expect(settings.metrics.port).toBe(8080)
+    expect(settings.operators['cache']!.config).toEqual({ size: 3 })
   })
 
-  it('names wrong overrides, too', () => {
-    expect(() => flagLayer(['metrics.prt=1'])).toThrow(
-      '--set metrics.prt: there is no key "prt" there; did you mean "port"?',
-    )
-    expect(() => environmentLayer({ MUSTER__nothing: '1' })).toThrow('MUSTER__nothing')
-    expect(() => flagLayer(['metrics'])).toThrow('write path=value')
-    expect(refusal(flagLayer(['metrics.port=many']))).toContain('metrics.port (flags)')
+  it('asks a whole, and not each layer, for what is required; of an operator that does not run, nobody', () => {
+    const demanding = defineOperator({
+      name: 'demanding',
+      controllers: [defineController({ for: ConfigMap })],
+      config: defineConfig({ url: string(), depth: integer({ default: 1 }) }),
+    })
+    const read = (...flags: readonly string[]): unknown =>
+      readConfiguration(
+        [file('operators: { demanding: { config: { depth: 2 } } }'), flagLayer(flags, [demanding])],
+        [demanding],
+      ).settings.operators['demanding']!.config
+    // Text stays text where the operator wants text.
+    expect(read('operators.demanding.config.url=12')).toEqual({ url: '12', depth: 2 })
+    expect(() => read()).toThrow('operators.demanding.config.url')
+    expect(read('operators.demanding.enabled=false')).toEqual({ depth: 2 })
   })
 
-  it('gives an error that names the path for ten thousand bad configurations, and never crashes', () => {
-    const good = {
-      metrics: { port: 1 },
-      leaderElection: { leaderElect: true, retryPeriod: '1s' },
-      operators: { cache: { gates: { burst: 3 } } },
-    }
-    const paths = [
-      ['metrics', 'port'],
-      ['leaderElection', 'leaderElect'],
-      ['leaderElection', 'retryPeriod'],
-      ['operators', 'cache', 'gates', 'burst'],
-      ['operators', 'cache', 'enabled'],
-      ['concurrency'],
-      ['paused'],
-    ]
-    const wrong = fc.oneof(
-      fc.constantFrom<Json>(null, -1, 'x y', [], { a: 1 }, 1.5, ['__proto__'], ''),
-      fc.string() as fc.Arbitrary<Json>,
-      fc.jsonValue() as fc.Arbitrary<Json>,
+  it.each([
+    ['leaderElection: { renewDeadline: 20s }', 'renewDeadline (muster.yaml:1): 20s must be less than leaseDuration'],
+    ['sharding: { retryPeriod: 9s }', 'sharding.retryPeriod (muster.yaml:1): 9s must be well below renewDeadline'],
+    ['sharding: { retryPeriod: 0s }', 'must be more than nothing'],
+    ['sharding: { leaseDuration: 15500ms }', 'whole seconds'],
+    ['sharding: { enabled: true }\nleaderElection: { leaderElect: true }', 'sharding.enabled (muster.yaml:1)'],
+    ['operators: { cache: { gates: { debounce: 2s } } }', 'debounceMax'],
+    ['operators: { cache: { budgets: { runTimeout: 0s } } }', 'budgets.runTimeout (muster.yaml:1)'],
+    ['operators: { Cache: {} }', 'operators.Cache'],
+    ['operators: { cache: { clusters: [edge] } }', 'there is no cluster "edge"; there are local'],
+    ['clusters: { edge: {} }', 'clusters.edge (muster.yaml:1): say how it is reached'],
+    ['clusters: { edge: { secret: a/b, inCluster: true } }', 'not by secret and inCluster'],
+    ['clusters: { local: { inCluster: true } }', 'say it there'],
+    ['placement: { management: egde }\nclusters: { edge: { context: e } }', 'did you mean "edge"?'],
+    ['placement: { hosted: { a: { rules: [{ operator: x/*, cluster: y/z }] } } }', 'a * in the same of them'],
+    [
+      'placement:\n  hosted:\n    a: { rules: [{ operator: x/*, cluster: h/* }] }\n    b: { rules: [{ operator: x/*, cluster: h/* }] }\n',
+      'placement.hosted.b.rules (muster.yaml:4): Name maps a and b',
+    ],
+    ['webhooks: { url: "https://x", service: a/b }', 'not by both'],
+  ])('sees what is wrong only together: %s', (text, problem) => {
+    expect(refusal(file(text))).toContain(problem)
+  })
+
+  it('names wrong overrides, all of them', () => {
+    const text = refusal(
+      flagLayer(['metrics.prt=1', 'metrics', 'metrics.port=many']),
+      environmentLayer({ MUSTER__nothing: '1' }),
     )
-    const name = fc.oneof(
-      fc.string({ minLength: 1 }),
-      fc.constantFrom('__proto__', 'constructor', 'toString', 'metrcs', 'leaderElect'),
-    )
-    let refused = 0
-    fc.assert(
-      fc.property(fc.constantFrom(...paths), fc.boolean(), name, wrong, (path, isKey, extra, value) => {
-        const at = isKey ? [...path.slice(0, -1), extra] : path
-        const text = refusal({ source: 'made', value: withAt(good, at, value) })
-        // Some of what chance makes is in order; all else names the place, or something above it.
-        if (text !== 'accepted') refused++
-        expect(text === 'accepted' || text.includes(at[0]!)).toBe(true)
+    expect(text).toContain('metrics.prt (flag --set metrics.prt): there is no key "prt" there; did you mean "port"?')
+    expect(text).toContain('write path=value')
+    expect(text).toContain('metrics.port (flag --set metrics.port)')
+    expect(text).toContain('nothing (environment variable MUSTER__nothing)')
+  })
+
+  it('never repeats what is secret, nor what it may be part of', () => {
+    const user = object({ name: string(), password: optional(string({ maxLength: 3 })) })
+    const login = defineOperator({
+      name: 'login',
+      controllers: [defineController({ for: ConfigMap })],
+      config: defineConfig({
+        pin: optional(string({ format: 'password', pattern: '^[0-9]+$' })),
+        users: optional(list(user, { sharedBy: 'value' })),
       }),
-      { numRuns: 10_000 },
-    )
-    expect(refused).toBeGreaterThan(9000)
+    })
+    const told = (config: string): string => {
+      try {
+        readConfiguration([file(`operators: { login: { config: ${config} } }`)], [login])
+        return 'accepted'
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    const twice = '{ name: a, password: hunter2 }'
+    for (const config of ['{ pin: hunter2 }', `{ users: [${twice}] }`, `{ users: [${twice}, ${twice}] }`]) {
+      expect(told(config)).toContain('may be secret')
+      expect(told(config)).not.toContain('hunter2')
+    }
+    // A value whose place is wrong is not repeated either.
+    expect(told('{ users: hunter2 }')).not.toContain('hunter2')
+    expect(told('{ pn: hunter2 }')).toContain('did you mean "pin"?')
   })
+
+  it(
+    'gives an error that names the path for ten thousand bad configurations, and never crashes',
+    { timeout: 60_000 },
+    () => {
+      const good = {
+        metrics: { port: 1 },
+        leaderElection: { leaderElect: true, retryPeriod: '1s' },
+        clusters: { edge: { secret: 'fleet/edge' } },
+        placement: { management: 'edge', hosted: { a: { rules: [{ operator: 'x/*', cluster: 'hosted-a/*' }] } } },
+        operators: { cache: { from: './cache.ts', gates: { burst: 3 }, clusters: ['edge', 'a'] } },
+      }
+      const paths = [
+        ...leaves(settingsSchema, []),
+        ...leaves(settingsSchema.properties!['clusters']!.additionalProperties as JSONSchemaProps, [
+          'clusters',
+          'edge',
+        ]),
+        ...leaves(operatorField.schema, ['operators', 'cache']),
+        ['operators', 'cache', 'config', 'size'],
+        ['placement', 'hosted', 'a', 'rules'],
+        ['placement', 'hosted', 'a', 'shared'],
+      ]
+      expect(paths.length).toBeGreaterThan(60)
+      const wrong = fc.oneof(
+        fc.constantFrom<Json>(null, -1, 'x y', [], { a: 1 }, 1.5, ['__proto__'], ''),
+        fc.string() as fc.Arbitrary<Json>,
+        fc.jsonValue() as fc.Arbitrary<Json>,
+      )
+      const name = fc.oneof(
+        fc.string({ minLength: 1 }),
+        fc.constantFrom('__proto__', 'constructor', 'toString', 'metrcs', 'leaderElect'),
+      )
+      let refused = 0
+      fc.assert(
+        fc.property(fc.constantFrom(...paths), fc.boolean(), name, wrong, (path, isKey, extra, value) => {
+          const at = isKey ? [...path.slice(0, -1), extra] : path
+          const text = refusal({ source: 'made', value: withAt(good, at, value) })
+          // Some of what chance makes is in order; all else names the place, something above it, or who refers to it.
+          if (text !== 'accepted') refused++
+          const isNamed = text.includes(at[0]!) || text.includes('there is no cluster "')
+          expect(text === 'accepted' || isNamed).toBe(true)
+        }),
+        { numRuns: 10_000 },
+      )
+      expect(refused).toBeGreaterThan(8500)
+    },
+  )
 })
 
 describe('a line', () => {
@@ -139,6 +230,13 @@ describe('a line', () => {
     expect(lineOf(text, ['x'])).toBeUndefined()
   })
 })
+
+/** The paths of all values that a schema knows. */
+function leaves({ properties = {} }: JSONSchemaProps, above: readonly string[]): readonly string[][] {
+  return Object.entries(properties).flatMap(([name, member]) =>
+    member.properties ? leaves(member, [...above, name]) : [[...above, name]],
+  )
+}
 
 function withAt(value: object, [name = '', ...rest]: readonly string[], leaf: Json): Json {
   const own = new Map(Object.entries(value))

@@ -2,38 +2,78 @@
  * Single settings from the environment (`MUSTER__leaderElection__leaderElect=true`) and from flags
  * (`--set leaderElection.leaderElect=true`). They name a path, and their text is read as the schema of that path wants it.
  */
-import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { nearest } from '../../kube/nearest.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
-import type { Layer } from './configuration.ts'
-import { settingsSchema } from './settings.ts'
+import type { Layer, PlacedProblem } from './layer.ts'
+import { guess } from './problem.ts'
+import { configurationSchema, type Declared, memberOf } from './schema.ts'
 
 const prefix = 'MUSTER__'
 
-/** @throws InvalidConfiguration */
-export function environmentLayer(environment: Readonly<Record<string, string | undefined>>): Layer {
-  let value: JsonObject = {}
-  for (const [name, text] of Object.entries(environment)) {
-    if (!name.startsWith(prefix) || text === undefined) continue
-    value = put(value, name.slice(prefix.length).split('__'), text, name)
-  }
-  return { source: 'environment', value }
+/** One value, where it stands, and the path that it is for. */
+export interface Override {
+  readonly path: readonly string[]
+  readonly text: string
+  /** `environment variable MUSTER__paused`, `flag --set paused`. */
+  readonly place: string
 }
 
-/** Each is `path=value`. @throws InvalidConfiguration */
-export function flagLayer(settings: readonly string[]): Layer {
-  let value: JsonObject = {}
-  for (const setting of settings) {
+export function environmentLayer(
+  environment: Readonly<Record<string, string | undefined>>,
+  operators: readonly Declared[] = [],
+): Layer {
+  const overrides = Object.entries(environment).flatMap(([name, text]): readonly Override[] =>
+    name.startsWith(prefix) && text !== undefined
+      ? [{ path: pathIn(name), text, place: `environment variable ${name}` }]
+      : [],
+  )
+  return overrideLayer('environment', overrides, operators)
+}
+
+/** Shells know no `-` in a name, and names of operators and clusters no `_`: there, one stands for the other. */
+function pathIn(variable: string): readonly string[] {
+  const path = variable.slice(prefix.length).split('__')
+  const isNamed = path[0] === 'operators' || path[0] === 'clusters'
+  return path.map((step, at) => (isNamed && at === 1 ? step.replaceAll('_', '-') : step))
+}
+
+/** Each is `path=value`. */
+export function flagLayer(settings: readonly string[], operators: readonly Declared[] = []): Layer {
+  const overrides = settings.map((setting): Override | PlacedProblem => {
     const at = setting.indexOf('=')
-    if (at <= 0) throw new MusterError('InvalidConfiguration', `--set ${setting}: write path=value.`)
-    value = put(value, setting.slice(0, at).split('.'), setting.slice(at + 1), `--set ${setting.slice(0, at)}`)
-  }
-  return { source: 'flags', value }
+    // What was meant to be a value may be secret: only what stands before `=` is repeated.
+    if (at <= 0) return { path: [], message: 'write path=value', place: 'flag --set' }
+    const name = setting.slice(0, at)
+    return { path: name.split('.'), text: setting.slice(at + 1), place: `flag --set ${name}` }
+  })
+  return overrideLayer('flags', overrides, operators)
 }
 
-function put(value: JsonObject, path: readonly string[], text: string, place: string): JsonObject {
-  return withValue(value, path, read(text, schemaAt(path, place)))
+/** Later ones win. */
+export function overrideLayer(
+  source: string,
+  overrides: readonly (Override | PlacedProblem)[],
+  operators: readonly Declared[],
+): Layer {
+  const { schema } = configurationSchema(operators)
+  const problems: PlacedProblem[] = []
+  const places = new Map<string, string>()
+  let value: JsonObject = {}
+  for (const override of overrides) {
+    if (!('text' in override)) {
+      problems.push(override)
+      continue
+    }
+    const { path, text, place } = override
+    const found = lookUp(schema, path)
+    if ('message' in found) {
+      problems.push({ path, message: found.message, place })
+      continue
+    }
+    value = withValue(value, path, read(text, found.schema))
+    places.set(path.join('.'), place)
+  }
+  return { source, value, places, problems }
 }
 
 function withValue(value: JsonObject, [name = '', ...rest]: readonly string[], leaf: Json): JsonObject {
@@ -42,35 +82,26 @@ function withValue(value: JsonObject, [name = '', ...rest]: readonly string[], l
   return Object.fromEntries([...Object.entries(value).filter(([other]) => other !== name), [name, next]])
 }
 
+type Found = { readonly schema: JSONSchemaProps | undefined } | { readonly message: string }
+
 /** The schema of a path; undefined where anything may stand. */
-function schemaAt(path: readonly string[], place: string): JSONSchemaProps | undefined {
-  let schema: JSONSchemaProps = settingsSchema
+function lookUp(whole: JSONSchemaProps, path: readonly string[]): Found {
+  let schema = whole
   for (const step of path) {
-    if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
-    schema = memberOf(schema, step) ?? fault(step, schema, place)
+    if (schema['x-kubernetes-preserve-unknown-fields']) return { schema: undefined }
+    const below = step === '' ? undefined : memberOf(schema, step)
+    if (!below) return { message: `there is no key "${step}" there${guess(step, schema)}` }
+    schema = below
   }
-  return schema
-}
-
-function memberOf(
-  { properties = {}, additionalProperties }: JSONSchemaProps,
-  name: string,
-): JSONSchemaProps | undefined {
-  if (Object.hasOwn(properties, name)) return properties[name]
-  return isJsonObject(additionalProperties) ? additionalProperties : undefined
-}
-
-function fault(name: string, { properties = {} }: JSONSchemaProps, place: string): never {
-  const known = Object.keys(properties)
-  const near = nearest(name, known)
-  const guess = near === undefined ? `there are ${known.join(', ')}` : `did you mean "${near}"?`
-  throw new MusterError('InvalidConfiguration', `${place}: there is no key "${name}" there; ${guess}`)
+  return { schema }
 }
 
 /** Text stays text where text is wanted; elsewhere it is read as JSON if it is some. */
 function read(text: string, schema: JSONSchemaProps | undefined): Json {
   if (schema?.type === 'string') return text
-  if (schema?.type === 'array' && !text.trimStart().startsWith('[')) return text.split(',').map((item) => item.trim())
+  if (schema?.type === 'array' && !text.trimStart().startsWith('[')) {
+    return text.trim() === '' ? [] : text.split(',').map((item) => item.trim())
+  }
   try {
     return JSON.parse(text) as Json
   } catch {

@@ -36,10 +36,15 @@ function schemaOf(schema: JSONSchemaProps, name: string): JSONSchemaProps | 'unk
   return schema.type === 'object' && !schema['x-kubernetes-preserve-unknown-fields'] ? 'unknown' : undefined
 }
 
-function guess(name: string, { properties = {} }: JSONSchemaProps): string {
-  const known = Object.keys(properties)
+export function guess(name: string, { properties = {} }: JSONSchemaProps): string {
+  return guessAmong(name, Object.keys(properties))
+}
+
+/** What was probably meant, or else what there is. */
+export function guessAmong(name: string, known: readonly string[]): string {
   const near = nearest(name, known)
-  return near === undefined ? `; there are ${known.join(', ')}` : `; did you mean "${near}"?`
+  if (near !== undefined) return `; did you mean "${near}"?`
+  return known.length === 0 ? ', nor any other' : `; there are ${known.join(', ')}`
 }
 
 /** A cause's field as a path: `operators[memcached].gates.burst` is in no file; keys of maps have no brackets there. */
@@ -48,8 +53,8 @@ export function pathOf(field: string): readonly string[] {
 }
 
 /**
- * The line of a path in a YAML text, from 1. It goes by indentation, which is how people write; flow style is not looked
- * into, and the line of what is around it is told instead.
+ * The line of a path in a text, from 1. It goes by indentation, which is how people write YAML and programs write JSON;
+ * within one line nothing is looked for, and the line of what is around it is told instead.
  */
 export function lineOf(text: string, path: readonly string[]): number | undefined {
   const lines = text.split('\n')
@@ -70,7 +75,7 @@ function findKey(lines: readonly string[], name: string, from: number, above: nu
   let own: number | undefined
   for (let at = from; at < lines.length; at++) {
     const line = lines[at]!
-    if (/^\s*(?:#.*)?$/.test(line)) continue
+    if (/^\s*(?:#.*|[[\]{}]+,?|---)?$/.test(line)) continue
     const indent = indentOf(line)
     if (indent <= above) return undefined
     own ??= indent
@@ -84,9 +89,7 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length
 }
 
-export function formatProblem({ path, message }: Problem, text: string | undefined, source: string): string {
-  const line = text === undefined ? undefined : lineOf(text, path)
-  const place = line === undefined ? source : `${source}:${line}`
+export function formatProblem({ path, message }: Problem, place: string): string {
   return `${path.join('.') || 'the whole'} (${place}): ${message}`
 }
 

@@ -5,12 +5,12 @@
 import type { JsonObject } from '../../kube/json.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import {
-  anything,
   boolean,
-  type Field,
+  type Fields,
   integer,
   list,
   map,
+  number,
   object,
   objectSchema,
   oneOf,
@@ -18,25 +18,51 @@ import {
   type ReadObject,
   string,
 } from '../../operator/field.ts'
+import { operatorField, type OperatorSettings } from './operator-settings.ts'
+import { duration, name, optionalName, optionalReference, port, reference, url } from './setting-fields.ts'
 
 export interface Settings {
   readonly clientConnection: {
     /** Left out: KUBECONFIG, ~/.kube/config, or the service account. */
     readonly kubeconfig?: string
+    /** Left out: the current one. */
+    readonly context?: string
+    /** 0 leaves it to the server. */
     readonly qps: number
     readonly burst: number
   }
-  readonly leaderElection: {
+  /** Clusters beside `local`, which is that of `clientConnection`; by name. */
+  readonly clusters: Readonly<Record<string, ClusterSettings>>
+  readonly placement: PlacementSettings
+  readonly leaderElection: LeaseSettings & {
     readonly leaderElect: boolean
     readonly resourceName: string
     readonly resourceNamespace: string
-    readonly leaseDuration: string
-    readonly renewDeadline: string
-    readonly retryPeriod: string
   }
-  readonly metrics: { readonly port: number }
-  readonly health: { readonly port: number }
-  readonly console: { readonly port: number }
+  readonly sharding: LeaseSettings & {
+    readonly enabled: boolean
+    readonly group: string
+    readonly namespace: string
+    readonly weight: number
+  }
+  readonly metrics: ListenSettings
+  readonly health: ListenSettings
+  readonly console: ListenSettings
+  readonly webhooks: ListenSettings & {
+    /** `https://HOST:PORT`. One of the two, or nobody is asked. */
+    readonly url?: string
+    /** `namespace/name`. */
+    readonly service?: string
+    readonly servicePort: number
+    /** `namespace/name`. */
+    readonly secret: string
+  }
+  readonly tracing: {
+    /** Left out: nothing is traced. */
+    readonly endpoint?: string
+    readonly sampleRatio: number
+  }
+  readonly logging: { readonly format: 'json' | 'text'; readonly level: 'debug' | 'info' | 'warn' | 'error' }
   /** Runs of all operators at once. */
   readonly concurrency: number
   readonly paused: boolean
@@ -44,82 +70,170 @@ export interface Settings {
   readonly operators: Readonly<Record<string, OperatorSettings>>
 }
 
-export interface OperatorSettings {
-  readonly enabled: boolean
-  readonly paused: boolean
-  readonly isolation: 'inline' | 'worker' | 'process'
-  /** Left out: everywhere. */
-  readonly namespaces?: readonly string[]
-  readonly gates: GateSettings
-  /** As the operator declares it. */
-  readonly config: unknown
+/** How a cluster is reached: by a kubeconfig on this machine, by one in a Secret of `local`, or as the Pod we are in. */
+export interface ClusterSettings {
+  readonly kubeconfig?: string
+  readonly context?: string
+  /** `namespace/name`, in the cluster `local`. */
+  readonly secret?: string
+  readonly secretKey: string
+  readonly inCluster: boolean
 }
 
-/** When an operator's keys may run. */
-export interface GateSettings {
-  readonly debounce: string
-  readonly debounceMax: string
-  readonly coolDown: string
-  readonly changesPerMinute: number
-  readonly burst: number
-  readonly concurrency: number
+/** Which cluster plays which role, by name; `local` is always there. */
+export interface PlacementSettings {
+  readonly configuration: string
+  readonly management: string
+  readonly userWorkload: string
+  /** Hosted clusters: parts of one, under other names. */
+  readonly hosted: Readonly<Record<string, HostedSettings>>
 }
 
-type Defaulted<T> = Field<T, T, 'defaulted'>
-
-const port = (value: number, what: string): Defaulted<number> =>
-  integer({ minimum: 0, maximum: 65_535, default: value, description: `${what} 0 turns it off.` })
-
-const duration = (value: string, description: string): Defaulted<string> =>
-  string({ default: value, pattern: String.raw`^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$`, description })
-
-const gates = {
-  debounce: duration('0s', 'How long the input must be quiet before a run.'),
-  debounceMax: duration('1s', 'The longest wait after the first change, however busy the input.'),
-  coolDown: duration('0s', 'The least time between two runs for one object.'),
-  changesPerMinute: integer({ minimum: 1, default: 6000, description: 'The changes an operator may make a minute.' }),
-  burst: integer({ minimum: 1, default: 1000, description: 'The changes that it may save up.' }),
-  concurrency: integer({ minimum: 1, maximum: 1000, default: 8, description: 'Runs of the operator at once.' }),
+export interface HostedSettings {
+  /** Where its objects are. Left out: in the cluster that has the role `management`. */
+  readonly cluster?: string
+  /** Its own nodes' cluster. Left out: in the role `userWorkload`. */
+  readonly userWorkload?: string
+  readonly rules: readonly NameRuleSettings[]
+  /** Kinds that are the same for all: `plural.group/version`. */
+  readonly shared: readonly string[]
 }
 
-const operator = {
-  enabled: boolean({ default: true, description: 'Whether it runs at all.' }),
-  paused: boolean({ default: false, description: 'It is loaded and its caches are filled, but nothing runs.' }),
-  isolation: oneOf(['inline', 'worker', 'process'], {
-    default: 'inline',
-    description: 'How far it is trusted: in this thread, in one of its own, in a process of its own.',
-  }),
-  namespaces: optional(list(string(), { description: 'Where it looks. Left out: everywhere.' })),
-  gates: object(gates, { default: {} }),
-  config: anything({ default: {}, description: 'Its own settings: what it declares.' }),
+export interface NameRuleSettings {
+  readonly operator: string
+  readonly cluster: string
+  /** `plural.group/version`. Left out: all. */
+  readonly kinds?: readonly string[]
 }
 
+export interface LeaseSettings {
+  readonly leaseDuration: string
+  readonly renewDeadline: string
+  readonly retryPeriod: string
+}
+
+export interface ListenSettings {
+  readonly address: string
+  /** 0: it is off. */
+  readonly port: number
+}
+
+/** The cluster of `clientConnection`. */
+export const localCluster = 'local'
+
+const kubeconfig = optional(
+  string({ minLength: 1, description: 'Left out: KUBECONFIG, ~/.kube/config, or the service account.' }),
+)
+const context = optional(string({ minLength: 1, description: 'Of the kubeconfig. Left out: its current one.' }))
+
+const listen = (where: string, at: number, what: string, said = 'What it listens on.') => ({
+  address: string({ default: where, minLength: 1, description: said }),
+  port: port(at, what),
+})
+
+/** Where nothing else keeps others away, nobody is let in unless somebody says so. */
+const inPods = 'What it listens on. Outside of a Pod, unless it is said: 127.0.0.1.'
+
+const leaseTimes = {
+  leaseDuration: duration('15s', 'How long one that is not heard of is still believed in; whole seconds.'),
+  renewDeadline: duration('10s', 'How long it tries to be heard before it steps back.'),
+  retryPeriod: duration('2s', 'How often it is tried.'),
+}
+
+const cluster = {
+  kubeconfig,
+  context,
+  secret: optionalReference('A Secret of the cluster local that holds a kubeconfig.'),
+  secretKey: string({ default: 'kubeconfig', minLength: 1, description: 'The key of the Secret that holds it.' }),
+  inCluster: boolean({ default: false, description: 'The cluster of the Pod that the manager is in.' }),
+} satisfies Fields
+
+const kindName = string({ pattern: '^[^ /]+/[^ /]+$' })
+
+const hosted = {
+  cluster: optionalName('Where its objects are. Left out: the cluster that has the role management.'),
+  userWorkload: optionalName('Where its workloads run. Left out: as placement.userWorkload says.'),
+  rules: list(
+    object({
+      operator: string({ minLength: 1, description: 'As the operator knows it: namespace/name, * once in each part.' }),
+      cluster: string({ minLength: 1, description: 'The same in the cluster.' }),
+      kinds: optional(list(kindName, { description: 'Kinds that it is for: plural.group/version. Left out: all.' })),
+    }),
+    { default: [], description: 'From the names that operators know to those in the cluster; the first that fits.' },
+  ),
+  shared: list(kindName, { default: [], description: 'Kinds that are the same for all, read by everybody.' }),
+} satisfies Fields
+
+/** The order is that of the file that is written where there is none. */
 const settings = {
   clientConnection: object(
     {
-      kubeconfig: optional(string({ description: 'Left out: KUBECONFIG, ~/.kube/config, or the service account.' })),
+      kubeconfig,
+      context,
       qps: integer({ minimum: 0, default: 0, description: 'Requests a second; 0 leaves it to the server.' }),
       burst: integer({ minimum: 1, default: 100, description: 'Requests that may come at once, where qps is set.' }),
     },
-    { default: {} },
+    { default: {}, description: 'The cluster local: where the manager itself is at home.' },
+  ),
+  clusters: map(object(cluster), { default: {}, description: 'More clusters, by name.' }),
+  placement: object(
+    {
+      configuration: name(localCluster, 'Where what people ask for is: the CRs.'),
+      management: name(localCluster, 'Where what runs the system itself is.'),
+      userWorkload: name(localCluster, 'Where what runs among the users’ workloads is.'),
+      hosted: map(object(hosted), { default: {}, description: 'Hosted clusters, by name: parts of one.' }),
+    },
+    { default: {}, description: 'Which cluster plays which role.' },
   ),
   leaderElection: object(
     {
       leaderElect: boolean({ default: false, description: 'Only one replica writes at a time.' }),
       resourceName: string({ default: 'muster', minLength: 1, description: 'The name of the Lease.' }),
-      resourceNamespace: string({ default: 'default', minLength: 1, description: 'The namespace of the Lease.' }),
-      leaseDuration: duration('15s', 'How long a leader that is not heard of is still believed in.'),
-      renewDeadline: duration('10s', 'How long a leader tries to be heard before it steps back.'),
-      retryPeriod: duration('2s', 'How often it is tried.'),
+      resourceNamespace: name('default', 'The namespace of the Lease.'),
+      ...leaseTimes,
+    },
+    { default: {}, description: 'One replica works, the others stand by.' },
+  ),
+  sharding: object(
+    {
+      enabled: boolean({ default: false, description: 'Replicas split the operators and clusters among themselves.' }),
+      group: name('muster', 'What the names of their Leases begin with: the same for all replicas.'),
+      namespace: name('default', 'Where the Leases are.'),
+      weight: number({ minimum: 0.01, maximum: 1000, default: 1, description: 'Twice the weight, twice the share.' }),
+      ...leaseTimes,
+    },
+    { default: {}, description: 'All replicas work, each its share. Not together with leaderElection.' },
+  ),
+  metrics: object(listen('0.0.0.0', 8080, 'Where Prometheus asks.', inPods), { default: {} }),
+  health: object(listen('0.0.0.0', 8081, 'Where /healthz and /readyz are answered.', inPods), { default: {} }),
+  console: object(listen('127.0.0.1', 0, 'Where the console is served.'), { default: {} }),
+  webhooks: object(
+    {
+      ...listen('0.0.0.0', 9443, 'Where webhooks of operators are served.'),
+      url: url('https', 'Where API servers find them, if not by a Service.'),
+      service: optionalReference('The Service by which API servers find them.'),
+      servicePort: integer({ minimum: 1, maximum: 65_535, default: 443, description: 'The port of that Service.' }),
+      secret: reference('default/muster-webhook-certificates', 'Holds the certificates; made when missing.'),
+    },
+    { default: {}, description: 'Served when url or service says where.' },
+  ),
+  tracing: object(
+    {
+      endpoint: url('https?', 'Where traces are sent (OTLP over HTTP). Left out: nowhere.'),
+      sampleRatio: number({ minimum: 0, maximum: 1, default: 1, description: 'The part of the runs that is traced.' }),
     },
     { default: {} },
   ),
-  metrics: object({ port: port(8080, 'Where Prometheus asks.') }, { default: {} }),
-  health: object({ port: port(8081, 'Where /healthz and /readyz are answered.') }, { default: {} }),
-  console: object({ port: port(0, 'Where the console is served.') }, { default: {} }),
+  logging: object(
+    {
+      format: oneOf(['json', 'text'], { default: 'json', description: 'One JSON object a line, or words.' }),
+      level: oneOf(['debug', 'info', 'warn', 'error'], { default: 'info', description: 'The least that is told.' }),
+    },
+    { default: {} },
+  ),
   concurrency: integer({ minimum: 1, maximum: 10_000, default: 16, description: 'Runs of all operators at once.' }),
   paused: boolean({ default: false, description: 'Nothing runs, whatever happens.' }),
-  operators: map(object(operator), { default: {} }),
+  operators: map(operatorField, { default: {}, description: 'A section for each operator, by its name.' }),
 }
 
 export const settingsSchema: JSONSchemaProps = objectSchema(settings)

@@ -1,7 +1,7 @@
 /** A finding: something that an operator does wrong, or that is done to it, with the evidence. */
 import type { ObjectName } from '../../operator/view.ts'
 
-export type Finding = HotLoop | Conflict | Offence
+export type Finding = HotLoop | Conflict | Blocking | OverBudget | Offence
 
 interface Found {
   readonly operator: string
@@ -32,6 +32,24 @@ export interface Conflict extends Found {
   readonly with: readonly string[]
 }
 
+/** An operator at the level `inline` kept the thread to itself: nobody else got on meanwhile. */
+export interface Blocking extends Found {
+  readonly kind: 'blocking'
+  readonly step: string
+  readonly heldMs: number
+  /** Others that may have done it instead: `operator, controller, for key`. Empty where it is certain. */
+  readonly or: readonly string[]
+}
+
+/** An operator uses more than it was given: it waits until that is no longer so. It is about no object in particular. */
+export interface OverBudget extends Found {
+  readonly kind: 'overBudget'
+  readonly budget: 'memory' | 'requests'
+  /** In bytes, or requests a minute. */
+  readonly used: number
+  readonly allowed: number
+}
+
 /** Against a rule: what was not declared, or one object written several times in a run. */
 export interface Offence extends Found {
   readonly kind: 'undeclaredRead' | 'undeclaredWrite' | 'severalWrites'
@@ -46,15 +64,39 @@ export interface WrittenObject {
 
 /** One line for people: who, what, the evidence. */
 export function describeFinding(finding: Finding): string {
-  const who = `${finding.operator}, controller ${finding.controller}, for ${finding.key}`
+  const who = whoOf(finding)
   switch (finding.kind) {
     case 'hotLoop':
       return `${who}: wrote ${place(finding.object)} ${often(finding)} although nothing it goes by changed; each time it differs in ${listed(finding.fields)}.`
     case 'conflict':
       return `${who}: put ${listed(finding.fields)} of ${place(finding.object)} right ${often(finding)}, and ${finding.with.join(', ') || 'somebody else'} changed it back.`
+    case 'blocking': {
+      const others = finding.or.length === 0 ? '' : `, or did ${finding.or.join(', or ')}`
+      return `${who}: held the thread for ${(finding.heldMs / 1000).toFixed(1)} s at step ${finding.step}${others}. Nobody else got on meanwhile; the levels worker and process keep that apart.`
+    }
+    case 'overBudget':
+      return finding.budget === 'memory'
+        ? `${finding.operator}: ${mebibytes(finding.used)} are cached for it, and ${mebibytes(finding.allowed)} are allowed. It waits until there is less, or more is allowed.`
+        : `${finding.operator}: made ${finding.used} requests within a minute, and ${finding.allowed} are allowed. It waits.`
     default:
       return `${who}: ${finding.message}`
   }
+}
+
+export function whoOf({
+  operator,
+  controller,
+  key,
+}: {
+  readonly operator: string
+  readonly controller: string
+  readonly key: string
+}): string {
+  return `${operator}, controller ${controller}, for ${key}`
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }
 
 function often({ times, withinMs }: { readonly times: number; readonly withinMs: number }): string {

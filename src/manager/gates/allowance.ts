@@ -24,9 +24,9 @@ export function fullAllowance({ burst }: AllowanceOptions, now: number): Allowan
 }
 
 export function earned({ left, at }: Allowance, { perMinute, burst }: AllowanceOptions, now: number): Allowance {
-  // A clock that jumps back earns nothing, and takes nothing away.
+  // A clock that jumps back earns nothing, and takes nothing away: nobody waits until it is again what it was.
   const passed = Math.max(now - at, 0)
-  return { left: Math.min(left + (passed * perMinute) / 60_000, burst), at: Math.max(now, at) }
+  return { left: Math.min(left + (passed * perMinute) / 60_000, burst), at: now }
 }
 
 export function spend(allowance: Allowance, changes: number, options: AllowanceOptions, now: number): Allowance {

@@ -66,7 +66,9 @@ describe('allowance', () => {
 
   it('never saves more than the burst, and survives a clock that jumps back', () => {
     expect(earned({ left: 0, at: 0 }, options, 1e9).left).toBe(10)
-    expect(earned({ left: 3, at: 1000 }, options, 0)).toEqual({ left: 3, at: 1000 })
+    const before = earned({ left: 3, at: 1000 }, options, 0)
+    expect(before).toEqual({ left: 3, at: 0 })
+    expect(affordableAt(before, options)).toBe(0)
   })
 })
 

@@ -5,6 +5,7 @@ import type { Writer } from '../../cache/writer.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, Status } from '../../kube/object.ts'
+import { formatFields, parseFields } from '../../kube/selector.ts'
 import type { ObjectMap } from './mapped-object.ts'
 
 export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
@@ -16,17 +17,13 @@ export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
   return {
     subscribe<T extends KubeObject>(resource: Resource, options: Parameters<SharedCache['subscribe']>[1]) {
       const { onEvent, indexes = {}, fields, namespaces, ...rest } = options
-      if (fields) {
-        throw new MusterError(
-          'InvalidNameMap',
-          `Name map ${names.name}: ${formatResource(resource)} cannot be selected by fields.`,
-        )
-      }
-      const within = names.namespacesFor(resource, namespaces)
+      const only = fields === undefined ? undefined : refToOne(resource, namespaces, fields)
+      const within = only ? only.namespaces : names.namespacesFor(resource, namespaces)
       const inner = cache.subscribe(resource, {
         ...rest,
         consumer: consumerOf(options.consumer),
         namespaces: within,
+        ...(only && { fields: only.fields }),
         indexes: Object.fromEntries(
           Object.entries(indexes).map(([name, keysOf]) => [name, mappedIndex(keysOf, resource, map)]),
         ),
@@ -47,6 +44,27 @@ export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
     close() {
       for (const subscription of open) subscription.close()
     },
+  }
+
+  /** One object by its name, under the name that it has there. What else a field may hold, nobody has mapped. */
+  function refToOne(
+    resource: Resource,
+    namespaces: readonly string[] | undefined,
+    fields: string,
+  ): { readonly namespaces: readonly string[] | undefined; readonly fields: string } {
+    const [field, ...others] = parseFields(fields)
+    const isName = field?.path === 'metadata.name' && field.operator === '=' && others.length === 0
+    if (!isName || (resource.namespaced && namespaces?.length !== 1)) {
+      throw new MusterError(
+        'InvalidNameMap',
+        `Name map ${names.name}: ${formatResource(resource)} cannot be selected by fields other than metadata.name.`,
+      )
+    }
+    const { namespace, name } = map.refToCluster(resource, { namespace: namespaces?.[0], name: field.value })
+    return {
+      namespaces: namespace === undefined ? undefined : [namespace],
+      fields: formatFields([{ path: 'metadata.name', operator: '=', value: name }]),
+    }
   }
 }
 

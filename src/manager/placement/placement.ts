@@ -4,6 +4,7 @@ import type { Writer } from '../../cache/writer.ts'
 import type { Client } from '../../client/client.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { formatResource, type GroupVersionKind, type Resource } from '../../kube/kind.ts'
+import { chainOf, inputOf } from '../../operator/input.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
 import type { Cluster } from './cluster.ts'
@@ -82,8 +83,7 @@ function checkRoles({ name, controllers }: Operator): void {
   const kinds = controllers.flatMap(({ kind, resources, options: { reads = [], writes = [] } }) => [
     kind,
     ...resources.map((resource) => resource.kind),
-    ...reads,
-    ...writes,
+    ...[...reads, ...writes].flatMap((each) => chainOf(inputOf(each))).map(({ resource }) => resource),
   ])
   for (const resource of kinds) {
     const kind = formatResource(resource)

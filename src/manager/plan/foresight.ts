@@ -172,7 +172,8 @@ async function walk(options: ForesightOptions, base: ViewSource, config: unknown
     const view = openView({
       source,
       reader: `${operator.name}, controller ${controller.name}`,
-      inputs: controller.inputs,
+      inputs: controller.declaredInputs,
+      given: { resource: controller.kind, object: cr },
     })
     const situation = {
       operator: operator.name,

@@ -7,7 +7,7 @@ import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { hashAnnotation } from '../../operator/desired.ts'
 import type { ViewSource } from '../../operator/view.ts'
-import { isSecret, secretValues } from '../secret-errors.ts'
+import { isSecret, secretValues } from '../../operator/secrecy.ts'
 
 export const masked = '(secret)'
 export const otherMasked = '(another secret)'

@@ -1,0 +1,125 @@
+/** Prints the configuration that a manager would go by, and where each value of it comes from. */
+import path from 'node:path'
+import { describeError, MusterError } from '../kube/errors.ts'
+import type { Layer } from '../manager/config/layer.ts'
+import { composeConfiguration, textLayer } from '../manager/config/open-configuration.ts'
+import { type ShownSetting, shownSettings, shownYaml } from '../manager/config/shown.ts'
+import type { ConfigurationSource } from '../manager/config/source.ts'
+import { scalar } from '../manager/config/yaml-scalar.ts'
+import { createLoader, type GivenOperator } from '../manager/loading/loader.ts'
+import { type Command, defineCommand } from './command.ts'
+import { connectionFlags, connectionOptions } from './connection-flags.ts'
+import { loadOperator } from './module.ts'
+
+export const command: Command = defineCommand({
+  usage: '[MODULE…]',
+  details: `Defaults, then what --file or --configmap says, then the environment (MUSTER__leaderElection__leaderElect=true), then
+--set: the later wins. MODULEs are operators that are given to the manager; those that the configuration names are loaded,
+so that their own settings are checked, too. Nothing is written. Secrets are not shown.
+Exit code: 0 it is in order, 1 it is not; every problem is named.`,
+  flags: {
+    file: { type: 'string', short: 'f', value: 'FILE', help: 'a configuration in YAML or JSON' },
+    configmap: { type: 'string', value: 'NAMESPACE/NAME', help: 'a configuration in a ConfigMap, key muster.yaml' },
+    set: { type: 'string', value: 'PATH=VALUE', multiple: true, help: 'one setting; as often as you like' },
+    output: { type: 'string', short: 'o', value: 'table|yaml', help: 'how it is printed (default: table)' },
+    schema: { type: 'boolean', help: 'print the JSON schema instead, with the sections of the operators' },
+    ...connectionFlags,
+  },
+  async run({ flags, positionals, out, err }) {
+    const { output = 'table', set = [] } = flags
+    if (output !== 'table' && output !== 'yaml') {
+      throw new MusterError('InvalidFlag', `--output ${output}: it must be table or yaml.`)
+    }
+    const { layers, folder } = await readSource(flags, err)
+    let isInOrder = true
+    const loader = createLoader({
+      folder,
+      given: await Promise.all(positionals.map(given)),
+      onProblem(_, problem) {
+        isInOrder = false
+        err(describeError(problem))
+      },
+    })
+    try {
+      const { configuration, operators } = await composeConfiguration(layers, {
+        environment: process.env,
+        flags: set,
+        operators: (settings) => loader.declared(settings),
+      })
+      if (flags.schema) {
+        const { configurationJsonSchema } = await import('../manager/config/json-schema.ts')
+        out(JSON.stringify(configurationJsonSchema(operators), undefined, 2))
+      } else {
+        const shown = shownSettings(configuration, operators)
+        for (const line of output === 'yaml' ? [shownYaml(shown)] : table(shown)) out(line)
+      }
+    } catch (error) {
+      if (!(error instanceof MusterError)) throw error
+      isInOrder = false
+      err(describeError(error))
+    } finally {
+      await loader.close()
+    }
+    return isInOrder ? 0 : 1
+  },
+})
+
+interface SourceFlags {
+  readonly file?: string
+  readonly configmap?: string
+  readonly kubeconfig?: string
+  readonly context?: string
+}
+
+async function readSource(
+  { file, configmap, ...connection }: SourceFlags,
+  err: (line: string) => void,
+): Promise<{ readonly layers: readonly Layer[]; readonly folder: string | undefined }> {
+  if (file !== undefined && configmap !== undefined) {
+    throw new MusterError('InvalidFlag', 'The configuration is in a file or in a ConfigMap: leave one out.')
+  }
+  if (file !== undefined) {
+    const { fileSource } = await import('../manager/config/file-source.ts')
+    const source = fileSource(file)
+    return { layers: await layersOf(source, err), folder: source.folder }
+  }
+  if (configmap === undefined) return { layers: [], folder: undefined }
+  const [namespace, name, ...rest] = configmap.split('/')
+  if (!namespace || !name || rest.length > 0) {
+    throw new MusterError('InvalidFlag', `--configmap ${configmap}: write NAMESPACE/NAME.`)
+  }
+  const { connect } = await import('../client/connect.ts')
+  const { createSharedCache } = await import('../cache/shared-cache.ts')
+  const { configMapSource } = await import('../manager/config/config-map-source.ts')
+  const client = await connect(connectionOptions(connection))
+  const cache = createSharedCache({ client })
+  try {
+    return { layers: await layersOf(configMapSource({ client, cache, namespace, name }), err), folder: undefined }
+  } finally {
+    cache.close()
+    await client.close()
+  }
+}
+
+async function layersOf(source: ConfigurationSource, err: (line: string) => void): Promise<readonly Layer[]> {
+  const text = await source.read()
+  if (text !== undefined) return [await textLayer(source.name, text)]
+  if (!source.isRemote) throw new MusterError('InvalidConfiguration', `${source.name} is not there.`)
+  err(`${source.name} is not there: a manager would create it, with the defaults.`)
+  return []
+}
+
+async function given(module: string): Promise<GivenOperator> {
+  const operator = await loadOperator(module)
+  return { name: operator.name, load: () => Promise.resolve(operator), module: path.resolve(module) }
+}
+
+function table(shown: readonly ShownSetting[]): readonly string[] {
+  const rows = [
+    ['SETTING', 'VALUE', 'FROM'],
+    ...shown.map(({ path: steps, value, source }) => [steps.join('.'), scalar(value), source]),
+  ]
+  const width = (column: number): number => Math.max(...rows.map((row) => row[column]!.length))
+  const [first, second] = [width(0), Math.min(width(1), 40)]
+  return rows.map(([name, value, source]) => `${name!.padEnd(first)}  ${value!.padEnd(second)}  ${source}`)
+}

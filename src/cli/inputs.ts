@@ -1,0 +1,101 @@
+/** Makes the input directory of an operator: of a must-gather, or of a cluster. */
+import { readdir, readFile } from 'node:fs/promises'
+import { systemClock } from '../clock/system-clock.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
+import { readYaml } from '../kube/yaml.ts'
+import { inputResourcesOf } from '../contract/declaration.ts'
+import { openGatherFolder } from '../contract/gather-folder.ts'
+import { inputsOfCluster, inputsOfGather } from '../contract/inputs.ts'
+import { redacted } from '../contract/redaction.ts'
+import { type InputResources, readInputResources } from '../contract/resource-list.ts'
+import { type Command, defineCommand } from './command.ts'
+import { connectionFlags, connectionOptions } from './connection-flags.ts'
+import { loadOperator } from './module.ts'
+
+export const command: Command = defineCommand({
+  usage: 'from-must-gather DIR | from-cluster',
+  details: `Writes what an operator declares to read, and nothing else, as an input directory: of a must-gather directory, or of a
+cluster. Namespaces and discovery are kept. One of --operator, --binary and --input-resources says what is declared.`,
+  flags: {
+    ...connectionFlags,
+    operator: { type: 'string', value: 'MODULE', help: 'a file that exports an operator' },
+    binary: {
+      type: 'string',
+      value: 'PROGRAM',
+      help: 'a program that keeps the contract; asked for its input-resources',
+    },
+    'input-resources': { type: 'string', value: 'FILE', help: 'what a program has answered to input-resources' },
+    'output-dir': { type: 'string', value: 'DIR', help: 'where it is written' },
+    redact: { type: 'boolean', help: 'replace the values of Secrets, equal ones alike' },
+    strict: { type: 'boolean', help: 'a file that cannot be read is an error (default: it is named and left out)' },
+  },
+  async run({ flags, positionals, out, err }) {
+    const [from, folder, ...more] = positionals
+    const isGather = from === 'from-must-gather'
+    if ((!isGather && from !== 'from-cluster') || more.length > 0 || isGather === (folder === undefined)) {
+      throw new MusterError('InvalidFlag', 'inputs takes from-must-gather DIR, or from-cluster.')
+    }
+    const outputDir = flags['output-dir']
+    if (outputDir === undefined) throw new MusterError('InvalidFlag', '--output-dir is required.')
+    if (await hasFiles(outputDir)) throw new MusterError('AlreadyThere', `${outputDir} is not empty.`)
+    const { list, resources } = await declared(flags.operator, flags.binary, flags['input-resources'])
+    const { applyConfigurationResources } = list
+    const warn = (line: string): void => err(`warning: ${line}`)
+    const found = isGather
+      ? await inputsOfGather(folder!, applyConfigurationResources, { strict: flags.strict ?? false, warn, resources })
+      : await fromCluster(applyConfigurationResources, connectionOptions(flags))
+    const files = openGatherFolder(outputDir).update(flags.redact ? redacted(found) : found)
+    const objects = [...found.selected.values()].reduce((sum, each) => sum + each.objects.length, 0)
+    out(`${objects} objects in ${files} files: ${outputDir}`)
+    return 0
+  },
+})
+
+/** What lay there before would be read as a part of it. */
+async function hasFiles(folder: string): Promise<boolean> {
+  return (await readdir(folder).catch(() => [])).length > 0
+}
+
+async function fromCluster(
+  list: InputResources['applyConfigurationResources'],
+  connection: ReturnType<typeof connectionOptions>,
+): ReturnType<typeof inputsOfCluster> {
+  const { connect } = await import('../client/connect.ts')
+  const client = await connect(connection)
+  try {
+    return await inputsOfCluster(client, list)
+  } finally {
+    await client.close()
+  }
+}
+
+async function declared(
+  module: string | undefined,
+  binary: string | undefined,
+  file: string | undefined,
+): Promise<{ readonly list: InputResources; readonly resources: readonly Resource[] }> {
+  if ([module, binary, file].filter((each) => each !== undefined).length !== 1) {
+    throw new MusterError('InvalidFlag', 'say what is declared with one of --operator, --binary and --input-resources.')
+  }
+  if (module !== undefined) {
+    const operator = await loadOperator(module)
+    return { list: inputResourcesOf(operator), resources: operator.inputs }
+  }
+  if (file !== undefined) {
+    const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
+    })
+    return { list: readInputResources(readYaml(text, { source: file }), file), resources: [] }
+  }
+  const { runProgram } = await import('../contract/external/program.ts')
+  const running = { program: { command: binary! }, clock: systemClock, network: 'open' } as const
+  const { code, stdout, stderr, trouble } = await runProgram(running, ['input-resources'])
+  if (code !== 0) {
+    throw new MusterError(
+      'ExternalFailed',
+      `${binary} input-resources: ${trouble ?? `exit code ${code}`}. ${stderr.trim()}`,
+    )
+  }
+  return { list: readInputResources(readYaml(stdout, { source: binary! }), binary!), resources: [] }
+}

@@ -1,0 +1,115 @@
+/** A manager's report for people: as a table, and as lines that say what is new. */
+import { isolateControl } from './control-characters.ts'
+import type { Deed, ManagerReport, OperatorReport } from '../manager/report.ts'
+
+/** Columns side by side, as wide as what is in them; numbers to the right. */
+export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const [first = [], ...rest] = rows
+  const places = first.map((_, index) => {
+    const width = Math.max(...rows.map((row) => (row[index] ?? '').length))
+    const cells = rest.map((row) => row[index] ?? '')
+    const isNumber =
+      cells.every((cell) => cell === '–' || /^\d[\d.]*( ?[%\w]{1,2})?$/.test(cell)) &&
+      !cells.every((cell) => cell === '–')
+    return (cell: string): string => (isNumber ? cell.padStart(width) : cell.padEnd(width))
+  })
+  return rows.map((row) =>
+    places
+      .map((place, index) => place(row[index] ?? ''))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+const head = [
+  'OPERATOR',
+  'STATE',
+  'WAITING',
+  'RUNNING',
+  'RECONCILES',
+  'WRITES',
+  'FAILURES',
+  'FINDINGS',
+  'HELD BY',
+  'LAST',
+]
+
+export function tableOf({ operators, problems, at }: ManagerReport): readonly string[] {
+  const rows = operators.map((operator) => {
+    const { name, state, waiting, running, cost, findings, heldBy, deeds } = operator
+    const counts = [waiting, running, cost.reconciles, cost.writes, cost.failures, findings.total].map(String)
+    return [name, state, ...counts, heldBy === 'nothing' ? '–' : heldBy, lastOf(deeds[0], at)]
+  })
+  return [...columns([head, ...rows]), ...problems.map((problem) => `! ${problem}`)].map(isolateControl)
+}
+
+/** Under the table: what was found, newest last. */
+export function findingsOf({ operators }: ManagerReport): readonly string[] {
+  return operators
+    .flatMap(({ findings }) => findings.latest.slice(0, 3))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ kind, message }) => isolateControl(`${kind}: ${message}`))
+}
+
+/** What was done, failed or was found since the other report, oldest first: one line each. */
+export function newsOf(before: ManagerReport | undefined, after: ManagerReport): readonly string[] {
+  const old = new Map((before?.operators ?? []).map((operator) => [operator.name, operator]))
+  return after.operators
+    .flatMap((operator) => [
+      ...newDeeds(old.get(operator.name), operator),
+      ...newFindings(old.get(operator.name), operator),
+    ])
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ at, line }) => isolateControl(`${timeOf(at)} ${line}`))
+}
+
+interface News {
+  readonly at: number
+  readonly line: string
+}
+
+function newDeeds(before: OperatorReport | undefined, { name, deeds }: OperatorReport): readonly News[] {
+  const [known] = before?.deeds ?? []
+  const isKnown = ({ at, key, times }: Deed): boolean => at === known?.at && key === known.key && times === known.times
+  const last = deeds.findIndex(isKnown)
+  // One deed may have been counted on since: then its time is another, and those below it are known.
+  const fresh = last >= 0 ? deeds.slice(0, last) : deeds.filter(({ at }) => at > (known?.at ?? -Infinity))
+  return fresh.map((deed) => ({ at: deed.at, line: `${name} ${deed.key}: ${deedText(deed)}` }))
+}
+
+function newFindings(before: OperatorReport | undefined, { findings }: OperatorReport): readonly News[] {
+  const count = findings.total - (before?.findings.total ?? 0)
+  return findings.latest
+    .slice(0, Math.max(count, 0))
+    .map(({ at, kind, message }) => ({ at, line: `${kind}: ${message}` }))
+}
+
+export function deedText({ done, outcome, why, times }: Deed): string {
+  const what = [
+    ...done.map(inWords),
+    ...(why === undefined ? [] : [outcome === 'waiting' ? `waits: ${why}` : `${outcome}: ${why}`]),
+  ]
+  return `${what.join(', ')}${times > 1 ? ` (${times} times)` : ''}`
+}
+
+/** `statusWritten cr` is a name for programs. */
+function inWords(done: string): string {
+  const [, operation, subject] = /^([a-z]+[A-Z][A-Za-z]*) (.*)$/.exec(done) ?? []
+  if (operation === undefined) return done
+  const words = operation.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return subject === 'cr' ? words : `${words} ${subject}`
+}
+
+function lastOf(deed: Deed | undefined, now: number): string {
+  return deed ? `${agoOf(now - deed.at)} ${deed.key}: ${deedText(deed)}` : '–'
+}
+
+export function agoOf(ms: number): string {
+  const seconds = Math.max(Math.round(ms / 1000), 0)
+  if (seconds < 120) return `${seconds}s`
+  return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toTimeString().slice(0, 8)
+}

@@ -1,0 +1,27 @@
+/** A part of the terminal that is drawn anew in place. Lines are cut to its width, so that each stays one. */
+import type { WriteStream } from 'node:tty'
+
+export interface Screen {
+  draw(lines: readonly string[]): void
+  /** What is drawn stays; the next is drawn below. */
+  leave(): void
+}
+
+export function openScreen(stream: Pick<WriteStream, 'write' | 'columns' | 'rows'>): Screen {
+  let drawn = 0
+  return {
+    draw(lines) {
+      const width = Math.max(stream.columns ?? 80, 20) - 1
+      // One that is higher than the terminal could not be reached again.
+      const shown = lines.slice(0, Math.max((stream.rows ?? 24) - 1, 1)).map((line) => cut(line, width))
+      const back = drawn > 0 ? `\u001b[${drawn}A\r\u001b[0J` : ''
+      stream.write(`${back}${shown.map((line) => `${line}\n`).join('')}`)
+      drawn = shown.length
+    },
+    leave: () => void (drawn = 0),
+  }
+}
+
+function cut(line: string, width: number): string {
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`
+}

@@ -1,0 +1,151 @@
+/** Plays an operator's scenes with everything that can go wrong in them, on embedded clusters in virtual time. */
+import { writeFile } from 'node:fs/promises'
+import { MusterError } from '../kube/errors.ts'
+import type { Live } from '../operator/live.ts'
+import { faultGroups, formatPlan, parsePlan } from '../simulate/fault.ts'
+import type { Outside } from '../simulate/run.ts'
+import { samplesOf } from '../simulate/scorecard/sample.ts'
+import {
+  type Failure,
+  openSimulator,
+  simulate,
+  type SimulationOptions,
+  type SimulationReport,
+} from '../simulate/simulate.ts'
+import { operatorSubject } from '../simulate/subject.ts'
+import { formatTrace } from '../simulate/trace.ts'
+import { type Command, defineCommand } from './command.ts'
+import { loadExports, loadOperator } from './module.ts'
+import { readSample } from './scorecard.ts'
+
+export const command: Command = defineCommand({
+  usage: 'MODULE',
+  details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
+FILE#NAME. Its scenes (a CR is created, changed, deleted, created again) are played once without faults; then once for
+each thing that can go wrong at each write and each event. The end has to be the same. What fails is told as a story,
+with the command that replays it. Ends with 1 when a law is broken. Faults and laws: docs/simulator.md.`,
+  flags: {
+    seed: { type: 'string', value: 'NUMBER', help: 'what chance is drawn from; the same seed, the same runs (default: 1)' },
+    plans: { type: 'string', value: 'GROUPS', help: `which faults, separated by commas: ${faultGroups.join(', ')} (default: all)` },
+    limit: { type: 'string', value: 'NUMBER', help: 'at most so many plans, drawn by the seed (default: all)' },
+    sample: { type: 'string', value: 'FILE', help: 'the CRs, and what they need (default: made from the schema)' },
+    live: {
+      type: 'string',
+      value: 'FILE',
+      help: 'a file that exports live() or outside(), which answers in place of applications (default: nobody answers)',
+    },
+    bare: { type: 'boolean', help: 'no workloads: nothing makes Pods, and nothing becomes ready' },
+    report: { type: 'string', value: 'FILE', help: 'where the report is written, as JSON' },
+    replay: { type: 'string', value: 'PLAN', help: 'plays one plan, and tells all that happened' },
+  },
+  async run({ flags, positionals, out, err, signal }) {
+    const [module] = positionals
+    if (module === undefined || positionals.length > 1) {
+      throw new MusterError('InvalidFlag', 'simulate takes one MODULE, such as src/operator.ts.')
+    }
+    const operator = await loadOperator(module)
+    const options: SimulationOptions = {
+      // Each process gets its own: what another one kept in its memory is gone.
+      subject: await operatorSubject(() => loadOperator(module, { anew: true })),
+      sample: flags.sample === undefined ? samplesOf(operator) : await readSample(flags.sample),
+      seed: numberIn('seed', flags.seed) ?? 1,
+      workloads: !flags.bare,
+      groups: groupsIn(flags.plans),
+      limit: numberIn('limit', flags.limit),
+      ...(flags.live !== undefined && { outside: await readOutside(flags.live) }),
+      signal,
+    }
+    // What repeats a run beside the plan itself.
+    const given = Object.entries({ seed: flags.seed, sample: flags.sample, live: flags.live })
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => ` --${name} ${quoted(String(value))}`)
+    const repeat = `muster simulate ${quoted(module)}${given.join('')}${flags.bare ? ' --bare' : ''}`
+
+    if (flags.replay !== undefined) return await replay(options, flags.replay, out)
+    const progress = process.stderr.isTTY ? progressBar() : undefined
+    const report = await simulate({ ...options, ...(progress && { onProgress: progress.show }) })
+    progress?.end()
+    if (flags.report !== undefined) await writeFile(flags.report, `${JSON.stringify(report, undefined, 2)}\n`)
+    for (const failure of report.failures) for (const line of formatFailure(failure, repeat)) out(line)
+    for (const line of formatReport(report)) out(line)
+    if (signal.aborted) err('It was stopped before the end.')
+    return report.passed && !signal.aborted ? 0 : 1
+  },
+})
+
+async function replay(options: SimulationOptions, text: string, out: (line: string) => void): Promise<number> {
+  const simulator = await openSimulator(options)
+  const plan = parsePlan(text)
+  const { run, failings } = await simulator.play(plan)
+  out(formatTrace(run.trace))
+  for (const { kind, at } of run.unstruck) out(`${kind}@${at} never struck: the run did not come to that point`)
+  for (const { law, text: why } of failings) out(`broken: ${law}: ${why}`)
+  if (failings.length === 0) out(`${formatPlan(plan)}: no law is broken`)
+  return failings.length === 0 ? 0 : 1
+}
+
+function formatFailure({ plan, shortest, story }: Failure, repeat: string): readonly string[] {
+  return [
+    `FAILED  ${shortest}${plan === shortest ? '' : ` (found with ${plan})`}`,
+    ...story.map((line) => `  ${line}`),
+    `  replay: ${repeat} --replay ${quoted(shortest)}`,
+    '',
+  ]
+}
+
+function formatReport({ operator, seed, plans, byGroup, scenes, fields, passed }: SimulationReport): readonly string[] {
+  const groups = Object.entries(byGroup).map(([group, count]) => `${group} ${count}`)
+  const played = scenes.filter(({ name }) => !/^(?:fresh|set|back) /.test(name))
+  return [
+    ...played.map(({ name, writes, events }) => `scene ${name}: ${writes} writes, ${events} events`),
+    `walked over ${fields.length} fields: ${fields.join(', ')}`,
+    `${plans.played} of ${plans.all} plans played with seed ${seed}: ${groups.join(', ')}`,
+    `${operator}: ${passed ? 'no law is broken' : `${plans.failed} plans break a law`}`,
+  ]
+}
+
+/** One line that is written over, with an estimate of what is left. */
+function progressBar(): { show(done: number, of: number, failed: number): void; end(): void } {
+  const begun = performance.now()
+  let shownAt = 0
+  return {
+    show(done, of, failed) {
+      const now = performance.now()
+      if (now - shownAt < 100 && done < of) return
+      shownAt = now
+      const width = 30
+      const filled = Math.round((done / of) * width)
+      const leftSeconds = Math.ceil((((now - begun) / done) * (of - done)) / 1000)
+      const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`
+      process.stderr.write(`\r${bar} ${done}/${of} plans, ${failed} failed, about ${leftSeconds} s left\u001B[K`)
+    },
+    end: () => void process.stderr.write('\r\u001B[K'),
+  }
+}
+
+function numberIn(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new MusterError('InvalidFlag', `--${flag} is "${text}"; it must be a whole number.`)
+}
+
+function groupsIn(text: string | undefined): readonly string[] | undefined {
+  if (text === undefined) return undefined
+  const groups = text.split(',').map((group) => group.trim())
+  const unknown = groups.find((group) => !faultGroups.includes(group))
+  if (unknown === undefined) return groups
+  throw new MusterError('InvalidFlag', `--plans has "${unknown}"; there are ${faultGroups.join(', ')}.`)
+}
+
+/** As a shell takes it. */
+function quoted(text: string): string {
+  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+async function readOutside(file: string): Promise<() => Outside> {
+  const { live, outside } = await loadExports(file)
+  if (typeof outside === 'function') return outside as () => Outside
+  if (typeof live === 'function') return () => ({ live: (live as () => Live)() })
+  throw new MusterError('ModuleUnusable', `${file} exports no function live or outside: it makes what answers.`)
+}
+

@@ -1,0 +1,90 @@
+/**
+ * The outside world of an embedded cluster. Its Pods are simulated, so nothing in them answers; what would answer in a
+ * Pod of `examples/database` is simulated here, as long as that Pod is there: a sidecar that knows how its database is, and
+ * takes a few seconds for a backup or to stop.
+ */
+import type { Client } from '../client/client.ts'
+import type { Clock } from '../clock/clock.ts'
+import { formatTime } from '../kube/duration.ts'
+import { isMusterError, MusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { Pod } from '../kube/types/core/v1.ts'
+import type { HttpAnswer, HttpCall, Live } from '../operator/live.ts'
+
+interface Action {
+  readonly key: string
+  readonly name: string
+  readonly startedAt: number
+}
+
+/** How long what an operator asks for takes. */
+const takesMs = 4000
+
+const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
+
+export function simulatedSidecars(client: Client, clock: Clock): Live {
+  /** By the Pod's uid: another Pod is another life. */
+  const lives = new Map<string, Action[]>()
+
+  const stateOf = (action: Action): string => (clock.now() - action.startedAt < takesMs ? 'running' : 'succeeded')
+  const recordOf = (action: Action): object => {
+    const [startedAt, endedAt] = [formatTime(action.startedAt), formatTime(action.startedAt + takesMs)]
+    const state = stateOf(action)
+    const { key, name } = action
+    return { key, name, state, startedAt, updatedAt: state === 'running' ? startedAt : endedAt }
+  }
+
+  const lifeOf = (pod: Pod, actions: readonly Action[]): string => {
+    const last = actions.at(-1)
+    if (last?.name === 'stop') return stateOf(last) === 'running' ? 'stopping' : 'ended'
+    if (last && stateOf(last) === 'running') return 'servicing'
+    const isReady = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
+    return isReady ? 'running' : 'start'
+  }
+
+  const answer = ({ method = 'GET', body }: HttpCall, path: string, pod: Pod): HttpAnswer => {
+    const uid = pod.metadata?.uid ?? ''
+    const actions = lives.get(uid) ?? []
+    lives.set(uid, actions)
+    if (path === '/v1/state') {
+      const since = pod.metadata?.creationTimestamp ?? formatTime(clock.now())
+      return reply(200, { state: lifeOf(pod, actions), since, reachable: true })
+    }
+    if (path === '/v1/actions' && method === 'POST') {
+      const { key, name } = (typeof body === 'string' ? JSON.parse(body) : body) as Action
+      const known = actions.find((action) => action.key === key)
+      if (known) return reply(200, recordOf(known))
+      const started = { key, name, startedAt: clock.now() }
+      actions.push(started)
+      return reply(202, recordOf(started))
+    }
+    if (path === '/v1/actions') return reply(200, { actions: actions.map(recordOf) })
+    const wanted = actions.find(({ key }) => path === `/v1/actions/${encodeURIComponent(key)}`)
+    return wanted ? reply(200, recordOf(wanted)) : reply(404, { error: 'NotFound', message: 'no such action' })
+  }
+
+  return {
+    available: true,
+    exec: (pod) =>
+      Promise.reject(new MusterError('ExecFailed', `Pod ${pod.name} is simulated: no command can be run in it.`)),
+    async http(call) {
+      const { hostname, pathname, origin } = new URL(call.url)
+      const [name = '', , namespace] = hostname.split('.')
+      try {
+        return answer(
+          call,
+          pathname,
+          await client.get<Pod & { apiVersion: string; kind: string }>(pods, { name, namespace }),
+        )
+      } catch (error) {
+        if (!isMusterError(error, 'NotFound')) throw error
+        throw new MusterError('Unreachable', `${call.method ?? 'GET'} ${origin}: there is no such Pod.`)
+      }
+    },
+  }
+}
+
+function reply(status: number, body: object): HttpAnswer {
+  const text = JSON.stringify(body)
+  return { status, headers: { 'content-type': 'application/json' }, body: text, json: () => body }
+}

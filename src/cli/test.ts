@@ -1,0 +1,111 @@
+/** Runs declarative tests: folders with a test.yaml. */
+import { spawn } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { styleText } from 'node:util'
+import { systemClock } from '../clock/system-clock.ts'
+import { MusterError } from '../kube/errors.ts'
+import { junitReport } from '../simulate/declarative/junit.ts'
+import type { TestResult } from '../simulate/declarative/run-test.ts'
+import { runSuite } from '../simulate/declarative/suite.ts'
+import { type Command, defineCommand } from './command.ts'
+import { loadOperator } from './module.ts'
+
+export const command: Command = defineCommand({
+  usage: 'DIR …',
+  details: `Each folder below DIR that holds a test.yaml is a test: what is in its input-dir is given to the operator, once and without a
+network, and what it wants is compared with expected-output. docs/declarative-tests.md tells all keys of test.yaml.
+Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
+  flags: {
+    update: { type: 'boolean', help: 'write what comes out as what is expected' },
+    'output-dir': {
+      type: 'string',
+      value: 'DIR',
+      help: 'keep what comes out, and junit.xml, there; it is emptied first',
+    },
+    junit: { type: 'string', value: 'FILE', help: 'write results as JUnit XML' },
+    jobs: { type: 'string', short: 'j', value: 'N', help: 'tests at once (default: 4)' },
+    watch: { type: 'boolean', short: 'w', help: 'run again whenever a file changes' },
+    'allow-network': { type: 'boolean', help: 'do not cut the network off' },
+  },
+  async run({ flags, positionals, out, err, signal }) {
+    if (positionals.length === 0) throw new MusterError('InvalidFlag', 'test takes a DIR with tests.')
+    if (flags.watch) return await watch(positionals, out, signal)
+    const jobs = Number(flags.jobs ?? 4)
+    if (!Number.isInteger(jobs) || jobs < 1) throw new MusterError('InvalidFlag', '--jobs must be a number above 0.')
+    if (!flags['allow-network']) {
+      const { cutOff } = await import('../contract/cut-off.ts')
+      await cutOff(err)
+    }
+    const outputDir = flags['output-dir']
+    if (outputDir !== undefined) {
+      await rm(outputDir, { recursive: true, force: true })
+      await mkdir(outputDir, { recursive: true })
+    }
+    const startedAt = performance.now()
+    const results: TestResult[] = []
+    for (const folder of positionals) {
+      const run = await runSuite(folder, {
+        load: loadOperator,
+        clock: systemClock,
+        update: flags.update ?? false,
+        jobs,
+        ...(outputDir !== undefined && { outputFolder: outputDir }),
+        onResult: (result) => tell(result, out),
+      })
+      results.push(...run)
+    }
+    const report = flags.junit ?? (outputDir === undefined ? undefined : path.join(outputDir, 'junit.xml'))
+    if (report !== undefined) await writeFile(report, junitReport(results))
+    const count = (outcome: TestResult['outcome']): number => results.filter((each) => each.outcome === outcome).length
+    const updated = count('updated')
+    const failed = count('failed') + count('broken')
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+    out(
+      `${results.length - failed} passed, ${failed} failed${updated > 0 ? ` (${updated} updated)` : ''} in ${seconds} s`,
+    )
+    return count('broken') > 0 ? 2 : failed > 0 ? 1 : 0
+  },
+})
+
+const marks = { passed: ['green', '✓'], updated: ['cyan', '↻'], failed: ['red', '✗'], broken: ['red', '!'] } as const
+
+function tell({ name, folder, outcome, discrepancies, durationMs }: TestResult, out: (line: string) => void): void {
+  const [colour, mark] = marks[outcome]
+  const painted = (text: string, as: 'green' | 'cyan' | 'red' | 'gray'): string =>
+    styleText(as, text, { stream: process.stdout })
+  out(`${painted(mark, colour)} ${name} ${painted(`(${folder}, ${durationMs} ms)`, 'gray')}`)
+  for (const { title, lines } of discrepancies) {
+    out(`    ${title}`)
+    for (const line of lines) {
+      const as = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : undefined
+      out(`      ${as ? painted(line, as) : line}`)
+    }
+  }
+}
+
+/** A process for each round: what an operator imports is loaded once in a process, and it has just changed. */
+async function watch(folders: readonly string[], out: (line: string) => void, signal: AbortSignal): Promise<number> {
+  const { watch: watchFiles } = await import('node:fs')
+  const args = [...process.execArgv, ...process.argv.slice(1)].filter((word) => word !== '--watch' && word !== '-w')
+  let changed = Promise.withResolvers<void>()
+  const watchers = [...new Set(['.', ...folders])].map((folder) =>
+    watchFiles(folder, { recursive: true }, (_event, file) => {
+      if (!/(?:^|\/)(?:node_modules|\.git|dist)(?:\/|$)/.test(file ?? '')) changed.resolve()
+    }),
+  )
+  signal.addEventListener('abort', () => changed.resolve(), { once: true })
+  let code = 0
+  while (!signal.aborted) {
+    changed = Promise.withResolvers<void>()
+    const child = spawn(process.execPath, args, { stdio: 'inherit' })
+    code = await new Promise<number>((resolve) => child.on('close', (exit) => resolve(exit ?? 1)))
+    if (signal.aborted) break
+    out('… waiting for changes')
+    await changed.promise
+    // An editor saves in several steps.
+    await systemClock.sleep(100)
+  }
+  for (const watcher of watchers) watcher.close()
+  return code
+}

@@ -1,0 +1,50 @@
+/** Shows what a running manager is doing: a table that stays up to date, or lines where there is no terminal. */
+import { MusterError } from '../kube/errors.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { type Command, defineCommand } from './command.ts'
+import { fetchReport, managerUrl } from './manager-file.ts'
+import { findingsOf, newsOf, tableOf } from './report-table.ts'
+import { openScreen } from './screen.ts'
+
+const everyMs = 1000
+
+export const managerFlags = {
+  url: { type: 'string', value: 'URL', help: 'status server of the manager (default: the one that was started here)' },
+} as const
+
+export const command: Command = defineCommand({
+  details: `Where there is no terminal, prints the table once, and then one line for each thing that an operator does. HELD BY is
+the gate that keeps what waits: pause, standby, crawl (a hot loop), debounce, coolDown, allowance, concurrency, share.`,
+  flags: {
+    ...managerFlags,
+    once: { type: 'boolean', help: 'print the table and end' },
+    output: { type: 'string', short: 'o', value: 'json', help: 'print the report itself and end' },
+  },
+  async run({ flags, positionals, out, signal }) {
+    if (positionals.length > 0) throw new MusterError('InvalidFlag', 'top takes flags only.')
+    if (flags.output !== undefined && flags.output !== 'json')
+      throw new MusterError('InvalidFlag', `--output ${flags.output}: there is json.`)
+    const url = managerUrl(flags.url)
+    let report = await fetchReport(url, signal)
+    if (flags.output) {
+      out(JSON.stringify(report, undefined, 2))
+      return 0
+    }
+    const screen = !flags.once && process.stdout.isTTY ? openScreen(process.stdout) : undefined
+    if (!screen) for (const line of tableOf(report)) out(line)
+    if (flags.once) return 0
+    while (!signal.aborted) {
+      screen?.draw([...tableOf(report), ...findingsOf(report)])
+      const before = report
+      try {
+        await systemClock.sleep(everyMs, signal)
+        report = await fetchReport(url, signal)
+      } catch (error) {
+        if (signal.aborted) break
+        throw error
+      }
+      if (!screen) for (const line of newsOf(before, report)) out(line)
+    }
+    return 0
+  },
+})

@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { emptyFolder, muster } from '../../test/project.ts'
+import type { Client } from '../client/client.ts'
+import { connect } from '../client/connect.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { Deployment } from '../operator/kinds.ts'
+import { readReport } from '../manager/report.ts'
+import { readManagerFile } from './manager-file.ts'
+
+const example = (group: string, kind: string, plural: string): Resource => ({
+  group,
+  version: 'v1alpha1',
+  kind,
+  plural,
+  namespaced: true,
+})
+const memcacheds = example('cache.example.com', 'Memcached', 'memcacheds')
+const databases = example('db.example.com', 'Database', 'databases')
+
+interface Up {
+  readonly child: ChildProcess
+  readonly out: readonly string[]
+  /** The first line that holds it. */
+  line(part: string): Promise<string>
+  end(): Promise<number | null>
+}
+
+function up(folder: string, ...words: readonly string[]): Up {
+  const main = fileURLToPath(new URL('main.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--conditions=muster-source', main, 'up', ...words], { cwd: folder })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const out: string[] = []
+  const waiting = new Set<() => void>()
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      out.push(line)
+      for (const look of waiting) look()
+    })
+  }
+  const line = (part: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = out.find((each) => each.includes(part))
+        if (found !== undefined) resolve(found)
+      }
+      waiting.add(look)
+      child.once('close', () => reject(new Error(`it has ended: ${out.join('\n')}`)))
+      look()
+    })
+  return {
+    child,
+    out,
+    line,
+    async end() {
+      const ended = once(child, 'close')
+      child.kill('SIGINT')
+      return ((await ended) as [number | null])[0]
+    },
+  }
+}
+
+/** Resolves with the object as soon as it is so. */
+async function until(
+  client: Client,
+  resource: Resource,
+  name: string,
+  holds: (object: UntypedObject) => boolean,
+): Promise<UntypedObject> {
+  for (;;) {
+    const watch = client.watch(resource, { namespace: 'default', fieldSelector: `metadata.name=${name}` })
+    for await (const { type, object } of watch) {
+      if ((type === 'ADDED' || type === 'MODIFIED') && holds(object)) return object
+    }
+  }
+}
+
+const replicasOf = ({ spec }: UntypedObject): unknown => (spec as { readonly replicas?: number }).replicas
+const lifeOf = ({ status }: UntypedObject): unknown =>
+  (status as { readonly lifecycle?: { readonly state?: string } } | undefined)?.lifecycle?.state
+
+describe('muster up', { timeout: 120_000 }, () => {
+  it('shows what it promises: operators at work, three things to try, and no writes after a restart', async () => {
+    const folder = await emptyFolder()
+    const first = up(folder)
+    expect(await first.line('at rest')).toMatch(/^at rest: the cluster was new, \d\d writes since this start$/)
+    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(first.out.join('\n')) ?? []
+    const client = await connect({ kubeconfig })
+    onTestFinished(() => client.close())
+    await until(client, databases, 'orders', (object) => lifeOf(object) === 'running')
+
+    // The words that were printed, taken apart as a shell and kubectl would.
+    const [patch, scale] = first.out.filter((line) => line.startsWith('  kubectl '))
+    const [, kind, name, body] = /^  kubectl patch (\w+) (\w+) --type=merge -p '(.*)'$/.exec(patch!)!
+    expect(kind).toBe('memcached')
+    await client.patch(memcacheds, { name: name!, namespace: 'default' }, JSON.parse(body!), { type: 'merge' })
+    await until(client, Deployment, name!, (object) => replicasOf(object) === 5)
+    const [, target, replicas] = /^  kubectl scale deployment (\w+) --replicas=(\d)$/.exec(scale!)!
+    await client.setScale(Deployment, { name: target!, namespace: 'default' }, Number(replicas))
+    await until(client, Deployment, target!, (object) => replicasOf(object) === 5)
+    expect(await first.line('corrected deployment')).toMatch(
+      /^\d\d:\d\d:\d\d memcached default\/sample: corrected deployment \(spec\.replicas\)/,
+    )
+    const settled = await until(client, memcacheds, 'sample', ({ status }) => {
+      const { nodes } = status as { readonly nodes?: readonly string[] }
+      return nodes?.length === 5 && JSON.stringify(status).includes('"reason":"Ready"')
+    })
+
+    // Others find it.
+    const { url } = readManagerFile(folder)!
+    expect(statSync(path.join(folder, '.muster', 'manager.json')).mode & 0o777).toBe(0o600)
+    const table = await muster(folder, 'top', '--once')
+    expect(table.stdout).toMatch(/^OPERATOR +STATE +WAITING.*\ndatabase +\w+ .*\nmemcached +\w+ /)
+    const report = readReport(JSON.parse((await muster(folder, 'top', '-o', 'json', '--url', url)).stdout))
+    expect(report).toMatchObject({
+      isReady: true,
+      beside: 'an embedded cluster',
+      operators: [{ name: 'database' }, { name: 'memcached' }],
+    })
+    expect(JSON.stringify(report)).not.toMatch(/open sesame|simulated-sidecar/)
+    expect((await muster(folder, 'cost', '--over', '24h')).stdout).toContain('as 2 resident processes')
+    expect((await muster(folder, 'up')).stderr).toMatch(/^MUS1603 StorageInUse: .* is used by process \d+/)
+
+    expect(await first.end()).toBe(0)
+    expect(existsSync(path.join(folder, '.muster', 'manager.json'))).toBe(false)
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
+    expect((await muster(folder, 'top')).stderr).toMatch(/^MUS1507 ManagerNotFound/)
+
+    const second = up(folder)
+    expect(await second.line('at rest')).toBe('at rest: 0 writes since this start')
+    const again = await connect({ kubeconfig })
+    onTestFinished(() => again.close())
+    const found = await again.get(memcacheds, { name: 'sample', namespace: 'default' })
+    expect(found.metadata.resourceVersion).toBe(settled.metadata.resourceVersion)
+    expect(await second.end()).toBe(0)
+  })
+
+  it('says in one line what is wrong', async () => {
+    const folder = await emptyFolder()
+    const { createServer } = await import('node:net')
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    onTestFinished(() => void taken.close())
+    const { port } = taken.address() as { readonly port: number }
+    const failures = await Promise.all([
+      muster(folder, 'up', 'x'),
+      muster(folder, 'up', '--memory', '--data', 'x'),
+      muster(folder, 'up', '--memory', '--port', String(port)),
+      muster(folder, 'up', '--memory', '--nodes', 'x'),
+    ])
+    for (const { code, stdout, stderr } of failures) {
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(/^MUS1503 InvalidFlag: .*\n$/)
+    }
+    expect(failures[2].stderr).toContain('another program uses it')
+  })
+})

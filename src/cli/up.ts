@@ -1,0 +1,241 @@
+/**
+ * What a newcomer sees first: an embedded cluster whose workloads live, a manager with the example operators, a few
+ * objects for them, and a table of what they do.
+ */
+import path from 'node:path'
+import type { Client } from '../client/client.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { ManagerReport } from '../manager/report.ts'
+import type { Operator } from '../operator/operator.ts'
+import { type Command, defineCommand } from './command.ts'
+import { exampleFiles, samples, tries } from './demo.ts'
+import { runEmbeddedCluster } from './embedded-cluster.ts'
+import { runningHere, writeManagerFile } from './manager-file.ts'
+import type { OwnMuster } from './own-muster.ts'
+
+export const command: Command = defineCommand({
+  details: `The cluster is on this machine alone, and for trying things out: Pods are simulated, no container runs. What is in it
+is kept in the folder of --data, so that a second start finds everything as it was. Ctrl-C ends it.`,
+  flags: {
+    data: { type: 'string', value: 'DIR', help: 'folder to keep everything in (default: .muster/data)' },
+    memory: { type: 'boolean', help: 'keep nothing: everything ends with this process' },
+    port: { type: 'string', value: 'N', help: 'port of the API server on 127.0.0.1 (default: a free one)' },
+    nodes: { type: 'string', value: 'N', help: 'simulated nodes for Pods to run on (default: 3)' },
+    'kubeconfig-out': { type: 'string', value: 'FILE', help: 'kubeconfig to write (default: .muster/kubeconfig)' },
+  },
+  async run({ flags, positionals, out, err, signal }) {
+    if (positionals.length > 0) throw new MusterError('InvalidFlag', 'up takes flags only.')
+    if (flags.memory && flags.data !== undefined)
+      throw new MusterError('InvalidFlag', '--memory keeps nothing: leave --data out.')
+    const folder = flags.memory ? undefined : path.resolve(flags.data ?? path.join('.muster', 'data'))
+    const other = await runningHere()
+    if (other)
+      throw new MusterError('StorageInUse', `.muster is used by process ${other.pid}, a manager on ${other.url}.`)
+    const kubeconfig = path.resolve(flags['kubeconfig-out'] ?? path.join('.muster', 'kubeconfig'))
+    // The cluster starts before the manager and ends after it.
+    const end = new AbortController()
+    const ready = Promise.withResolvers<ClusterReady>()
+    // Loading the examples and starting the cluster take a moment each, and neither waits for the other.
+    const loading = loadExamples()
+    loading.catch(() => undefined)
+    const cluster = runEmbeddedCluster({
+      port: flags.port,
+      kubeconfig,
+      folder,
+      nodes: flags.nodes ?? '3',
+      signal: end.signal,
+      ready: ready.resolve,
+    })
+    try {
+      const started = await Promise.race([ready.promise, cluster])
+      if (started) await show({ started, kubeconfig, folder, examples: await loading, out, err, signal })
+    } finally {
+      end.abort()
+      await cluster
+    }
+    return 0
+  },
+})
+
+interface ClusterReady {
+  readonly url: string
+  readonly use: string
+  readonly note: string
+}
+
+interface Shown {
+  readonly started: ClusterReady
+  readonly kubeconfig: string
+  readonly folder: string | undefined
+  readonly examples: Examples
+  readonly out: (line: string) => void
+  readonly err: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+async function show({ started, kubeconfig, folder, examples, out, err, signal }: Shown): Promise<void> {
+  const { muster, operators } = examples
+  const manager = await startManager({ muster, operators, kubeconfig, err, signal })
+  const forget = writeManagerFile(manager.url)
+  try {
+    for (const line of introduction(started, folder, manager)) out(line)
+    await follow(manager, out, signal)
+  } finally {
+    forget()
+    await manager.stop()
+  }
+  out(folder === undefined ? 'stopped' : `stopped; everything is kept in ${shown(folder)}`)
+}
+
+interface Examples {
+  readonly muster: Hosting
+  readonly operators: readonly Operator[]
+}
+
+type Hosting = Pick<OwnMuster['manager'], 'startService' | 'reachLocal' | 'reachCluster'>
+
+async function loadExamples(): Promise<Examples> {
+  const files = exampleFiles()
+  const { loadOperator } = await import('./module.ts')
+  const [muster, ...operators] = await Promise.all([loadHosting(files[0]!), ...files.map((file) => loadOperator(file))])
+  return { muster, operators }
+}
+
+/** Of the muster that they import: in a package, that is another copy than this command's. */
+async function loadHosting(file: string): Promise<Hosting> {
+  // In a checkout it is this one, of which no more is loaded than is needed.
+  if (file.endsWith('.ts')) {
+    const loading = [import('../manager/resident/service.ts'), import('../manager/resident/reach.ts')] as const
+    const [{ startService }, { reachLocal, reachCluster }] = await Promise.all(loading)
+    return { startService, reachLocal, reachCluster }
+  }
+  const { loadOwnMuster } = await import('./own-muster.ts')
+  return (await loadOwnMuster(file)).manager
+}
+
+interface RunningManager {
+  readonly url: string
+  readonly names: readonly string[]
+  /** Objects were made for the operators. */
+  readonly isNew: boolean
+  report(): ManagerReport
+  /** Resolves when nothing waits or runs. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface ManagerStart {
+  readonly muster: Hosting
+  readonly operators: readonly Operator[]
+  readonly kubeconfig: string
+  readonly err: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Everything that runs operators here: whoever hosts them otherwise changes this function alone. */
+async function startManager({ muster, operators, kubeconfig, err, signal }: ManagerStart): Promise<RunningManager> {
+  const { startService, reachLocal, reachCluster } = muster
+  const [{ installKinds }, { simulatedSidecars }] = await Promise.all([
+    import('./install-kinds.ts'),
+    import('./simulated-sidecars.ts'),
+  ])
+  let isNew = false
+  const service = await startService({
+    environment: process.env,
+    over: [
+      { source: 'muster up', value: { clientConnection: { kubeconfig }, health: { port: 0 }, metrics: { port: 0 } } },
+    ],
+    declared: () => Promise.resolve(operators),
+    async load(name, _, client) {
+      const operator = operators.find((each) => each.name === name)
+      if (!operator) throw new MusterError('ModuleUnusable', `${name} is none of the examples.`)
+      isNew ||= !(await client.discovery.resourceFor(operator.kinds[0]!))
+      await installKinds(client, operator, signal)
+      return { operator }
+    },
+    connect: reachLocal,
+    reach: reachCluster,
+    identity: 'muster-up',
+    live: (client) => simulatedSidecars(client, systemClock),
+    beside: 'an embedded cluster',
+    log(line) {
+      // What operators do is in the table; what nobody else tells is told here.
+      if ('problem' in line) err(JSON.stringify(line))
+    },
+  })
+  const { resident } = service
+  await resident.settled()
+  if (isNew) await createSamples(resident.clusters.local.client)
+  return {
+    url: service.statusUrl,
+    names: operators.map(({ name }) => name),
+    isNew,
+    report: () => service.report(),
+    idle: () => resident.manager.idle(),
+    stop: () => service.stop(),
+  }
+}
+
+async function createSamples(client: Client): Promise<void> {
+  for (const [resource, object] of samples) await client.create(resource, object, { fieldManager: 'muster-up' })
+}
+
+function introduction(
+  { url, use, note }: ClusterReady,
+  folder: string | undefined,
+  manager: RunningManager,
+): readonly string[] {
+  const seconds = (performance.now() / 1000).toFixed(1)
+  const kept = folder === undefined ? 'in memory' : `kept in ${shown(folder)}`
+  const again = folder === undefined ? 'again without --memory, twice' : 'again'
+  return [
+    `an embedded cluster is ready on ${url} after ${seconds} s (${kept}${note}); to use it:`,
+    '',
+    `  ${use}`,
+    '',
+    `a manager hosts ${manager.names.join(' and ')}; its status is on ${manager.url}. Three things to try in another shell:`,
+    '',
+    ...tries.flatMap(({ what, command: words, effect }) => [`  # ${what}: ${effect}`, `  ${words}`]),
+    `  # stop it here with Ctrl-C and start it ${again}: all is looked at, and nothing is written`,
+    '',
+  ]
+}
+
+const everyMs = 1000
+
+/** A table that stays up to date; where there is no terminal, a line for each thing that is done. */
+async function follow(manager: RunningManager, out: (line: string) => void, signal: AbortSignal): Promise<void> {
+  const { newsOf, tableOf } = await import('./report-table.ts')
+  const { openScreen } = await import('./screen.ts')
+  const screen = process.stdout.isTTY ? openScreen(process.stdout) : undefined
+  let before: ManagerReport | undefined
+  const look = (): void => {
+    const report = manager.report()
+    if (screen) screen.draw(tableOf(report))
+    else for (const line of newsOf(before, report)) out(line)
+    before = report
+  }
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  if (!screen) {
+    await Promise.race([manager.idle(), aborted])
+    look()
+    const writes = before!.operators.reduce((sum, { cost }) => sum + cost.writes, 0)
+    out(
+      `at rest: ${manager.isNew ? 'the cluster was new, ' : ''}${writes === 1 ? '1 write' : `${writes} writes`} since this start`,
+    )
+  }
+  while (!signal.aborted) {
+    look()
+    await Promise.race([systemClock.sleep(everyMs, signal).catch(() => undefined), aborted])
+  }
+}
+
+/** A path as a person would write it from here. */
+function shown(file: string): string {
+  const relative = path.relative('', file)
+  return relative.startsWith('..') ? file : relative
+}

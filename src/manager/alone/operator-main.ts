@@ -1,0 +1,102 @@
+/**
+ * An operator as a program of its own: the last line of its file, and it runs without `muster`.
+ *
+ *     import { operatorMain } from 'muster/manager'
+ *     if (import.meta.main) await operatorMain(operator)
+ *
+ * Its flags become the configuration that a manager of many would read, and it is hosted by the same machine.
+ */
+import { hostname } from 'node:os'
+import { systemClock } from '../../clock/system-clock.ts'
+import { formatTime } from '../../kube/duration.ts'
+import { describeError, MusterError } from '../../kube/errors.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { Reached } from '../resident/clusters.ts'
+import { ownHelp, readOwnArguments } from './own-flags.ts'
+
+/** Runs until the process is told to end; the exit code says how it went. */
+export async function operatorMain(operator: Operator): Promise<void> {
+  process.exitCode = await runAlone(operator, {
+    argv: process.argv.slice(2),
+    environment: process.env,
+    signal: stopSignal(),
+    out: (line) => void process.stdout.write(`${line}\n`),
+    err: (line) => void process.stderr.write(`${line}\n`),
+  })
+}
+
+export interface AloneOptions {
+  readonly argv: readonly string[]
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Ends it: what is under way is finished first. */
+  readonly signal: AbortSignal
+  readonly out: (line: string) => void
+  /** Where the log goes, one JSON object a line. */
+  readonly err: (line: string) => void
+  /** A cluster that is reached already. @default the one that the settings name */
+  readonly local?: Reached
+}
+
+/** Resolves to the exit code. */
+export async function runAlone(operator: Operator, options: AloneOptions): Promise<number> {
+  try {
+    await run(operator, options)
+    return 0
+  } catch (error) {
+    options.err(describeError(error))
+    return error instanceof MusterError && error.code.startsWith('MUS15') ? 2 : 1
+  }
+}
+
+async function run(operator: Operator, options: AloneOptions): Promise<void> {
+  const { argv, environment, signal, out, err, local } = options
+  const { layer, file, configMap, isHelp } = readOwnArguments(operator, argv)
+  if (isHelp) {
+    out(ownHelp(operator))
+    return
+  }
+  if (file !== undefined && configMap !== undefined) {
+    throw new MusterError('InvalidFlag', 'The configuration is in a file or in a ConfigMap: leave one out.')
+  }
+  const { startService } = await import('../resident/service.ts')
+  const { reachCluster, reachLocal } = await import('../resident/reach.ts')
+  const service = await startService({
+    ...(file !== undefined && { from: { file } }),
+    ...(configMap !== undefined && { from: { configMap } }),
+    environment,
+    over: [layer],
+    declared: () => Promise.resolve([operator]),
+    load: () => Promise.resolve({ operator }),
+    connect: local ? () => Promise.resolve(local) : reachLocal,
+    reach: reachCluster,
+    identity: identity(),
+    log: (line: JsonObject) => err(JSON.stringify({ time: formatTime(systemClock.now()), ...line })),
+  })
+  try {
+    await Promise.race([service.resident.settled(), aborted(signal)])
+    if (!signal.aborted) out(`${operator.name} is running`)
+    await aborted(signal)
+  } finally {
+    await service.stop()
+  }
+}
+
+/** Of this process alone, and fit to be part of a name. */
+function identity(): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+  return `${host.replaceAll(/^-+|-+$/g, '') || 'operator'}-${process.pid}`
+}
+
+function stopSignal(): AbortSignal {
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
+  return stop.signal
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

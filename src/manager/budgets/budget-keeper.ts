@@ -1,0 +1,159 @@
+/**
+ * Budgets: what an operator may use of what is everybody's. Whoever uses more waits, and that is told:
+ *
+ * | budget   | what counts                                                         | it waits until                    |
+ * | -------- | ------------------------------------------------------------------- | --------------------------------- |
+ * | memory   | its part of the caches: what each object costs, among those who see it | a look finds less, or more is allowed |
+ * | requests | its writes, Events, looks and commands, in the last minute          | nine tenths of it are used        |
+ *
+ * What is under way ends as it would have: a plan is not cut in two. A budget is a reason to pause, so it comes before every
+ * gate that says a moment, and after a pause that somebody asked for.
+ *
+ * What an operator keeps in its own heap is none of this: the levels `worker` and `process` limit that.
+ */
+import type { FeedReport, SharedCache } from '../../cache/shared-cache.ts'
+import type { Clock, Timer } from '../../clock/clock.ts'
+import type { OverBudget } from '../findings/finding.ts'
+import type { BudgetOptions, Lane } from '../scheduler.ts'
+import { fewerAt, noRequests, noteRequest, requestsIn, type RequestWindow } from './request-window.ts'
+
+export interface BudgetKeeperOptions {
+  readonly clock: Clock
+  readonly onFinding: (finding: OverBudget) => void
+  /** How often caches are looked at: that goes over every object. @default 10_000 */
+  readonly lookMs?: number
+}
+
+export interface Budgeted {
+  readonly operator: string
+  /** Whose part of the cache counts. */
+  readonly consumer: string
+  readonly cache: Pick<SharedCache, 'report'>
+  readonly lane: Pick<Lane, 'pause' | 'resume'>
+  readonly budget: BudgetOptions
+}
+
+export interface BudgetKeeper {
+  join(budgeted: Budgeted): Budget
+  /** Looks at the caches now. */
+  look(): void
+}
+
+/** What one operator may use. */
+export interface Budget {
+  request(): void
+  /** From now on. */
+  change(budget: BudgetOptions): void
+  leave(): void
+}
+
+interface Member {
+  readonly of: Budgeted
+  budget: BudgetOptions
+  window: RequestWindow
+  /** What it waits for. */
+  readonly over: Set<OverBudget['budget']>
+  relief: Timer | undefined
+}
+
+/** Below this share it may go on: else it would stop again with the next request. */
+const enough = 0.9
+
+export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: BudgetKeeperOptions): BudgetKeeper {
+  const members = new Set<Member>()
+  let timer: Timer | undefined
+
+  const exceed = (member: Member, budget: OverBudget['budget'], used: number, allowed: number): void => {
+    if (member.over.has(budget)) return
+    member.over.add(budget)
+    member.of.lane.pause('budget')
+    const { operator } = member.of
+    onFinding({ kind: 'overBudget', operator, controller: '', key: '', at: clock.now(), budget, used, allowed })
+  }
+
+  const relieve = (member: Member, budget: OverBudget['budget']): void => {
+    if (member.over.delete(budget) && member.over.size === 0) member.of.lane.resume('budget')
+  }
+
+  const judgeMemory = (member: Member, feeds: readonly FeedReport[]): void => {
+    const { memoryBytes: allowed } = member.budget
+    const used = bytesOf(feeds, member.of.consumer)
+    if (allowed !== undefined && used > allowed) exceed(member, 'memory', used, allowed)
+    else relieve(member, 'memory')
+  }
+
+  const judgeRequests = (member: Member): void => {
+    const { requestsPerMinute: allowed } = member.budget
+    const now = clock.now()
+    const used = requestsIn(member.window, now)
+    member.relief?.cancel()
+    member.relief = undefined
+    if (allowed !== undefined && used > allowed) exceed(member, 'requests', used, allowed)
+    const most = allowed === undefined ? Infinity : Math.floor(allowed * enough)
+    if (used <= most) relieve(member, 'requests')
+    if (!member.over.has('requests')) return
+    const at = fewerAt(member.window, most, now)
+    member.relief = clock.after(Math.max(at - now, 1), () => judgeRequests(member))
+  }
+
+  const look = (): void => {
+    // One look at a cache serves all who share it.
+    const reports = new Map<object, readonly FeedReport[]>()
+    for (const member of members) {
+      if (member.budget.memoryBytes === undefined) continue
+      const { cache } = member.of
+      const feeds = reports.get(cache) ?? cache.report()
+      reports.set(cache, feeds)
+      judgeMemory(member, feeds)
+    }
+  }
+
+  /** Only while somebody has a budget of memory. */
+  const watch = (): void => {
+    const isNeeded = [...members].some(({ budget }) => budget.memoryBytes !== undefined)
+    if (!isNeeded) {
+      timer?.cancel()
+      timer = undefined
+    }
+    if (!isNeeded || timer) return
+    timer = clock.after(lookMs, () => {
+      timer = undefined
+      look()
+      watch()
+    })
+  }
+
+  return {
+    look,
+    join(of) {
+      const member: Member = { of, budget: of.budget, window: noRequests, over: new Set(), relief: undefined }
+      members.add(member)
+      watch()
+      return {
+        request() {
+          if (member.budget.requestsPerMinute === undefined) return
+          member.window = noteRequest(member.window, clock.now())
+          // Who waits already is looked at when it may go on.
+          if (!member.over.has('requests')) judgeRequests(member)
+        },
+        change(budget) {
+          member.budget = budget
+          if (budget.memoryBytes === undefined) relieve(member, 'memory')
+          else judgeMemory(member, of.cache.report())
+          judgeRequests(member)
+          watch()
+        },
+        leave() {
+          members.delete(member)
+          member.relief?.cancel()
+          watch()
+        },
+      }
+    },
+  }
+}
+
+function bytesOf(feeds: readonly FeedReport[], consumer: string): number {
+  const shares = feeds.flatMap(({ consumers }) => consumers).filter((share) => share.consumer === consumer)
+  return shares.reduce((sum, { bytes }) => sum + bytes, 0)
+}

@@ -1,0 +1,136 @@
+/** The section of one operator: where it comes from, how far it is trusted, what it may use and when it runs. */
+import {
+  anything,
+  boolean,
+  type Field,
+  type Fields,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  string,
+} from '../../operator/field.ts'
+import { duration, memory, optionalReference, titled } from './setting-fields.ts'
+
+export interface OperatorSettings {
+  readonly enabled: boolean
+  readonly paused: boolean
+  /** `./file.ts#export` or `package#export`. Left out: it is built in, or was given on the command line. */
+  readonly from?: string
+  readonly isolation: 'inline' | 'worker' | 'process'
+  /** Where its level cannot be enforced it runs all the same, and says so. */
+  readonly allowUnenforced: boolean
+  /** Origins that it may call from where it is isolated. */
+  readonly outside: readonly string[]
+  /** As whom it writes. */
+  readonly identity: IdentitySettings
+  /** Left out: everywhere. */
+  readonly namespaces?: readonly string[]
+  /** Names of `clusters` or of `placement.hosted`, each served apart. Left out: as `placement` says, once. */
+  readonly clusters?: readonly string[]
+  readonly gates: GateSettings
+  readonly budgets: BudgetSettings
+  /** As the operator declares it, with its defaults where the operator is known. */
+  readonly config: unknown
+}
+
+export interface IdentitySettings {
+  /** `namespace/name`. Left out: as the manager itself. */
+  readonly serviceAccount?: string
+  readonly by: 'impersonation' | 'token'
+}
+
+/** When an operator's keys may run. */
+export interface GateSettings {
+  readonly debounce: string
+  readonly debounceMax: string
+  readonly coolDown: string
+  readonly changesPerMinute: number
+  readonly burst: number
+  readonly concurrency: number
+  readonly ageing: string
+}
+
+/** The most it may use. */
+export interface BudgetSettings {
+  readonly memory: string
+  /** In mebibytes. 0: whatever it takes. */
+  readonly cacheMi: number
+  /** 0: as many as the server allows. */
+  readonly requestsPerMinute: number
+  readonly runTimeout: string
+}
+
+const gates = {
+  debounce: duration('0s', 'How long the input must be quiet before a run.'),
+  debounceMax: duration('1s', 'The longest wait after the first change, however busy the input.'),
+  coolDown: duration('0s', 'The least time between two runs for one object.'),
+  changesPerMinute: integer({ minimum: 1, default: 6000, description: 'The changes an operator may make a minute.' }),
+  burst: integer({ minimum: 1, default: 1000, description: 'The changes that it may save up.' }),
+  concurrency: integer({ minimum: 1, maximum: 1000, default: 8, description: 'Runs of the operator at once.' }),
+  ageing: duration('10s', 'How long a retry waits until it is as urgent as a change, and a resync as a retry.'),
+} satisfies Fields
+
+const budgets = {
+  memory: memory('256Mi', 'Of its heap, where it is isolated; beyond that it is ended and started again.'),
+  cacheMi: integer({
+    minimum: 0,
+    default: 0,
+    description: 'Mebibytes that may be cached on its behalf; with more it waits. 0 leaves it open.',
+  }),
+  requestsPerMinute: integer({
+    minimum: 0,
+    default: 0,
+    description: 'Requests it may make a minute; 0 leaves it to the server.',
+  }),
+  runTimeout: duration('5m', 'The longest that one run may take, where it is isolated.'),
+} satisfies Fields
+
+const identity = {
+  serviceAccount: optionalReference('As whom it writes. Left out: as the manager itself.'),
+  by: oneOf(['impersonation', 'token'], {
+    default: 'impersonation',
+    description: 'How: by impersonating the account, or with a token that is minted for it.',
+  }),
+} satisfies Fields
+
+const origin: Field<string> = titled(
+  'an origin such as https://app.example.com',
+  string({ pattern: '^https?://[^ /?#]+$' }),
+)
+
+const operator = {
+  enabled: boolean({ default: true, description: 'Whether it runs at all.' }),
+  paused: boolean({ default: false, description: 'It is loaded and its caches are filled, but nothing runs.' }),
+  from: titled(
+    'a file that begins with ./, ../ or /, or a package',
+    optional(
+      string({
+        pattern: String.raw`^[^ #]+(#[A-Za-z_$][A-Za-z0-9_$]*)?$`,
+        description: 'Where it is loaded from: ./file.ts or a package, #NAME for one of several exports.',
+      }),
+    ),
+  ),
+  isolation: oneOf(['inline', 'worker', 'process'], {
+    default: 'inline',
+    description: 'How far it is trusted: in this thread, in one of its own, in a process of its own.',
+  }),
+  allowUnenforced: boolean({ default: false, description: 'Run it even where its isolation cannot be enforced.' }),
+  outside: list(origin, { default: [], description: 'Origins that it may call from where it is isolated.' }),
+  identity: object(identity, { default: {} }),
+  namespaces: optional(
+    list(string({ minLength: 1, maxLength: 63 }), { description: 'Where it looks. Left out: everywhere.' }),
+  ),
+  clusters: optional(
+    list(string({ minLength: 1, maxLength: 63 }), {
+      description: 'Clusters that it serves, each apart. Left out: as placement says, once.',
+    }),
+  ),
+  gates: object(gates, { default: {} }),
+  budgets: object(budgets, { default: {} }),
+  config: anything({ default: {}, description: 'Its own settings: what it declares.' }),
+} satisfies Fields
+
+/** Does not compile when the type and the schema go different ways. */
+export const operatorField: Field<OperatorSettings, unknown> = object(operator)

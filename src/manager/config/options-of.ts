@@ -1,0 +1,62 @@
+/** Settings in the words of those who follow them: people write `1m30s`, programs count milliseconds. */
+import type { ObjectName } from '../../operator/view.ts'
+import type { LeaseTimes } from '../leases/lease.ts'
+import type { BudgetOptions, GateOptions } from '../scheduler.ts'
+import type { WebhookAddress } from '../webhooks/webhook-host.ts'
+import type { BudgetSettings, GateSettings } from './operator-settings.ts'
+import { durationMs } from './setting-fields.ts'
+import type { LeaseSettings, Settings } from './settings.ts'
+
+/** The gates of an operator, and what it may use, as the manager takes them. */
+export function gatesOf(gates: GateSettings, budgets?: BudgetSettings): GateOptions {
+  return {
+    ...(budgets && { budget: budgetOf(budgets) }),
+    debounce: { quietMs: durationMs(gates.debounce), maxMs: durationMs(gates.debounceMax) },
+    coolDown: { leastMs: durationMs(gates.coolDown) },
+    allowance: { perMinute: gates.changesPerMinute, burst: gates.burst },
+    priority: { ageMs: durationMs(gates.ageing) },
+    concurrency: gates.concurrency,
+  }
+}
+
+function budgetOf({ cacheMi, requestsPerMinute }: BudgetSettings): BudgetOptions {
+  return {
+    ...(cacheMi > 0 && { memoryBytes: cacheMi * 2 ** 20 }),
+    ...(requestsPerMinute > 0 && { requestsPerMinute }),
+  }
+}
+
+export function leaseTimesOf({ leaseDuration, renewDeadline, retryPeriod }: LeaseSettings): LeaseTimes {
+  return {
+    leaseDurationMs: durationMs(leaseDuration),
+    renewDeadlineMs: durationMs(renewDeadline),
+    retryPeriodMs: durationMs(retryPeriod),
+  }
+}
+
+/** Budgets as limits of an isolated operator. */
+export function limitsOf({ memory, runTimeout }: BudgetSettings): {
+  readonly memoryMb: number
+  readonly reconcileMs: number
+} {
+  const scale = memory.endsWith('Gi') ? 1024 : 1
+  return { memoryMb: Number.parseInt(memory, 10) * scale, reconcileMs: durationMs(runTimeout) }
+}
+
+/** `namespace/name` in two. */
+export function objectNameOf(reference: string): ObjectName & { readonly namespace: string } {
+  const at = reference.indexOf('/')
+  return { namespace: reference.slice(0, at), name: reference.slice(at + 1) }
+}
+
+/** Where API servers find webhooks; undefined: nowhere, and none are served. */
+export function webhookAddressOf({
+  port,
+  url,
+  service,
+  servicePort,
+}: Settings['webhooks']): WebhookAddress | undefined {
+  if (port === 0) return undefined
+  if (url !== undefined) return { url }
+  return service === undefined ? undefined : { service: { ...objectNameOf(service), port: servicePort } }
+}

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { configurationDoc, configurationDocUrl } from '../../../scripts/generate-configuration-doc.ts'
+import { readYaml } from '../../kube/yaml.ts'
+import { defaultGates } from '../scheduler.ts'
+import { defaultLeaseTimes } from '../leases/lease.ts'
+import { defaultLimits } from '../isolation/limits.ts'
+import { readConfiguration } from './configuration.ts'
+import { gatesOf, leaseTimesOf, limitsOf, objectNameOf, webhookAddressOf } from './options-of.ts'
+
+const { settings } = readConfiguration([{ source: 'test', value: { operators: { a: {} } } }])
+
+describe('the settings', () => {
+  it('are what docs/configuration.md lists (node scripts/generate-configuration-doc.ts)', () => {
+    const text = readFileSync(configurationDocUrl, 'utf8')
+    // Whoever formats the file lines up its tables.
+    const words = (table: string): string => table.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
+    expect(words(text)).toBe(words(configurationDoc(text)))
+  })
+
+  it('are in order as docs/configuration.md writes them', () => {
+    const [, example = ''] = /```yaml\n([^]*?)```/.exec(readFileSync(configurationDocUrl, 'utf8')) ?? []
+    const read = readConfiguration([{ source: 'docs', value: readYaml(example, { strict: true }) }])
+    expect(read.settings.operators['memcached']).toMatchObject({ from: './memcached.ts', config: { replicas: 3 } })
+  })
+
+  it('have the defaults of those who follow them', () => {
+    const { gates, budgets } = settings.operators['a']!
+    expect(gatesOf(gates)).toEqual(defaultGates)
+    expect(leaseTimesOf(settings.leaderElection)).toEqual(defaultLeaseTimes)
+    expect(leaseTimesOf(settings.sharding)).toEqual(defaultLeaseTimes)
+    expect(defaultLimits).toMatchObject(limitsOf(budgets))
+    expect(limitsOf({ ...budgets, memory: '2Gi', runTimeout: '1m30s' })).toEqual({
+      memoryMb: 2048,
+      reconcileMs: 90_000,
+    })
+  })
+
+  it('say where webhooks are found, or that they are not', () => {
+    const { webhooks } = settings
+    expect(webhookAddressOf(webhooks)).toBeUndefined()
+    expect(webhookAddressOf({ ...webhooks, url: 'https://here' })).toEqual({ url: 'https://here' })
+    expect(webhookAddressOf({ ...webhooks, service: 'ops/muster' })).toEqual({
+      service: { namespace: 'ops', name: 'muster', port: 443 },
+    })
+    expect(webhookAddressOf({ ...webhooks, url: 'https://here', port: 0 })).toBeUndefined()
+    expect(objectNameOf('a/b')).toEqual({ namespace: 'a', name: 'b' })
+  })
+})

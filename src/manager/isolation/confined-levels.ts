@@ -1,0 +1,143 @@
+/** The levels that are enforced: what each starts, and what it tries before it believes itself. */
+import { realpathSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { homedir, tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Clock } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import { openConfined } from './confined-runner.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import { type ModuleName, parseModuleName } from './module-name.ts'
+import type { RunnerOptions } from './open-runner.ts'
+import { startProcessGuest } from './process-guest.ts'
+import type { Canary } from './protocol.ts'
+import { readablePaths } from './readable.ts'
+import type { Level, Runner } from './runner.ts'
+import { type SandboxOptions, sandboxTrouble } from './sandbox.ts'
+import { startWorkerGuest } from './worker-guest.ts'
+
+/** In a thread of its own, with Node's permission model. */
+export async function workerRunner(options: RunnerOptions): Promise<Runner> {
+  const { name, readable, limits, clock, place, log } = prepare('worker', options)
+  const { canary, dispose } = await openCanary(options)
+  return await openConfined({
+    ...place,
+    log,
+    canary,
+    dispose,
+    start: (events) => startWorkerGuest({ name, readable, limits, clock }, events),
+  })
+}
+
+/** In a process of its own, with the permission model inside and walls around it. */
+export async function processRunner(options: RunnerOptions): Promise<Runner> {
+  const { readable, limits, clock, place, log } = prepare('process', options)
+  const { canary, folder, dispose } = await openCanary(options)
+  const walls: SandboxOptions = {
+    root: folder,
+    readable: [process.execPath, ...readable],
+    memoryMb: 2 * limits.memoryMb + nodeMb,
+    tools: options.tools,
+  }
+  const trouble = await sandboxTrouble(walls, canary)
+  const cause = `${options.module} (process): ${trouble}.`
+  if (trouble !== undefined && options.allowUnenforced !== true) {
+    await dispose()
+    throw new MusterError('IsolationRefused', cause)
+  }
+  const sandbox = trouble === undefined ? walls : undefined
+  return await openConfined({
+    ...place,
+    log,
+    canary,
+    dispose,
+    start(events) {
+      if (!sandbox) log({ warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
+      return startProcessGuest({ readable, limits, sandbox, clock }, events)
+    },
+  })
+}
+
+/** What Node takes itself, before there is an operator: code, stacks of its threads, reserves. */
+const nodeMb = 640
+
+interface Prepared {
+  readonly name: string
+  readonly readable: readonly string[]
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: (line: JsonObject) => void
+  readonly place: {
+    readonly level: Level
+    readonly module: ModuleName
+    readonly limits: Limits
+    readonly allowUnenforced: boolean
+    readonly outside: readonly string[]
+    readonly clock: Clock
+  }
+}
+
+function prepare(level: Level, options: RunnerOptions): Prepared {
+  const { readable = [], outside = [], allowUnenforced = false, log = () => undefined, clock = systemClock } = options
+  const module = foundModule(options.module)
+  const limits = { ...defaultLimits, ...options.limits }
+  return {
+    name: `${path.basename(module.file)}#${module.exported}`,
+    readable: readablePaths(module.file, readable),
+    limits,
+    clock,
+    log,
+    place: { level, module, limits, allowUnenforced, outside, clock },
+  }
+}
+
+/** By its real path: only that is among what may be read. */
+function foundModule(name: string): ModuleName {
+  const { file, exported } = parseModuleName(name)
+  try {
+    return { file: realpathSync(file), exported }
+  } catch (error) {
+    throw new MusterError('OperatorNotLoaded', `There is no ${file}.`, { cause: error })
+  }
+}
+
+/** Something to listen on and something to read, for a guest that must be able to do neither. */
+async function openCanary({ secrets = [] }: RunnerOptions): Promise<{
+  readonly canary: Canary
+  /** Empty, and the manager's own. */
+  readonly folder: string
+  readonly dispose: () => Promise<void>
+}> {
+  const home = await mkdtemp(path.join(tmpdir(), 'muster-'))
+  const file = path.join(home, 'canary')
+  const folder = await mkdtemp(path.join(home, 'root-'))
+  await writeFile(file, 'Whoever reads this is not isolated.\n')
+  const server = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  server.unref()
+  const address = server.address()
+  return {
+    canary: {
+      port: typeof address === 'object' && address ? address.port : 0,
+      files: [file, ...credentials(), ...secrets],
+    },
+    folder,
+    async dispose() {
+      server.close()
+      await rm(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Where the manager's own credentials may be. */
+function credentials(): readonly string[] {
+  const named = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
+  const usual = [path.join(homedir(), '.kube', 'config'), '/var/run/secrets/kubernetes.io/serviceaccount/token']
+  return [...named.map((each) => path.resolve(each)), ...usual]
+}

@@ -1,0 +1,204 @@
+/**
+ * An operator as data: what a guest tells of it, and what the manager makes of that. Kinds and settings are rebuilt from
+ * their definitions, which are data themselves; functions stay where they are.
+ *
+ * Webhooks and conversions are functions that an API server waits for. They are not carried over yet, so an operator that
+ * declares any is refused at these levels.
+ */
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type JsonObject } from '../../kube/json.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { defineConfig } from '../../operator/config.ts'
+import { type Controller, defineController } from '../../operator/controller.ts'
+import { defaultBackOff } from '../../operator/failure.ts'
+import {
+  exactly,
+  type ExactName,
+  generated,
+  type Input,
+  labelled,
+  type LabelSelected,
+  type Output,
+  referenced,
+  whole,
+} from '../../operator/input.ts'
+import { defineKind, type Kind } from '../../operator/kind.ts'
+import { defineOperator, type Operator } from '../../operator/operator.ts'
+import { inRole, type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
+import type { ResourceDefinition } from '../../operator/resource.ts'
+import { plainResource } from './protocol.ts'
+import { resourceOf } from './wire.ts'
+
+export interface Description {
+  readonly name: string
+  readonly controllers: readonly ControllerDescription[]
+  readonly configFields?: JsonObject | undefined
+}
+
+interface ControllerDescription {
+  readonly name: string
+  /** Which CRs it is for. */
+  readonly own: InputDescription
+  readonly inputs: readonly InputDescription[]
+  readonly outputs: readonly InputDescription[]
+  readonly finalizes: boolean
+  readonly reports: boolean
+  /** Its resources name their CR as an owner. */
+  readonly owns: boolean
+  /** It makes objects beside its resources: of them nothing is known before. */
+  readonly makesMore: boolean
+  readonly backOff: { readonly firstMs: number; readonly mostMs: number }
+  readonly timeoutMs: number
+}
+
+/** An input as it is, but for its kind. */
+type InputDescription = JsonObject & { readonly select: Input['select'] }
+
+/** Either a kind of the operator's own, or one that is known by its name alone; and where its objects are. */
+interface ResourceDescription {
+  readonly resource: Resource
+  readonly role: PlacementRole
+  readonly definition?: JsonObject | undefined
+}
+
+/** @throws InvalidController for what cannot be isolated */
+export function describeOperator(operator: Operator): Description {
+  const { name, controllers, config, webhooks, conversions } = operator
+  if (webhooks.length + conversions.length > 0) {
+    throw new MusterError(
+      'InvalidController',
+      `Operator ${name} has webhooks or conversions: these run at the level inline only.`,
+    )
+  }
+  return {
+    name,
+    controllers: controllers.map(describeController),
+    ...(config && { configFields: config.fields as unknown as JsonObject }),
+  }
+}
+
+function describeController(controller: Controller): ControllerDescription {
+  const { name, own, declaredInputs, declaredOutputs, finalizes, reports, backOff, timeoutMs } = controller
+  const { resources, options } = controller
+  return {
+    name,
+    own: describe(own),
+    inputs: declaredInputs.map(describe),
+    outputs: declaredOutputs.map(describe),
+    finalizes,
+    reports,
+    owns: resources.some(({ ownership }) => ownership === 'reference'),
+    makesMore: options.reconcile !== undefined || (options.writes?.length ?? 0) > 0,
+    backOff,
+    timeoutMs,
+  }
+}
+
+function describe(input: Input): InputDescription {
+  const from = input.select === 'reference' ? { from: describe(input.from) } : {}
+  return { ...input, ...from, resource: describeResource(input.resource) } as unknown as InputDescription
+}
+
+function describeResource(resource: Resource): ResourceDescription {
+  const { definition } = resource as Partial<Kind>
+  return {
+    resource: plainResource(resource),
+    role: placementRoleOf(resource),
+    ...(definition && { definition: definition as unknown as JsonObject }),
+  }
+}
+
+/** @throws InvalidController when it describes no operator */
+export function operatorFrom(description: unknown): Operator {
+  try {
+    const { name, controllers, configFields } = record(description)
+    return defineOperator({
+      name: text(name),
+      controllers: array(controllers).map(controllerFrom),
+      ...(configFields !== undefined && { config: defineConfig(record(configFields) as never) }),
+    })
+  } catch (error) {
+    throw new MusterError('InvalidController', `What an operator says of itself makes no sense: ${String(error)}.`)
+  }
+}
+
+function controllerFrom(told: unknown): Controller {
+  const { name, inputs, outputs, finalizes, reports, owns, makesMore, backOff, timeoutMs, ...rest } = record(told)
+  const own = inputFrom(rest['own'])
+  const { firstMs, mostMs } = record(backOff)
+  const writes = array(outputs).map((each) => inputFrom(each) as Output)
+  const controller: Controller = defineController<KubeObject>({
+    for: own.select === 'kind' ? own.resource : (own as ExactName | LabelSelected),
+    name: text(name),
+    reads: array(inputs).map(inputFrom),
+    writes,
+    backOff: { firstMs: span(firstMs, defaultBackOff.firstMs), mostMs: span(mostMs, defaultBackOff.mostMs) },
+    timeoutMs: span(timeoutMs, 30_000),
+  })
+  // The one thing about its resources that follows for others: whether there is an owner to be named.
+  const owned = { id: 'owned', kind: own.resource, ownership: 'reference' } as unknown as ResourceDefinition<KubeObject>
+  return {
+    ...controller,
+    options: { for: controller.options.for, ...(makesMore === true && { writes }) },
+    resources: owns === true ? [owned] : [],
+    finalizes: finalizes === true,
+    reports: reports === true,
+  }
+}
+
+/** By the words of authors, which refuse what makes no sense. */
+function inputFrom(told: unknown): Input {
+  const { select, resource: kind, from, name, namespace, prefix, labels, namePath, namespacePath } = record(told)
+  const resource = resourceFrom(kind)
+  const within = { ...(namespace !== undefined && { namespace: text(namespace) }) }
+  switch (select) {
+    case 'kind':
+      return whole(resource)
+    case 'name':
+      return exactly(resource, { ...within, name: text(name) })
+    case 'prefix':
+      return generated(resource, { ...within, prefix: text(prefix) })
+    case 'labels': {
+      const pairs = Object.entries(record(labels)).map(([key, value]) => [key, text(value)] as const)
+      return labelled(resource, { ...within, labels: Object.fromEntries(pairs) })
+    }
+    case 'reference': {
+      const path = namespacePath === undefined ? {} : { namespacePath: text(namespacePath) }
+      return referenced(resource, { ...within, ...path, from: inputFrom(from), namePath: text(namePath) })
+    }
+    default:
+      throw new TypeError('an input is missing')
+  }
+}
+
+function resourceFrom(told: unknown): Resource {
+  const { resource, definition, role } = record(told)
+  const isPlaced = role === 'management' || role === 'userWorkload'
+  if (definition === undefined) {
+    const plain = resourceOf(resource)
+    return isPlaced ? inRole(plain, role) : plain
+  }
+  const kind = defineKind(record(definition) as never) as unknown as Resource
+  resourceOf(kind)
+  return isPlaced ? inRole(kind, role) : kind
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('a name is missing')
+  return value
+}
+
+function array(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('a list is missing')
+  return value as readonly unknown[]
+}
+
+function record(value: unknown): JsonObject {
+  if (!isJsonObject(value)) throw new TypeError('an object is missing')
+  return value
+}
+
+function span(value: unknown, otherwise: number): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : otherwise
+}

@@ -1,0 +1,211 @@
+/**
+ * A guest: an operator in isolation. It loads the operator's module, says what that declares, and walks through reconciles
+ * with a view whose reads are asked for one by one, and waves that somebody else carries out.
+ *
+ * What was read stays until the next wave: asking twice costs one round trip, and between two waves nothing moves.
+ */
+import { pathToFileURL } from 'node:url'
+import { freezeDeep } from '../../cache/intern.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { HttpAnswer, Live } from '../../operator/live.ts'
+import { offline } from '../../operator/live.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { Outcome, Wave } from '../../operator/plan.ts'
+import { reconcile, type Situation } from '../../operator/reconcile.ts'
+import type { View } from '../../operator/view.ts'
+import { fasten, leaksOf } from './belt.ts'
+import { describeOperator } from './description.ts'
+import { operatorIn } from './module-name.ts'
+import {
+  type Answer,
+  decodeError,
+  encodeError,
+  type FromGuest,
+  type LiveCall,
+  plainResource,
+  type ReadRequest,
+  type ToGuest,
+  type WireOutcome,
+} from './protocol.ts'
+import { encodeConclusion, encodeWave, memoryOf } from './wire.ts'
+
+/** How a guest speaks with its manager. */
+export interface Channel {
+  send(text: string): void
+  /** From now on, each text that comes. */
+  receive(handle: (text: string) => void): void
+  /** Asks, and stands still until there is an answer. */
+  read(text: string): string
+}
+
+export interface GuestOptions {
+  readonly channel: Channel
+  /** More is not sent: the manager would not listen to it either. */
+  readonly mostBytes: number
+}
+
+/** One reconcile under way. */
+interface Running {
+  now: number
+  readonly outcomes: ((outcomes: readonly Outcome[]) => void)[]
+  readonly calls: Map<number, { resolve(value: unknown): void; reject(error: Error): void }>
+}
+
+export function serve({ channel, mostBytes }: GuestOptions): void {
+  let operator: Operator | undefined
+  const running = new Map<number, Running>()
+
+  const say = (message: FromGuest): void => {
+    const text = stringifyJson(message)
+    if (text.length > mostBytes) {
+      const size = `${Math.ceil(text.length / 2 ** 20)} MiB`
+      throw new MusterError('GuestMisbehaved', `What it wants to say takes ${size}; ${mostBytes} bytes are allowed.`)
+    }
+    channel.send(text)
+  }
+
+  async function load({ file, exported, canary, tolerant }: Extract<ToGuest, { say: 'load' }>): Promise<void> {
+    fasten()
+    const leaks = await leaksOf(canary)
+    if (leaks.length > 0) say({ say: 'unconfined', leaks })
+    if (leaks.length > 0 && !tolerant) return
+    try {
+      const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>
+      operator = operatorIn(module, { file, exported })
+      say({ say: 'ready', operator: describeOperator(operator) })
+    } catch (error) {
+      say({ say: 'unloaded', error: encodeError(error) })
+    }
+  }
+
+  async function run(request: Extract<ToGuest, { say: 'run' }>): Promise<void> {
+    const { id } = request
+    const it: Running = { now: request.now, outcomes: [], calls: new Map() }
+    running.set(id, it)
+    try {
+      const { view, forget } = remoteView(id, channel)
+      const walk = reconcile(situationOf(request, it, view))
+      let step = await walk.next([])
+      while (!step.done) {
+        const outcomes = await carryOut(it, id, step.value)
+        forget()
+        step = await walk.next(outcomes)
+      }
+      if (running.has(id)) say({ say: 'done', id, conclusion: encodeConclusion(step.value) })
+    } catch (error) {
+      if (running.has(id)) say({ say: 'threw', id, error: encodeError(error) })
+    } finally {
+      running.delete(id)
+    }
+  }
+
+  function situationOf(request: Extract<ToGuest, { say: 'run' }>, it: Running, view: View): Situation<KubeObject> {
+    const controller = operator?.controllers.find(({ name }) => name === request.controller)
+    if (!operator || !controller) throw new MusterError('InvalidController', `There is no ${request.controller}.`)
+    // What time it is, the manager says: it may be a simulated one. How long something takes is real.
+    const clock: Clock = { ...systemClock, now: () => it.now }
+    return {
+      operator: operator.name,
+      controller,
+      cr: freezeDeep(request.cr) as unknown as KubeObject,
+      view,
+      clock,
+      config: freezeDeep((request.config ?? null) as Json),
+      live: request.live ? remoteLive(it, request.id) : offline,
+      memory: memoryOf(request.memory),
+    }
+  }
+
+  async function carryOut(it: Running, id: number, wave: Wave): Promise<readonly Outcome[]> {
+    const answered = new Promise<readonly Outcome[]>((resolve) => void it.outcomes.push(resolve))
+    say({ say: 'wave', id, wave: encodeWave(wave) })
+    return await answered
+  }
+
+  function remoteLive(it: Running, id: number): Live {
+    let calls = 0
+    const ask = (call: LiveCall): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        it.calls.set(++calls, { resolve, reject })
+        say({ say: 'call', id, call: calls, ...call })
+      })
+    return {
+      available: true,
+      exec: async (pod, command, options) =>
+        (await ask({ what: 'exec', pod, command, options })) as Awaited<ReturnType<Live['exec']>>,
+      http: async (http) => {
+        const answer = (await ask({ what: 'http', http })) as Omit<HttpAnswer, 'json'>
+        return { ...answer, json: () => JSON.parse(answer.body) as unknown }
+      },
+    }
+  }
+
+  channel.receive((text) => {
+    const message = parseJson(text) as unknown as ToGuest
+    switch (message.say) {
+      case 'load':
+        void load(message)
+        break
+      case 'run':
+        void run(message)
+        break
+      case 'outcomes': {
+        const it = running.get(message.id)
+        if (!it) break
+        it.now = message.now
+        it.outcomes.shift()?.(message.outcomes.map(decodeOutcome))
+        break
+      }
+      case 'answer': {
+        const call = running.get(message.id)?.calls.get(message.call)
+        running.get(message.id)?.calls.delete(message.call)
+        if ('error' in message.answer) call?.reject(decodeError(message.answer.error))
+        else call?.resolve(message.answer.value)
+        break
+      }
+      case 'drop':
+        running.delete(message.id)
+        break
+      default:
+        say({ say: 'pong', count: message.count })
+    }
+  })
+}
+
+function decodeOutcome(told: WireOutcome): Outcome {
+  if (told.result === 'failed') return { result: 'failed', error: decodeError(told.error) }
+  const { object } = told
+  return { result: 'done', ...(object && { object: freezeDeep(object) as never }) }
+}
+
+/** What is read is frozen, as everywhere; and the same object, when it is read twice. */
+function remoteView(id: number, channel: Channel): { readonly view: View; readonly forget: () => void } {
+  const known = new Map<string, unknown>()
+  const read = (request: ReadRequest): unknown => {
+    const text = stringifyJson(request)
+    if (known.has(text)) return known.get(text)
+    const answer = parseJson(channel.read(text)) as unknown as Answer
+    if ('error' in answer) throw decodeError(answer.error)
+    const value = answer.value === undefined ? undefined : freezeDeep(answer.value as Json)
+    known.set(text, value)
+    return value
+  }
+  const at = (resource: Resource): { readonly id: number; readonly resource: Resource } => ({
+    id,
+    resource: plainResource(resource),
+  })
+  return {
+    forget: () => known.clear(),
+    view: {
+      get: (resource, name) => read({ ...at(resource), what: 'get', name }) as never,
+      list: (resource, selection = {}) => read({ ...at(resource), what: 'list', selection }) as never,
+      ownedBy: (resource, { metadata }) => read({ ...at(resource), what: 'owned', uid: metadata.uid ?? '' }) as never,
+      serves: (resource) => read({ ...at(resource), what: 'serves' }) === true,
+    },
+  }
+}

@@ -1,0 +1,91 @@
+/** The manager's hands in a reconcile that runs elsewhere: what the guest reads, and what it asks of the outside. */
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import { formatResource, type Resource } from '../../kube/kind.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { type CommandOptions, type HttpCall, type Live, originOf } from '../../operator/live.ts'
+import type { Situation } from '../../operator/reconcile.ts'
+import type { Selection } from '../../operator/view.ts'
+import type { Limits } from './limits.ts'
+import { type Answer, encodeError } from './protocol.ts'
+import { amount, objectName, record, resourceOf, text, texts, wrong } from './wire.ts'
+
+/**
+ * Answers a read from the view of the reconcile that asks: so it is recorded, and refused where it was not declared. What
+ * a reconcile may read is exactly what it may read at any other level.
+ */
+export function answerRead(
+  asked: string,
+  situationOf: (id: number) => Situation<KubeObject> | undefined,
+  { messageBytes }: Pick<Limits, 'messageBytes'>,
+  onGiven: (id: number, bytes: number) => void = () => undefined,
+): string {
+  try {
+    if (asked.length > messageBytes) wrong('a question')
+    const request = record(parseJson(asked), 'a question')
+    const id = amount(request['id'], 'an id')
+    const situation = situationOf(id)
+    if (!situation) throw new MusterError('GuestMisbehaved', 'Nobody waits for this reconcile any more.')
+    const value = read(request, situation)
+    onGiven(id, value.length)
+    return value === '' ? '{}' : `{"value":${value}}`
+  } catch (error) {
+    return stringifyJson({ error: encodeError(error) } satisfies Answer)
+  }
+}
+
+/** As JSON; empty for what is not there. */
+function read(request: JsonObject, { view, controller }: Situation<KubeObject>): string {
+  const asked = resourceOf(request['resource'])
+  const name = formatResource(asked)
+  const resource: Resource = controller.inputs.find((input) => formatResource(input) === name) ?? asked
+  switch (request['what']) {
+    case 'get': {
+      const object = view.get(resource, objectName(request['name']))
+      return object ? stringifyJson(object) : ''
+    }
+    case 'list':
+      return stringifyJson(view.list(resource, selectionOf(request['selection'])))
+    case 'owned': {
+      const owner = { metadata: { uid: text(request['uid'], 'a uid') } } as unknown as KubeObject
+      return stringifyJson(view.ownedBy(resource, owner))
+    }
+    case 'serves':
+      return String(view.serves(resource))
+    default:
+      return wrong('a question')
+  }
+}
+
+function selectionOf(told: unknown): Selection {
+  const { namespace, labels } = record(told, 'a selection')
+  if (labels !== undefined && typeof labels !== 'string' && !isJsonObject(labels)) wrong('labels')
+  return {
+    ...(namespace !== undefined && { namespace: text(namespace, 'a namespace') }),
+    ...(labels !== undefined && { labels }),
+  }
+}
+
+/** The network is the manager's: it makes no call for a guest that could reach what the guest may not. */
+export async function answerCall(message: JsonObject, live: Live, outside: readonly string[]): Promise<Answer> {
+  try {
+    switch (message['what']) {
+      case 'exec': {
+        const { pod, command, options } = message
+        const given = options === undefined ? undefined : (record(options, 'options') as CommandOptions)
+        return { value: await live.exec(objectName(pod), texts(command, 'a command'), given) }
+      }
+      case 'http': {
+        const call = record(message['http'], 'a call')
+        const origin = originOf(text(call['url'], 'an address'))
+        if (!outside.includes(origin)) throw new MusterError('OutsideRefused', `A call to ${origin} is not allowed.`)
+        const { status, headers, body } = await live.http(call as unknown as HttpCall)
+        return { value: { status, headers, body } }
+      }
+      default:
+        return wrong('a call')
+    }
+  } catch (error) {
+    return { error: encodeError(error) }
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Conclusions of reconciles that did not come to one: the operator ended, blocked or broke the rules on the way, or is just
+ * being started again. The first is a failure like any other: it is in the ledger and on the CR, and backs off. The
+ * second is nobody's fault, and only waits.
+ */
+import type { KubeObject } from '../../kube/object.ts'
+import { countFailure, failureOf, retryDelay } from '../../operator/failure.ts'
+import type { Ledger } from '../../operator/ledger.ts'
+import type { Conclusion, Situation } from '../../operator/reconcile.ts'
+import { statusWrite } from '../../operator/status.ts'
+import type { Execute } from '../executor.ts'
+import { identityOf } from './wire.ts'
+import type { Level } from './runner.ts'
+
+export interface Interruption {
+  readonly situation: Situation<KubeObject>
+  readonly level: Level
+  readonly startedAt: number
+}
+
+/** Tells it on the CR, too: whoever looks there learns why nothing happens. */
+export async function interrupted(
+  { situation, level, startedAt }: Interruption,
+  error: unknown,
+  execute: Execute,
+): Promise<Conclusion> {
+  const { controller, cr, memory } = situation
+  const failure = failureOf(error, level, 'cr')
+  const failures = countFailure(memory.failures, failure)
+  const requeueAfterMs = retryDelay(failure, failures, controller.backOff)
+  const ledger: Ledger = {
+    ...blank(situation, startedAt),
+    path: [level],
+    entries: [{ step: level, subject: 'cr', operation: 'failed', message: failure.message }],
+    failure,
+    ...(requeueAfterMs !== undefined && { requeueAfterMs }),
+  }
+  const { kind, reports } = controller
+  const settled = memory.settled.get('status')
+  const status = statusWrite({ kind, cr, report: undefined, reports, life: undefined, ledger, settled })
+  // A write that fails is not worth another failure: the next attempt says it again.
+  if (status) await execute([status.write]).catch(() => undefined)
+  return { ledger, memory: { ...memory, failures } }
+}
+
+/** Nothing was done, and nothing is told. */
+export function postponed({ situation, startedAt }: Interruption, afterMs: number): Conclusion {
+  const waiting = `${situation.operator} is being started again`
+  return {
+    ledger: { ...blank(situation, startedAt), waiting, requeueAfterMs: afterMs },
+    memory: situation.memory,
+  }
+}
+
+function blank(situation: Situation<KubeObject>, startedAt: number): Ledger {
+  const isFinalizing = situation.cr.metadata.deletionTimestamp !== undefined
+  return { ...identityOf(situation), path: [], entries: [], health: new Map(), isFinalizing, startedAt }
+}

@@ -1,0 +1,2 @@
+/** Is never loaded. For tests. */
+for (;;);

@@ -1,0 +1,2 @@
+/** Cannot be loaded. For tests. */
+throw new Error('on purpose, at load')

@@ -1,0 +1,85 @@
+/** A guest in a process of its own: pipes are all that leads in or out. */
+import { spawn } from 'node:child_process'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../clock/clock.ts'
+import type { Guest, GuestEvents } from './confined-runner.ts'
+import { createFrameReader, frame } from './frame.ts'
+import type { Limits } from './limits.ts'
+import { relayOutput } from './output.ts'
+import { guestFile, permissionFlags } from './readable.ts'
+import { sandboxed, type SandboxOptions, systemPath } from './sandbox.ts'
+
+export interface ProcessGuestOptions {
+  readonly readable: readonly string[]
+  readonly limits: Pick<Limits, 'memoryMb' | 'messageBytes'>
+  /** Absent: there are no walls, only the permission model. */
+  readonly sandbox: SandboxOptions | undefined
+  readonly clock: Clock
+}
+
+/** Enough of what it printed last to say why it ended. */
+const tailLength = 4096
+
+export function startProcessGuest(options: ProcessGuestOptions, events: GuestEvents): Guest {
+  const { readable, sandbox, clock } = options
+  const { memoryMb, messageBytes } = options.limits
+  const node = [
+    process.execPath,
+    ...permissionFlags(readable),
+    `--max-old-space-size=${memoryMb}`,
+    '--max-semi-space-size=4',
+    guestFile,
+    String(messageBytes),
+  ]
+  const [program = '', ...args] = sandbox ? sandboxed(sandbox, node) : node
+  const child = spawn(program, args, {
+    // By it the tools of the sandbox are found; the guest itself gets nothing.
+    env: sandbox ? { PATH: sandbox.tools ?? systemPath } : {},
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    // A group of its own: all of it is ended at once.
+    detached: true,
+  })
+  const [, stdout, stderr, talk, reads] = child.stdio as unknown as readonly [null, Duplex, Duplex, Duplex, Duplex]
+  let tail = ''
+  for (const stream of [stdout, stderr]) {
+    relayOutput(stream, clock, (text) => {
+      tail = (tail + text).slice(-tailLength)
+      events.onPrinted(text)
+    })
+  }
+  talk.on('data', createFrameReader(events.onText, messageBytes, events.onTooLong))
+  reads.on(
+    'data',
+    createFrameReader((text) => void reads.write(frame(events.onRead(text))), messageBytes, events.onTooLong),
+  )
+  // A pipe to one who is gone breaks: that it is gone is told below.
+  for (const stream of [stdout, stderr, talk, reads]) stream.on('error', () => undefined)
+
+  const ended = new Promise<string>((resolve) => {
+    child.on('error', (error) => resolve(error.message))
+    // What it printed last is read to its end, though nobody hears more than it may say.
+    child.on('exit', () => {
+      stdout.resume()
+      stderr.resume()
+    })
+    child.on('close', (code, signal) => resolve(reasonOf(code, signal, tail, memoryMb)))
+  })
+  return {
+    ended,
+    send: (text) => void talk.write(frame(text)),
+    kill() {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+      } catch {
+        // It ended by itself.
+      }
+    },
+  }
+}
+
+function reasonOf(code: number | null, signal: string | null, tail: string, memoryMb: number): string {
+  if (/out of memory|Failed to allocate/i.test(tail)) return `out of memory, of which it has ${memoryMb} MiB`
+  const thrown = tail.split('\n').findLast((line) => /^\w*Error\b.*: /.test(line))
+  return thrown ?? (signal === null ? `it left with exit code ${code}` : `it was ended by ${signal}`)
+}

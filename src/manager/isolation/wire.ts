@@ -1,0 +1,286 @@
+/**
+ * Plans and conclusions on their way out of a guest. A guest may be hostile: whatever arrives is rebuilt from what was
+ * looked at, with what the manager knows itself (who reconciles what, which resources were declared) in place of what the
+ * guest says about it.
+ */
+import { MusterError } from '../../kube/errors.ts'
+import type { Health, HealthStatus } from '../../kube/health.ts'
+import { isJsonObject, type JsonObject } from '../../kube/json.ts'
+import { formatResource, type Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import type { Failure } from '../../operator/failure.ts'
+import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
+import { type Mutation, type Outcome, nameOf, type Wave } from '../../operator/plan.ts'
+import type { Conclusion, Memory, Situation } from '../../operator/reconcile.ts'
+import type { ObjectName } from '../../operator/view.ts'
+import { decodeError, encodeError, plainResource, type WireMemory, type WireOutcome } from './protocol.ts'
+
+export function encodeWave(wave: Wave): readonly Mutation[] {
+  return wave.map((mutation) => ({ ...mutation, resource: plainResource(mutation.resource) }))
+}
+
+/** @throws GuestMisbehaved */
+export function decodeWave(told: unknown, { controller, cr }: Situation<KubeObject>): Wave {
+  const known = new Map([controller.kind, ...controller.outputs].map((each) => [formatResource(each), each]))
+  return array(told, 'a wave').map((each): Mutation => {
+    const fields = record(each, 'a mutation')
+    const asked = resourceOf(fields['resource'])
+    const resource: Resource = known.get(formatResource(asked)) ?? asked
+    const mutation = mutationOf(fields, text(fields['subject'], 'a subject'), resource)
+    if (mutation.verb === 'status' || mutation.verb === 'finalizers') {
+      const { name, namespace } = nameOf(mutation)
+      const isOwn = name === cr.metadata.name && namespace === cr.metadata.namespace
+      if (!isOwn) wrong(`the ${mutation.verb} of ${name}, which is not the object at hand`)
+    }
+    return mutation
+  })
+}
+
+function mutationOf(fields: JsonObject, subject: string, resource: Resource): Mutation {
+  const { verb, why, uid, resourceVersion } = fields
+  const target = { subject, resource }
+  switch (verb) {
+    case 'apply': {
+      if (why !== 'missing' && why !== 'changed' && why !== 'drifted') wrong('a reason')
+      const paths = fields['fields'] === undefined ? undefined : texts(fields['fields'], 'fields')
+      const object = objectOf(fields['object'])
+      return { ...target, verb, object, why, force: fields['force'] === true, ...(paths && { fields: paths }) }
+    }
+    case 'delete':
+      if (why !== 'pruned' && why !== 'finalized') wrong('a reason')
+      return { ...target, verb, name: objectName(fields['name']), uid: text(uid, 'a uid'), why }
+    case 'finalizers':
+      if (why !== 'added' && why !== 'removed') wrong('a reason')
+      return {
+        ...target,
+        verb,
+        name: objectName(fields['name']),
+        uid: text(uid, 'a uid'),
+        resourceVersion: text(resourceVersion, 'a resourceVersion'),
+        finalizers: texts(fields['finalizers'], 'finalizers'),
+        why,
+      }
+    case 'status':
+      return { ...target, verb, object: objectOf(fields['object']) }
+    default:
+      return wrong('a verb')
+  }
+}
+
+export function encodeOutcome(outcome: Outcome): WireOutcome {
+  if (outcome.result === 'failed') return { result: 'failed', error: encodeError(outcome.error) }
+  return { result: 'done', ...(outcome.object && { object: outcome.object as unknown as JsonObject }) }
+}
+
+export function encodeMemory({ failures, settled, refused }: Memory): WireMemory {
+  return {
+    failures: [...failures],
+    settled: [...settled],
+    refused: [...refused].map(([subject, each]) => [subject, { ...each, error: encodeError(each.error) }]),
+  }
+}
+
+export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
+  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, isFinalizing } = ledger
+  return {
+    path,
+    stepsAt,
+    entries,
+    health: [...health],
+    failure,
+    waiting,
+    // What JSON has no word for: an author may ask for never, or for yesterday.
+    ...(requeueAfterMs !== undefined && requeueAfterMs < Infinity && { requeueAfterMs: Math.max(requeueAfterMs, 0) }),
+    isFinalizing,
+    memory: encodeMemory(memory),
+  } as unknown as JsonObject
+}
+
+/** @throws GuestMisbehaved */
+export function decodeConclusion(told: unknown, situation: Situation<KubeObject>, startedAt: number): Conclusion {
+  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, isFinalizing, memory } = record(
+    told,
+    'a conclusion',
+  )
+  return {
+    ledger: {
+      ...identityOf(situation),
+      startedAt,
+      path: texts(path, 'a path'),
+      entries: array(entries, 'entries').map(entryOf),
+      health: new Map(pairs(health, 'a health').map(([subject, each]) => [subject, healthOf(each)])),
+      isFinalizing: isFinalizing === true,
+      ...(stepsAt !== undefined && { stepsAt: array(stepsAt, 'times').map((each) => amount(each, 'a time')) }),
+      ...(failure !== undefined && { failure: failureOf(failure) }),
+      ...(waiting !== undefined && { waiting: text(waiting, 'what it waits for') }),
+      ...(requeueAfterMs !== undefined && { requeueAfterMs: amount(requeueAfterMs, 'a time') }),
+    },
+    memory: memoryOf(memory),
+  }
+}
+
+/** Who reconciled what: known here, whatever is said there. */
+export function identityOf({ operator, controller, cr }: Situation<KubeObject>): {
+  readonly operator: string
+  readonly controller: string
+  readonly key: string
+  readonly generation: number
+} {
+  const { namespace, name = '', generation = 0 } = cr.metadata
+  return {
+    operator,
+    controller: controller.name,
+    key: namespace === undefined ? name : `${namespace}/${name}`,
+    generation,
+  }
+}
+
+export function memoryOf(told: unknown): Memory {
+  const { failures, settled, refused } = record(told, 'a memory')
+  return {
+    failures: new Map(pairs(failures, 'failures').map(([key, count]) => [key, amount(count, 'a count')])),
+    settled: new Map(pairs(settled, 'what is settled').map(([subject, each]) => [subject, settledOf(each)])),
+    refused: new Map(
+      pairs(refused, 'what was refused').map(([subject, each]) => {
+        const { crVersion, error } = record(each, 'what was refused')
+        return [
+          subject,
+          { ...settledOf(each), crVersion: text(crVersion, 'a resourceVersion'), error: decodeError(error) },
+        ]
+      }),
+    ),
+  }
+}
+
+function settledOf(told: unknown): { readonly hash: string; readonly resourceVersion: string } {
+  const { hash, resourceVersion } = record(told, 'what is settled')
+  return { hash: text(hash, 'a hash'), resourceVersion: text(resourceVersion, 'a resourceVersion') }
+}
+
+const operations: ReadonlySet<string> = new Set([
+  'created',
+  'updated',
+  'corrected',
+  'adopted',
+  'pruned',
+  'deleted',
+  'unchanged',
+  'ignored',
+  'inactive',
+  'waiting',
+  'delayed',
+  'acted',
+  'finalizerAdded',
+  'finalizerRemoved',
+  'statusWritten',
+  'requeued',
+  'failed',
+  'gaveUp',
+] satisfies readonly Operation[])
+
+function entryOf(told: unknown): LedgerEntry {
+  const { step, subject, operation, kind, name, message, fields } = record(told, 'an entry')
+  if (typeof operation !== 'string' || !operations.has(operation)) wrong('an operation')
+  return {
+    step: text(step, 'a step'),
+    subject: text(subject, 'a subject'),
+    operation: operation as Operation,
+    ...(kind !== undefined && { kind: text(kind, 'a kind') }),
+    ...(name !== undefined && { name: objectName(name) }),
+    ...(message !== undefined && { message: text(message, 'a message') }),
+    ...(fields !== undefined && { fields: texts(fields, 'fields') }),
+  }
+}
+
+const healths: ReadonlySet<string> = new Set([
+  'InProgress',
+  'Failed',
+  'Current',
+  'Terminating',
+  'NotFound',
+  'Unknown',
+] satisfies readonly HealthStatus[])
+
+function healthOf(told: unknown): Health {
+  const { status, reason, message } = record(told, 'a health')
+  if (typeof status !== 'string' || !healths.has(status)) wrong('a health')
+  return { status: status as HealthStatus, reason: text(reason, 'a reason'), message: text(message, 'a message') }
+}
+
+function failureOf(told: unknown): Failure {
+  const { step, subject, reason, message, retry, gaveUp, afterMs } = record(told, 'a failure')
+  if (retry !== 'terminal' && retry !== 'conflict' && retry !== 'throttled' && retry !== 'transient') {
+    wrong('a retry class')
+  }
+  return {
+    step: text(step, 'a step'),
+    subject: text(subject, 'a subject'),
+    reason: text(reason, 'a reason'),
+    message: text(message, 'a message'),
+    retry,
+    gaveUp: gaveUp === true,
+    afterMs: afterMs === undefined ? undefined : amount(afterMs, 'a time'),
+  }
+}
+
+function objectOf(told: unknown): UntypedObject {
+  const object = record(told, 'an object')
+  const { apiVersion, kind, metadata } = object
+  text(apiVersion, 'an apiVersion')
+  text(kind, 'a kind')
+  objectName(metadata)
+  return object as unknown as UntypedObject
+}
+
+export function objectName(told: unknown): ObjectName {
+  const { name, namespace } = record(told, 'a name')
+  return { name: text(name, 'a name'), namespace: namespace === undefined ? undefined : text(namespace, 'a namespace') }
+}
+
+const word = /^[A-Za-z0-9]+$/
+const pathPart = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
+
+/** What a guest calls a resource. Its parts become parts of a path: nothing else may be in them. */
+export function resourceOf(told: unknown): Resource {
+  const { group, version, kind, plural, namespaced } = record(told, 'a resource')
+  const part = (value: unknown, pattern: RegExp): string =>
+    typeof value === 'string' && pattern.test(value) ? value : wrong('a resource')
+  return {
+    group: group === '' ? '' : part(group, pathPart),
+    version: part(version, pathPart),
+    kind: part(kind, word),
+    plural: part(plural, pathPart),
+    namespaced: namespaced === true,
+  }
+}
+
+export function wrong(what: string): never {
+  throw new MusterError('GuestMisbehaved', `It sent ${what} that makes no sense.`)
+}
+
+export function text(value: unknown, what: string): string {
+  return typeof value === 'string' ? value : wrong(what)
+}
+
+export function amount(value: unknown, what: string): number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : wrong(what)
+}
+
+export function record(value: unknown, what: string): JsonObject {
+  return isJsonObject(value) ? value : wrong(what)
+}
+
+function array(value: unknown, what: string): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : wrong(what)
+}
+
+export function texts(value: unknown, what: string): readonly string[] {
+  return array(value, what).map((each) => text(each, what))
+}
+
+function pairs(value: unknown, what: string): readonly (readonly [string, unknown])[] {
+  return array(value, what).map((each) => {
+    const [key, other] = array(each, what)
+    return [text(key, what), other] as const
+  })
+}

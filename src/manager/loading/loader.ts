@@ -1,0 +1,211 @@
+/**
+ * A loader: from the section of an operator to the operator. It is built in, or given on the command line, or the section
+ * says where it is `from`: a file, or an npm package. One that is to be isolated is never loaded here: its runner loads it
+ * where it is to run, and tells what it declares.
+ *
+ * Whatever is wrong with one of them is that one's trouble: it is named with the path of its setting, and the others load.
+ */
+import path from 'node:path'
+import type { Clock } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import type { Operator } from '../../operator/operator.ts'
+import { limitsOf } from '../config/options-of.ts'
+import type { OperatorSettings } from '../config/operator-settings.ts'
+import { guessAmong } from '../config/problem.ts'
+import type { Declared } from '../config/schema.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Runner } from '../isolation/runner.ts'
+import { fileOf, loadModule, operatorIn, unusable } from './module.ts'
+import { resolvePackage } from './package.ts'
+
+/** An operator that is there without `from`. */
+export interface GivenOperator {
+  readonly name: string
+  load(): Promise<Operator>
+  /** `FILE#NAME`: where it is found by a runner, if it may be isolated. */
+  readonly module?: string
+  /** Runs only where the settings have a section for it: a part of muster that not everybody wants. @default false */
+  readonly isOptional?: boolean
+}
+
+export interface LoaderOptions {
+  readonly given?: readonly GivenOperator[]
+  /** Where `from` starts from: the folder of the configuration file. @default the working directory */
+  readonly folder?: string | undefined
+  readonly clock?: Clock
+  /** How long a module may take to be there. @default 10_000 */
+  readonly timeoutMs?: number
+  /** What isolated operators print, and what becomes of them. @default silent */
+  readonly log?: (line: JsonObject) => void
+  /** What keeps an operator from being loaded, for `declared`, which does without it. */
+  readonly onProblem?: (operator: string, problem: MusterError) => void
+}
+
+/** An operator, ready to be hosted. */
+export interface LoadedOperator {
+  readonly operator: Operator
+  /** Where its reconciles run. @default in this thread */
+  readonly run?: Runner['run']
+  readonly close?: () => Promise<void>
+}
+
+export interface Loader {
+  /** @throws ModuleUnusable and whatever a runner throws, naming the setting */
+  load(name: string, section: OperatorSettings): Promise<LoadedOperator>
+  /** What is known of the operators that are to run: for `openConfiguration`. Never fails. */
+  declared(settings: Settings): Promise<readonly Declared[]>
+  /** Ends what was started to be looked at and never taken. */
+  close(): Promise<void>
+}
+
+export function createLoader(options: LoaderOptions = {}): Loader {
+  const { given = [], folder = process.cwd(), clock = systemClock, timeoutMs = 10_000, onProblem } = options
+  const known = new Map(given.map((one) => [one.name, one]))
+  /** Those in this thread, by where they are from: a module is loaded once. */
+  const modules = new Map<string, Promise<Operator>>()
+  const failed = new Set<string>()
+  /** Those that did not come in time, and have not since: nobody waits for them again. */
+  const late = new Set<string>()
+  /** Runners that were opened to see what their operators declare, by all that they were opened with. */
+  const waiting = new Map<string, Runner>()
+  const described = new Map<string, Operator>()
+  /** What was said of an operator last: it is not repeated. */
+  const told = new Map<string, string>()
+
+  const inTime = async <T>(loading: Promise<T>, what: string): Promise<T> => {
+    const over = Promise.withResolvers<never>()
+    const timer = clock.after(late.has(what) ? 0 : timeoutMs, () => {
+      late.add(what)
+      const waited = `after ${timeoutMs / 1000} s`
+      over.reject(unusable(`${what} is not loaded ${waited}: something at its top level waits for what never comes.`))
+    })
+    try {
+      return await Promise.race([loading, over.promise])
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  /** `FILE#NAME`, from the file system's root. */
+  const referenceOf = async (from: string): Promise<string> => {
+    const place = fileOf(from)
+    const file = /^\.{0,2}\//.test(place) ? path.resolve(folder, place) : await resolvePackage(place, folder)
+    return file + from.slice(place.length)
+  }
+
+  const inline = async (reference: string): Promise<Operator> => {
+    let module = modules.get(reference)
+    if (!module) {
+      // A module that failed is kept by Node as it failed; whoever has mended it wants it tried anew.
+      module = loadModule(reference, { anew: failed.has(reference) }).then(operatorIn)
+      modules.set(reference, module)
+      module.then(
+        () => late.delete(fileOf(reference)),
+        () => {
+          modules.delete(reference)
+          failed.add(reference)
+        },
+      )
+    }
+    return await inTime(module, fileOf(reference))
+  }
+
+  const isolated = async (reference: string, section: OperatorSettings): Promise<Runner> => {
+    const { isolation, budgets, outside, allowUnenforced } = section
+    const { openRunner } = await import('../isolation/open-runner.ts')
+    return await openRunner(isolation, {
+      module: reference,
+      limits: limitsOf(budgets),
+      outside,
+      allowUnenforced,
+      clock,
+      ...(options.log && { log: options.log }),
+    })
+  }
+
+  const keyOf = (name: string, { isolation, budgets, outside, allowUnenforced, from }: OperatorSettings): string =>
+    JSON.stringify([name, isolation, budgets, outside, allowUnenforced, from])
+
+  const open = async (name: string, section: OperatorSettings): Promise<LoadedOperator> => {
+    const { from, isolation } = section
+    const built = known.get(name)
+    if (from === undefined && !built) {
+      throw unusable(`nobody knows it${guessAmong(name, [...known.keys()])}; from says where an operator is loaded.`)
+    }
+    const reference = from === undefined ? built!.module : await referenceOf(from)
+    if (isolation === 'inline') {
+      const operator = from === undefined ? await inTime(built!.load(), name) : await inline(reference!)
+      return { operator }
+    }
+    if (reference === undefined) throw unusable(`it is built in, and runs at the level inline only, not ${isolation}.`)
+    const key = keyOf(name, section)
+    const runner = waiting.get(key) ?? (await isolated(reference, section))
+    waiting.delete(key)
+    return { operator: runner.operator, run: runner.run, close: () => runner.close() }
+  }
+
+  const load = async (name: string, section: OperatorSettings): Promise<LoadedOperator> => {
+    const setting = `operators.${name}${section.from === undefined ? '' : '.from'}`
+    try {
+      const loaded = await open(name, section)
+      const { name: own } = loaded.operator
+      if (own === name) return loaded
+      await loaded.close?.()
+      throw unusable(`the operator there is called "${own}", and so must its section be.`)
+    } catch (error) {
+      throw placed(setting, error)
+    }
+  }
+
+  const look = async (name: string, section: OperatorSettings): Promise<Operator> => {
+    const key = keyOf(name, section)
+    const seen = described.get(key)
+    if (seen) return seen
+    const { operator, run, close } = await load(name, section)
+    if (run && close) {
+      described.set(key, operator)
+      waiting.set(key, { level: section.isolation, operator, run, close })
+    }
+    return operator
+  }
+
+  const attempt = async (name: string, looking: Promise<Operator>): Promise<readonly Declared[]> => {
+    try {
+      const operator = await looking
+      told.delete(name)
+      return [operator]
+    } catch (error) {
+      const problem = isMusterError(error) ? error : placed(`operators.${name}`, error)
+      if (told.get(name) !== problem.message) onProblem?.(name, problem)
+      told.set(name, problem.message)
+      return []
+    }
+  }
+
+  return {
+    load,
+    async declared(settings) {
+      const sections = new Map(Object.entries(settings.operators))
+      const unsaid = given.filter(({ name, isOptional }) => isOptional !== true && !sections.has(name))
+      const wanted = [...sections].filter(([, { enabled }]) => enabled)
+      const found = await Promise.all([
+        ...unsaid.map((one) => attempt(one.name, inTime(one.load(), one.name))),
+        ...wanted.map(([name, section]) => attempt(name, look(name, section))),
+      ])
+      return found.flat()
+    },
+    async close() {
+      const runners = [...waiting.values()]
+      waiting.clear()
+      await Promise.all(runners.map((runner) => runner.close()))
+    },
+  }
+}
+
+/** The error, with the setting in front. */
+function placed(setting: string, error: unknown): MusterError {
+  if (isMusterError(error)) return new MusterError(error.name, `${setting}: ${error.message}`, { cause: error })
+  return unusable(`${setting}: ${error instanceof Error ? error.message : String(error)}`, error)
+}

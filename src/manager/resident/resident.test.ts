@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest'
+import { crds, embedded, type Embedded } from '../../../test/embedded.ts'
+import { seededRandom } from '../../clock/random.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/create-client.ts'
+import { inProcessTransport } from '../../client/in-process.ts'
+import type { Transport } from '../../client/transport.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { defineController } from '../../operator/controller.ts'
+import { integer } from '../../operator/field.ts'
+import { defineKind, type Kind } from '../../operator/kind.ts'
+import { ConfigMap } from '../../operator/kinds.ts'
+import { defineOperator, type Operator } from '../../operator/operator.ts'
+import { defineResource } from '../../operator/resource.ts'
+import { readConfiguration } from '../config/configuration.ts'
+import type { Settings } from '../config/settings.ts'
+import { withCredentials } from '../identity.ts'
+import type { Reached } from './clusters.ts'
+import { type Resident, type ResidentOptions, startResident } from './resident.ts'
+
+type Own = Operator & { readonly own: Kind }
+
+/** A ConfigMap for each CR. */
+function small(name: string): Own {
+  const own = defineKind({
+    group: 'resident.example.com',
+    version: 'v1',
+    kind: `${name[0]!.toUpperCase()}${name.slice(1)}`,
+    spec: { size: integer({ default: 1 }) },
+  })
+  const config = defineResource({
+    for: own,
+    kind: ConfigMap,
+    name: ({ cr }) => `${cr.metadata.name}-${name}`,
+    fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }),
+  })
+  return { ...defineOperator({ name, controllers: [defineController({ for: own, resources: [config] })] }), own }
+}
+
+const [apple, berry, cherry] = [small('apple'), small('berry'), small('cherry')]
+const all = [apple, berry, cherry]
+
+const settingsOf = (value: Json = {}, operators: readonly Operator[] = all): Settings =>
+  readConfiguration([{ source: 'test', value }], operators).settings
+
+function reached(cluster: Embedded, seed = 8): Reached {
+  const transport = inProcessTransport(cluster.server)
+  const through = (wire: Transport): Client =>
+    createClient({ transport: wire, clock: cluster.clock, random: seededRandom(seed) })
+  return { client: through(transport), as: (credentials) => through(withCredentials(transport, credentials)) }
+}
+
+interface Scene {
+  readonly home: Embedded
+  readonly lines: JsonObject[]
+  readonly start: (settings: Settings, options?: Partial<ResidentOptions>) => Resident
+  /** In virtual time. */
+  readonly until: <T>(promise: Promise<T>) => Promise<T>
+  readonly advance: (ms: number) => Promise<void>
+  readonly create: (operator: Own, name?: string, namespace?: string) => Promise<void>
+  /** The ConfigMaps that operators made, as `namespace/name=size`. */
+  readonly made: (cluster?: Embedded) => Promise<readonly string[]>
+}
+
+async function open(): Promise<Scene> {
+  const home = embedded()
+  for (const { own } of all) await home.client.create(crds, own.crd() as unknown as UntypedObject)
+  const lines: JsonObject[] = []
+  let seed = 20
+  return {
+    home,
+    lines,
+    start: (settings, options = {}) =>
+      startResident({
+        settings,
+        identity: `replica-${seed}`,
+        clock: home.clock,
+        random: seededRandom(seed),
+        local: reached(home, seed++),
+        reach: (name) => Promise.reject(new Error(`nobody knows ${name}`)),
+        load: (name) => Promise.resolve({ operator: all.find((operator) => operator.name === name)! }),
+        log: (line) => void lines.push(line),
+        ...options,
+      }),
+    until: async (promise) => {
+      let isDone = false
+      promise.finally(() => (isDone = true)).catch(() => undefined)
+      await home.clock.until(() => isDone)
+      return await promise
+    },
+    advance: (ms) => home.clock.advance(ms),
+    create: async ({ own }, name = 'one', namespace = 'default') => {
+      await home.client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
+    },
+    made: async (cluster = home) => {
+      const { items } = await cluster.client.list(ConfigMap)
+      return items
+        .filter(({ metadata }) => metadata.ownerReferences?.length)
+        .map(({ metadata, data }) => `${metadata.namespace}/${metadata.name}=${data?.['size']}`)
+        .toSorted()
+    },
+  }
+}
+
+describe('a resident', () => {
+  it('hosts what its settings say, and follows them while it runs', async () => {
+    const { start, until, advance, create, made } = await open()
+    for (const operator of all) await create(operator)
+    const resident = start(settingsOf({ operators: { berry: { paused: true }, cherry: { enabled: false } } }))
+    await advance(1000)
+    expect(await made()).toEqual(['default/one-apple=1'])
+    expect(resident.posts().map(({ id, stand, lane }) => [id, stand, lane?.isPaused])).toEqual([
+      ['apple', 'standing', false],
+      ['berry', 'standing', true],
+    ])
+    await until(resident.reconfigure(settingsOf({ operators: { apple: { enabled: false } } })))
+    await advance(1000)
+    expect(await made()).toEqual(['default/one-apple=1', 'default/one-berry=1', 'default/one-cherry=1'])
+    expect(resident.posts().map(({ id }) => id)).toEqual(['berry', 'cherry'])
+    await until(resident.stop())
+    await create(cherry, 'late')
+    await advance(60_000)
+    expect(await made()).not.toContain('default/late-cherry=1')
+  })
+
+  it('starts the others where one cannot be started, and that one when it can', async () => {
+    const { start, until, advance, create, made, lines } = await open()
+    for (const operator of all) await create(operator)
+    let isBroken = true
+    const resident = start(settingsOf(), {
+      load: (name) =>
+        name === 'berry' && isBroken
+          ? Promise.reject(new Error('berry does not compile'))
+          : Promise.resolve({ operator: all.find((operator) => operator.name === name)! }),
+    })
+    await advance(1000)
+    expect(await made()).toEqual(['default/one-apple=1', 'default/one-cherry=1'])
+    expect(lines).toContainEqual({ operator: 'berry', problem: 'berry does not compile', retryAfterMs: 1000 })
+    isBroken = false
+    await advance(2000)
+    expect(await made()).toHaveLength(3)
+    await until(resident.stop())
+  })
+
+  it('works alone when it leads; one that stands by has its caches filled, and takes over at once', async () => {
+    const { start, until, advance, create, made, lines } = await open()
+    const election = settingsOf({ leaderElection: { leaderElect: true } })
+    const first = start(election)
+    await advance(3000)
+    const second = start(election)
+    await advance(3000)
+    expect([first.isLeader, second.isLeader]).toEqual([true, false])
+    await create(apple)
+    await advance(1000)
+    expect(await made()).toEqual(['default/one-apple=1'])
+    expect(second.posts()[0]).toMatchObject({ stand: 'standing', lane: { isPaused: true } })
+    expect(second.clusters.local.cache.report().every(({ freshness }) => freshness.state === 'synced')).toBe(true)
+    await until(first.stop())
+    await create(apple, 'two')
+    await advance(2000)
+    expect(second.isLeader).toBe(true)
+    expect(await made()).toEqual(['default/one-apple=1', 'default/two-apple=1'])
+    expect(lines.filter(({ problem }) => problem !== undefined)).toEqual([])
+    await until(second.stop())
+  })
+
+  it('shares with others: each operator is hosted once, and moves when its replica is gone', async () => {
+    const { start, until, advance, create, made } = await open()
+    const sharing = settingsOf({ sharding: { enabled: true } })
+    const replicas = [start(sharing), start(sharing)]
+    await advance(40_000)
+    const hosted = (): readonly (readonly string[])[] =>
+      replicas.map((replica) => [...replica.manager.lanes().keys()].toSorted())
+    const [mine = [], others = []] = hosted()
+    expect([...mine, ...others].toSorted()).toEqual(['apple', 'berry', 'cherry'])
+    expect(replicas[0]!.posts().filter(({ stand }) => stand === 'elsewhere')).toHaveLength(others.length)
+    for (const operator of all) await create(operator)
+    await advance(1000)
+    expect(await made()).toHaveLength(3)
+    await until(replicas[0]!.stop())
+    await advance(20_000)
+    expect(hosted()[1]).toEqual(['apple', 'berry', 'cherry'])
+    for (const operator of all) await create(operator, 'two')
+    await advance(1000)
+    expect(await made()).toHaveLength(6)
+    await until(replicas[1]!.stop())
+  })
+
+  it('serves several clusters, each apart, and waits for one that cannot be reached', async () => {
+    const { start, until, advance, home, create, made } = await open()
+    const edge = embedded()
+    await edge.client.create(crds, apple.own.crd() as unknown as UntypedObject)
+    let isReachable = false
+    const resident = start(
+      settingsOf({ clusters: { edge: { inCluster: true } }, operators: { apple: { clusters: ['local', 'edge'] } } }),
+      {
+        reach: () =>
+          isReachable
+            ? Promise.resolve(reached({ ...edge, clock: home.clock }))
+            : Promise.reject(new Error('no route to edge')),
+      },
+    )
+    await create(apple)
+    const far = apple.own.draft({ name: 'far', namespace: 'default' }, {})
+    await edge.client.create(apple.own, far as unknown as UntypedObject)
+    await advance(1000)
+    expect(await made()).toEqual(['default/one-apple=1'])
+    expect(resident.posts().find(({ id }) => id === 'apple@edge')).toMatchObject({ stand: 'failed' })
+    isReachable = true
+    await advance(5000)
+    expect(await made(edge)).toEqual(['default/far-apple=1'])
+    await until(resident.stop())
+  })
+
+  it('serves hosted clusters under other names with an operator that knows nothing of it', async () => {
+    const { start, until, advance, home, create, made } = await open()
+    for (const name of ['hosted-a', 'hosted-b']) {
+      await home.client.create(
+        { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false },
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+      )
+    }
+    const hosted = (name: string): Json => ({ rules: [{ operator: 'default/*', cluster: `${name}/x-*` }] })
+    const resident = start(
+      settingsOf({
+        placement: { hosted: { 'hosted-a': hosted('hosted-a'), 'hosted-b': hosted('hosted-b') } },
+        operators: {
+          apple: { clusters: ['hosted-a', 'hosted-b'] },
+          berry: { enabled: false },
+          cherry: { enabled: false },
+        },
+      }),
+    )
+    await create(apple, 'x-one', 'hosted-a')
+    await create(apple, 'x-two', 'hosted-b')
+    await create(apple, 'x-nobody', 'default')
+    await advance(2000)
+    expect(await made()).toEqual(['hosted-a/x-one-apple=1', 'hosted-b/x-two-apple=1'])
+    await until(resident.stop())
+  })
+
+  it('is ready while what it reads is fresh and what it runs comes to an end', async () => {
+    const { start, until, advance, home, create } = await open()
+    const wire = inProcessTransport(home.server)
+    let isCut = false
+    const transport: Transport = {
+      ...wire,
+      send: (request) => (isCut ? Promise.reject(new MusterError('Unreachable', 'cut')) : wire.send(request)),
+    }
+    const client = createClient({ transport, clock: home.clock, random: seededRandom(3) })
+    const hung = Promise.withResolvers<never>()
+    const hanging: Operator = defineOperator({
+      name: 'apple',
+      controllers: [defineController({ for: apple.own, timeoutMs: 600_000, check: () => hung.promise })],
+    })
+    const resident = start(settingsOf({}, [apple]), {
+      local: { client, as: () => client },
+      load: () => Promise.resolve({ operator: hanging }),
+      health: { staleMs: 60_000, stuckMs: 30_000, blockedMs: 5000 },
+    })
+    await advance(1000)
+    expect(resident.health()).toEqual({ isAlive: true, isReady: true, problems: [] })
+    await create(apple)
+    await advance(31_000)
+    expect(resident.health()).toMatchObject({ isReady: false, problems: ['apple has been at default/one for 31 s'] })
+    hung.reject(new Error('enough'))
+    await advance(1000)
+    expect(resident.health().isReady).toBe(true)
+    isCut = true
+    home.server.endWatches()
+    await advance(61_000)
+    const { isAlive, isReady, problems } = resident.health()
+    expect([isAlive, isReady]).toEqual([true, false])
+    expect(problems.join('\n')).toMatch(/apples\.resident\.example\.com\/v1 is stale for \d+ s: .*cut/)
+    isCut = false
+    await advance(60_000)
+    expect(resident.health().isReady).toBe(true)
+    await until(resident.stop())
+  })
+})

@@ -1,0 +1,293 @@
+/**
+ * A service: a resident with everything around it. Its configuration is followed, its health, metrics and cost can be asked
+ * for, its runs are traced, and webhooks are served. `muster run` and `muster up` start one.
+ */
+import type { Clock, Timer } from '../../clock/clock.ts'
+import { type Random, systemRandom } from '../../clock/random.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { createSharedCache } from '../../cache/shared-cache.ts'
+import type { Client } from '../../client/client.ts'
+import { isMusterError } from '../../kube/errors.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import type { Live } from '../../operator/live.ts'
+import { createActivity, type Standing } from '../activity.ts'
+import { configMapSource } from '../config/config-map-source.ts'
+import type { Configuration } from '../config/configuration.ts'
+import { fileSource } from '../config/file-source.ts'
+import type { Layer } from '../config/layer.ts'
+import { type OpenConfiguration, openConfiguration } from '../config/open-configuration.ts'
+import { objectNameOf, webhookAddressOf } from '../config/options-of.ts'
+import type { OperatorSettings } from '../config/operator-settings.ts'
+import type { Declared } from '../config/schema.ts'
+import type { ClusterSettings, ListenSettings, Settings } from '../config/settings.ts'
+import type { ConfigurationSource } from '../config/source.ts'
+import { countedTransport } from '../counted-transport.ts'
+import type { HealthReport } from '../health.ts'
+import { createMeter, loopMs, measured } from '../measured.ts'
+import { createMetrics, type Metrics } from '../metrics.ts'
+import { processUsage } from '../process-usage.ts'
+import type { ManagerReport } from '../report.ts'
+import type { LaneObserver } from '../scheduler.ts'
+import { startStatusServer, type StatusServerOptions } from '../status-server.ts'
+import { createTracing, type Tracing, tracingSettings } from '../tracing.ts'
+import { createWebhookHost, type WebhookAddress } from '../webhooks/webhook-host.ts'
+import { startWebhooks } from '../webhooks/webhooks.ts'
+import type { Reached } from './clusters.ts'
+import { type LateWebhooks, lateWebhooks } from './late-webhooks.ts'
+import type { ReachOptions } from './reach.ts'
+import { type Loaded, type Resident, startResident } from './resident.ts'
+
+export interface ServiceOptions {
+  /** Where its configuration is. @default nowhere: defaults, environment and flags */
+  readonly from?: { readonly file: string } | { readonly configMap: string }
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** `path=value`, each. */
+  readonly flags?: readonly string[]
+  /** Layers over all others. */
+  readonly over?: readonly Layer[]
+  /** Whose sections are known. */
+  readonly declared: (settings: Settings) => Promise<readonly Declared[]>
+  readonly load: (name: string, settings: OperatorSettings, client: Client) => Promise<Loaded>
+  readonly connect: (connection: Settings['clientConnection'], reach: ReachOptions) => Promise<Reached>
+  readonly reach: (name: string, settings: ClusterSettings, local: Client, reach: ReachOptions) => Promise<Reached>
+  readonly identity: string
+  readonly clock?: Clock
+  readonly random?: Random
+  readonly log: (line: JsonObject) => void
+  /** @default as the settings say */
+  readonly webhooks?: WebhookPlace
+  /** The outside of operators. @default the world */
+  readonly live?: (client: Client) => Live
+  /** What else is in the process: `an embedded cluster`. */
+  readonly beside?: string
+}
+
+/** Where webhooks are found, and where they listen. */
+export interface WebhookPlace {
+  readonly address: WebhookAddress
+  readonly listen: { readonly host?: string; readonly port: number }
+}
+
+export interface Service {
+  readonly resident: Resident
+  readonly configuration: OpenConfiguration
+  /** Where it can be asked about itself, from this machine. */
+  readonly statusUrl: string
+  report(): ManagerReport
+  stop(): Promise<void>
+}
+
+const sampleMs = 15_000
+
+/** @throws InvalidConfiguration, and whatever keeps the cluster from being reached */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  /** What ends what has been started so far, the last one first. */
+  const ends: (() => Promise<void> | void)[] = []
+  const stop = async (): Promise<void> => {
+    for (let end = ends.pop(); end; end = ends.pop()) await end()
+  }
+  try {
+    return { ...(await start(options, ends)), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function start(options: ServiceOptions, ends: (() => Promise<void> | void)[]): Promise<Omit<Service, 'stop'>> {
+  const { clock = systemClock, random = systemRandom, log, environment = {}, identity } = options
+  const told = { environment, flags: options.flags, over: options.over, operators: options.declared }
+  const metrics = createMetrics()
+  // How the cluster is reached in which a ConfigMap is, that ConfigMap cannot say.
+  const bare = await openConfiguration(told)
+  let local: Reached | undefined
+  const connected = async (settings: Settings): Promise<Reached> => {
+    if (local) return local
+    tracing = tracingOf(settings, environment, clock)
+    local = await options.connect(settings.clientConnection, reaching)
+    const { client } = local
+    ends.push(() => client.close(), ...(tracing ? [tracing.close.bind(tracing)] : []))
+    return local
+  }
+  let tracing: Tracing | undefined
+  const reaching: ReachOptions = {
+    clock,
+    around(transport, server) {
+      const counted = countedTransport(transport, server, metrics)
+      return tracing ? tracing.mark(counted) : counted
+    },
+  }
+  const { from } = options
+  let follow: ((next: Configuration) => void) | undefined
+  const configuration = from
+    ? await openConfiguration({
+        ...told,
+        source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
+        onChange(next, changes) {
+          for (const { path, effect } of changes) log({ setting: path.join('.'), changed: effect })
+          follow?.(next)
+        },
+        onProblem: ({ message }) => log({ problem: message }),
+      })
+    : bare
+  ends.push(() => configuration.close())
+
+  async function mapSource(configMap: string): Promise<ConfigurationSource> {
+    const { client } = await connected(bare.current.settings)
+    const cache = createSharedCache({ client, clock, random })
+    ends.push(() => cache.close())
+    return configMapSource({ client, cache, ...objectNameOf(configMap) })
+  }
+
+  const { settings } = configuration.current
+  const reached = await connected(settings)
+  const { client } = reached
+  const activity = createActivity({ clock })
+  const meter = createMeter(loopMs)
+  const webhooks = webhooksOf(settings, client, options)
+  if (webhooks) ends.push(() => webhooks.close())
+  const resident = startResident({
+    settings,
+    identity,
+    clock,
+    random,
+    log,
+    metrics,
+    local: reached,
+    reach: (name, cluster, home) => options.reach(name, cluster, home, reaching),
+    load: async (name, section) => await options.load(name, section, client),
+    observer: observers(activity, metrics),
+    around: (run) =>
+      measured(run, { clock, random, meter, ...(tracing && { within: (id, work) => tracing!.within(id, work) }) }),
+    onLedger(ledger, as) {
+      activity.note(ledger, as)
+      if (tracing && random.next() < configuration.current.settings.tracing.sampleRatio) tracing.note(ledger)
+    },
+    onFinding: (finding, as) => activity.find(finding, as),
+    ...(webhooks && { webhooks }),
+    ...(options.live && { live: options.live(client) }),
+  })
+  ends.push(() => resident.stop())
+  // What was taken over since it was read.
+  follow = (next) => void resident.reconfigure(next.settings)
+  follow(configuration.current)
+
+  const standing = (): Standing => ({
+    lanes: resident.manager.lanes(),
+    feeds: resident.clusters.reports().flatMap(([, feeds]) => feeds),
+    usage: processUsage(client.stats().requests),
+    health: resident.health(),
+    leases: resident.leases(),
+    replica: identity,
+    ...(options.beside !== undefined && { beside: options.beside }),
+  })
+  const report = (): ManagerReport => activity.report(standing())
+  const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
+  ends.push(() => sampling.cancel())
+  const statusUrl = await serveStatus({ configuration, resident, metrics, report, log, environment, ends })
+  return { resident, configuration, statusUrl, report }
+}
+
+interface Asked {
+  readonly configuration: OpenConfiguration
+  readonly resident: Resident
+  readonly metrics: Metrics
+  readonly report: () => ManagerReport
+  readonly log: (line: JsonObject) => void
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly ends: (() => Promise<void> | void)[]
+}
+
+/** Health and metrics where the settings say; everything, for those on this machine alone, where there is room. */
+async function serveStatus({
+  configuration,
+  resident,
+  metrics,
+  report,
+  log,
+  environment,
+  ends,
+}: Asked): Promise<string> {
+  const { settings, sources } = configuration.current
+  const health = (): HealthReport => resident.health()
+  const rendered = (): string => metrics.render(report())
+  const listen = async (name: 'health' | 'metrics', served: Partial<StatusServerOptions>): Promise<void> => {
+    const { address, port }: ListenSettings = settings[name]
+    if (port === 0) return
+    // In a Pod it is others who ask; anywhere else nobody but its owner, unless somebody says so.
+    const isOpen = sources.has(`${name}.address`) || environment['KUBERNETES_SERVICE_HOST'] !== undefined
+    try {
+      const server = await startStatusServer({ host: isOpen ? address : '127.0.0.1', port, health, ...served })
+      ends.push(() => server.close())
+    } catch (error) {
+      // Nobody asked for this very port: a second manager on a machine is no mistake.
+      if (!isMusterError(error, 'PortTaken') || sources.has(`${name}.port`)) throw error
+      log({ problem: `${name} is not served: ${error.message} Choose another with --set ${name}.port=N.` })
+    }
+  }
+  await listen('health', {})
+  await listen('metrics', { metrics: rendered })
+  const own = await startStatusServer({ host: '127.0.0.1', port: 0, health, metrics: rendered, report })
+  ends.push(() => own.close())
+  return own.url
+}
+
+function webhooksOf(settings: Settings, client: Client, options: ServiceOptions): LateWebhooks | undefined {
+  const { clock = systemClock, log } = options
+  const { secret, address: host, port } = settings.webhooks
+  const address = webhookAddressOf(settings.webhooks)
+  const place: WebhookPlace | undefined = options.webhooks ?? (address && { address, listen: { host, port } })
+  if (!place) return undefined
+  return lateWebhooks(async () => {
+    const cache = createSharedCache({ client, clock })
+    const webhooks = await startWebhooks({
+      host: createWebhookHost({
+        clock,
+        onFailure: ({ error, ...failure }) => log({ ...failure, error: String(error) }),
+      }),
+      clock,
+      cluster: { client, cache },
+      secret: objectNameOf(secret),
+      ...place,
+      onProblem: (where, error) =>
+        log({ webhooks: where, problem: error instanceof Error ? error.message : String(error) }),
+    })
+    return {
+      ...webhooks,
+      async close() {
+        await webhooks.close()
+        cache.close()
+      },
+    }
+  })
+}
+
+function tracingOf(
+  { tracing: { endpoint } }: Settings,
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Tracing | undefined {
+  // What the environment says in the words of OpenTelemetry holds, too; the settings are nearer.
+  const traced = tracingSettings({
+    ...environment,
+    ...(endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }),
+  })
+  return traced && createTracing({ ...traced, clock })
+}
+
+function observers(...all: readonly LaneObserver[]): LaneObserver {
+  return {
+    added: (...told) => all.forEach((one) => one.added(...told)),
+    started: (...told) => all.forEach((one) => one.started(...told)),
+    ended: (...told) => all.forEach((one) => one.ended(...told)),
+  }
+}
+
+function repeating(clock: Clock, ms: number, act: () => void): Timer {
+  let timer = clock.after(ms, ring)
+  function ring(): void {
+    timer = clock.after(ms, ring)
+    act()
+  }
+  return { cancel: () => timer.cancel() }
+}

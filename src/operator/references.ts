@@ -1,0 +1,225 @@
+/**
+ * References: which objects others name, followed as what names them changes.
+ *
+ * A table knows for each declared reference who names whom at this moment. It is told of every change of a referring object
+ * and says which names came and which went. In a chain (a CR names a ConfigMap that names a Secret) what is named names in
+ * its turn; since a declaration is finite, so is every chain, even where objects name each other in circles.
+ */
+import { isMusterError, type MusterError } from '../kube/errors.ts'
+import type { Json } from '../kube/json.ts'
+import { compileJsonPath, selectJson, selectJsonPairs } from '../kube/json-path.ts'
+import { formatResource, type Resource } from '../kube/kind.ts'
+import { checkDnsLabel, checkPathSegment } from '../kube/name.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { selects } from './coverage.ts'
+import { chainOf, describeInput, type Input, type Reference } from './input.ts'
+import type { ObjectName, ViewSource } from './view.ts'
+
+/** Who is named, as far as somebody knows. */
+export interface References {
+  /** Is this name among what the reference leads to now? */
+  has(reference: Reference, name: ObjectName): boolean
+  /** What this object names by the reference. */
+  of(reference: Reference, object: KubeObject): readonly ObjectName[]
+}
+
+export interface ReferenceTable extends References {
+  /** An object is so now; undefined: it is gone. */
+  note(resource: Resource, name: ObjectName, object: KubeObject | undefined): void
+  /** All objects of the kind are gone. */
+  noteGone(resource: Resource): void
+  /** Do objects of this kind name others? */
+  isReferring(resource: Resource): boolean
+  /** Everything of the kind that is named, each once. */
+  named(resource: Resource): readonly ObjectName[]
+  /** Is it named by any reference? */
+  names(resource: Resource, name: ObjectName): boolean
+}
+
+export interface ReferenceTableOptions {
+  readonly inputs: readonly Input[]
+  /** What is there of what is named: it may name others. */
+  readonly get: (resource: Resource, name: ObjectName) => KubeObject | undefined
+  /** Where paths may lead; what an author fixed is taken at its word. @default anywhere */
+  readonly namespaces?: readonly string[] | undefined
+  readonly onCame?: (reference: Reference, name: ObjectName) => void
+  readonly onWent?: (reference: Reference, name: ObjectName) => void
+  /** Somebody's object leads to more than is followed: it is taken to name nothing. */
+  readonly onProblem?: (reference: Reference, object: KubeObject, error: MusterError) => void
+}
+
+interface Row {
+  readonly reference: Reference
+  readonly from: string
+  readonly to: string
+  /** What each referring object names. */
+  readonly byReferrer: Map<string, ReadonlyMap<string, ObjectName>>
+  /** By how many each name is named. */
+  readonly named: Map<string, { readonly name: ObjectName; count: number }>
+}
+
+const nobody: ReadonlyMap<string, ObjectName> = new Map()
+
+export function createReferenceTable(options: ReferenceTableOptions): ReferenceTable {
+  const { inputs, get, namespaces, onCame, onWent, onProblem } = options
+  const rows = new Map<string, Row>()
+  for (const input of inputs.flatMap(chainOf)) {
+    if (input.select !== 'reference') continue
+    rows.set(describeInput(input), {
+      reference: input,
+      from: formatResource(input.from.resource),
+      to: formatResource(input.resource),
+      byReferrer: new Map(),
+      named: new Map(),
+    })
+  }
+  const next = Map.groupBy(rows.values(), ({ reference }) => describeInput(reference.from))
+
+  const references: References = {
+    has: (reference, name) => rows.get(describeInput(reference))?.named.has(keyOf(name)) ?? false,
+    of(reference, object) {
+      try {
+        const found = follow(reference, object)
+        if (!namespaces || reference.namespacePath === undefined) return found
+        return found.filter(({ namespace }) => namespace !== undefined && namespaces.includes(namespace))
+      } catch (error) {
+        if (!isMusterError(error, 'InvalidJsonPath')) throw error
+        onProblem?.(reference, object, error)
+        return []
+      }
+    },
+  }
+
+  /** What one object names by one reference, from now on. */
+  const set = (row: Row, referrer: string, targets: ReadonlyMap<string, ObjectName>): void => {
+    const before = row.byReferrer.get(referrer) ?? nobody
+    if (targets.size > 0) row.byReferrer.set(referrer, targets)
+    else row.byReferrer.delete(referrer)
+    for (const [key, name] of targets) {
+      if (before.has(key)) continue
+      const known = row.named.get(key)
+      if (known) known.count++
+      else {
+        row.named.set(key, { name, count: 1 })
+        onCame?.(row.reference, name)
+        pass(row, name)
+      }
+    }
+    for (const [key, name] of before) {
+      if (targets.has(key)) continue
+      const known = row.named.get(key)!
+      if (--known.count > 0) continue
+      row.named.delete(key)
+      onWent?.(row.reference, name)
+      pass(row, name)
+    }
+  }
+
+  /** The chain goes on: what is named, or no longer, is looked at as a referring object. */
+  const pass = ({ reference }: Row, name: ObjectName): void => {
+    for (const row of next.get(describeInput(reference)) ?? []) look(row, name, get(reference.resource, name))
+  }
+
+  const look = (row: Row, name: ObjectName, object: KubeObject | undefined): void => {
+    const isReferring = object !== undefined && selects(row.reference.from, object, references)
+    const targets = isReferring ? references.of(row.reference, object) : []
+    set(row, keyOf(name), new Map(targets.map((target) => [keyOf(target), target])))
+  }
+
+  return {
+    ...references,
+    note(resource, name, object) {
+      const kind = formatResource(resource)
+      for (const row of rows.values()) if (row.from === kind) look(row, name, object)
+    },
+    noteGone(resource) {
+      const kind = formatResource(resource)
+      for (const row of rows.values()) {
+        if (row.from === kind) for (const referrer of row.byReferrer.keys()) set(row, referrer, nobody)
+      }
+    },
+    isReferring(resource) {
+      const kind = formatResource(resource)
+      return [...rows.values()].some((row) => row.from === kind)
+    },
+    named(resource) {
+      const kind = formatResource(resource)
+      const all = new Map<string, ObjectName>()
+      for (const row of rows.values()) {
+        if (row.to === kind) for (const [key, { name }] of row.named) all.set(key, name)
+      }
+      return [...all.values()]
+    },
+    names(resource, name) {
+      const kind = formatResource(resource)
+      const key = keyOf(name)
+      return [...rows.values()].some((row) => row.to === kind && row.named.has(key))
+    },
+  }
+}
+
+/** References as they stand in a source that nobody follows: a directory, a test. Each question walks from the start. */
+export function referencesIn(source: Pick<ViewSource, 'get' | 'list'>): References {
+  const referring = (input: Input): readonly KubeObject[] => {
+    if (input.select === 'name') return [source.get(input.resource, input) ?? []].flat()
+    if (input.select !== 'reference') {
+      const namespace = input.select === 'kind' ? undefined : input.namespace
+      return source.list(input.resource, namespace).filter((object) => selects(input, object, references))
+    }
+    const names = referring(input.from).flatMap((object) => follow(input, object))
+    return [...new Map(names.map((name) => [keyOf(name), name])).values()].flatMap(
+      (name) => source.get(input.resource, name) ?? [],
+    )
+  }
+  const references: References = {
+    of: follow,
+    has: (reference, name) =>
+      referring(reference.from).some((object) =>
+        follow(reference, object).some((target) => keyOf(target) === keyOf(name)),
+      ),
+  }
+  return references
+}
+
+type Follow = (object: KubeObject) => readonly ObjectName[]
+
+const compiled = new WeakMap<Reference, Follow>()
+
+/**
+ * What an object names. Compiled once for each reference, and looked up once for each object: objects never change.
+ * @throws InvalidJsonPath when the path leads to too much
+ */
+function follow(reference: Reference, object: KubeObject): readonly ObjectName[] {
+  let found = compiled.get(reference)
+  if (!found) compiled.set(reference, (found = compile(reference)))
+  return found(object)
+}
+
+function compile({ namePath, namespace, namespacePath }: Reference): Follow {
+  const names = compileJsonPath(namePath)
+  const namespaces = namespacePath === undefined ? undefined : compileJsonPath(namespacePath)
+  const known = new WeakMap<KubeObject, readonly ObjectName[]>()
+  return (object) => {
+    const before = known.get(object)
+    if (before) return before
+    const json = object as unknown as Json
+    const pairs = namespaces
+      ? selectJsonPairs(namespaces, names, json)
+      : selectJson(names, json).map((name) => [namespace, name] as const)
+    const found = pairs.flatMap(([where, name]) => nameFrom(where, name))
+    known.set(object, found)
+    return found
+  }
+}
+
+/** Whatever people write into their objects: what cannot be a name names nothing. */
+function nameFrom(namespace: Json | undefined, name: Json): readonly ObjectName[] {
+  if (typeof name !== 'string' || name === '' || checkPathSegment(name).length > 0) return []
+  if (namespace === undefined) return [{ name }]
+  if (typeof namespace !== 'string' || checkDnsLabel(namespace).length > 0) return []
+  return [{ namespace, name }]
+}
+
+function keyOf({ namespace = '', name }: ObjectName): string {
+  return `${namespace}/${name}`
+}
