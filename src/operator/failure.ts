@@ -113,13 +113,20 @@ export function countFailure(failures: Failures, { step, subject, reason }: Fail
   return new Map([[key, (failures.get(key) ?? 0) + 1]])
 }
 
+/** What mends these (a role, a quota, a credential) is no input of anybody: no event tells when it is mended. */
+export function isMendedElsewhere(reason: string): boolean {
+  return reason === 'Forbidden' || reason === 'Unauthorized'
+}
+
 /** When to try again; undefined: not before something changes. */
 export function retryDelay(
   failure: Failure,
   failures: Failures,
   options: BackOffOptions = defaultBackOff,
 ): number | undefined {
-  if (failure.retry === 'terminal') return undefined
+  if (failure.retry === 'terminal') {
+    return isMendedElsewhere(failure.reason) && !failure.gaveUp ? options.mostMs : undefined
+  }
   const [times = 1] = failures.values()
   // Somebody was faster: what he wrote is on its way here. The wait only keeps two of us from racing each other.
   const wait = Math.min(options.firstMs * 2 ** Math.min(times - 1, 30), options.mostMs)

@@ -9,10 +9,11 @@ import type { Clock } from '../clock/clock.ts'
 import type { Health } from '../kube/health.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { MusterError } from '../kube/errors.ts'
-import { formatResource, kindOf } from '../kube/kind.ts'
+import { formatResource, kindOf, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { explainAuthorError, runAuthorCode, type ThreadMarks } from './author-code.ts'
 import type { Controller, Report, ReportContext, StepContext } from './controller.ts'
+import { mayWrite } from './coverage.ts'
 import { desiredOf, marked, markOwner, type Owner, subjectOf, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
 import { decide, type Entry, healthOfEntry, kindText, made, prunable, type Settled } from './entry.ts'
@@ -23,13 +24,14 @@ import {
   type Failures,
   noFailures,
   OperatorError,
+  isMendedElsewhere,
   retryDelay,
 } from './failure.ts'
 import { type Ledger, type LedgerEntry, type Operation } from './ledger.ts'
 import { type Outside, statusOf as lifeOf } from './lifecycle/application.ts'
 import type { Observed } from './lifecycle/observation.ts'
 import type { LifecycleStep } from './lifecycle/step.ts'
-import { inputOf, kindsOf } from './input.ts'
+import { describeInput, inputOf, kindsOf } from './input.ts'
 import type { Live } from './live.ts'
 import { type Mutation, nameOf, type Outcome, type Wave } from './plan.ts'
 import { defineResource, type Context, type ResourceDefinition } from './resource.ts'
@@ -37,7 +39,7 @@ import { type WatchedSecrets, watchSecrets } from './secrecy.ts'
 import { statusWrite } from './status.ts'
 import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
 import type { TypedResource } from './typed-resource.ts'
-import type { View } from './view.ts'
+import type { ObjectName, View } from './view.ts'
 
 /** What is remembered of a CR between two reconciles. Losing it costs a request, never a mistake. */
 export interface Memory {
@@ -320,6 +322,19 @@ class Walk<CR extends KubeObject, Config> {
     return { ...this.#context, cr: this.#cr, clock: this.#at.clock }
   }
 
+  /** Where names are declared, others are refused before anything is looked at: it is a write that is wanted. */
+  #checkName(kind: Resource, name: ObjectName): void {
+    const { declaredOutputs } = this.#at.controller
+    const same = declaredOutputs.filter((output) => formatResource(output.resource) === formatResource(kind))
+    if (same.length === 0 || mayWrite(same, kind, name)) return
+    const where = name.namespace === undefined ? name.name : `${name.namespace}/${name.name}`
+    const declared = same.map(describeInput).toSorted().join(', ')
+    throw new MusterError(
+      'UndeclaredOutput',
+      `${this.#place} wants ${kind.kind} ${where}, but declares ${declared} only.`,
+    )
+  }
+
   /** An object of a free-style controller, as a resource. */
   #resourceFor(object: UntypedObject): ResourceDefinition<CR> {
     const { kind: owner, outputs } = this.#at.controller
@@ -362,6 +377,7 @@ class Walk<CR extends KubeObject, Config> {
           `${this.#place}: ${subject} and ${twin.subject} are both ${resource.kind.kind} ${name.name}.`,
         )
       }
+      this.#checkName(resource.kind, name)
       const live = this.#at.view.get(resource.kind, name) as UntypedObject | undefined
       this.#entries.push({ resource, context, subject, name, live, desired: undefined, state: 'open' })
     }
@@ -467,8 +483,10 @@ class Walk<CR extends KubeObject, Config> {
   #settle(entry: Entry<CR>, mutation: Mutation, operation: Operation, outcome: Outcome | undefined): void {
     if (outcome?.result === 'failed') {
       entry.state = 'failed'
-      const { retry } = this.#fail(outcome.error, entry.subject)
-      if (retry === 'terminal') this.#refused.set(entry.subject, { ...this.#standing(entry), error: outcome.error })
+      const { retry, reason } = this.#fail(outcome.error, entry.subject)
+      if (retry === 'terminal' && !isMendedElsewhere(reason)) {
+        this.#refused.set(entry.subject, { ...this.#standing(entry), error: outcome.error })
+      }
       return
     }
     const before = entry.live?.metadata.resourceVersion

@@ -14,6 +14,9 @@ import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineResource } from '../../operator/resource.ts'
+import { roleOf } from '../../operator/role.ts'
+import { resourceOf } from '../../operator/typed-resource.ts'
+import { defineWebhook } from '../../operator/webhook.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { Settings } from '../config/settings.ts'
 import { withCredentials } from '../identity.ts'
@@ -186,6 +189,63 @@ describe('a resident', () => {
     await advance(1000)
     expect(await made()).toHaveLength(6)
     await until(replicas[1]!.stop())
+  })
+
+  it('answers webhooks on every replica, whoever works their operator, until nobody wants them', async () => {
+    const { start, until, advance } = await open()
+    const asked: Operator = defineOperator({
+      name: 'apple',
+      controllers: apple.controllers,
+      webhooks: [defineWebhook({ for: apple.own, validate: () => undefined })],
+    })
+    const told: string[][] = [[], []]
+    const replicas = told.map((lines) =>
+      start(settingsOf({ sharding: { enabled: true } }, [apple]), {
+        load: () => Promise.resolve({ operator: asked }),
+        webhooks: {
+          set: (name) => void lines.push(`set ${name}`),
+          settled: () => Promise.resolve(),
+          delete: (name) => Promise.resolve(void lines.push(`delete ${name}`)),
+        },
+      }),
+    )
+    await advance(40_000)
+    expect(replicas.map(({ manager }) => manager.lanes().size).toSorted((one, other) => one - other)).toEqual([0, 1])
+    for (const lines of told) expect(new Set(lines)).toEqual(new Set(['set apple']))
+    const off = settingsOf({ sharding: { enabled: true }, operators: { apple: { enabled: false } } }, [apple])
+    for (const replica of replicas) await until(replica.reconfigure(off))
+    await advance(1000)
+    for (const lines of told) expect(lines.at(-1)).toBe('delete apple')
+    for (const replica of replicas) await until(replica.stop())
+  })
+
+  it.each(['impersonation', 'token'] as const)('writes as the operator’s own account, by %s', async (by) => {
+    const { start, until, advance, home, create, made, lines } = await open()
+    const account = { namespace: 'default', name: 'apple' }
+    const meta = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account }
+    await home.client.create(resourceOf('v1', 'ServiceAccount'), meta)
+    const identity = { serviceAccount: 'default/apple', by }
+    const resident = start(settingsOf({ operators: { apple: { identity } } }, [apple]))
+    await create(apple)
+    // Keys of tokens are made outside of virtual time.
+    await home.clock.until(() =>
+      JSON.stringify(lines).includes('User \\"system:serviceaccount:default:apple\\" cannot'),
+    )
+    expect(await made()).toEqual([])
+    const rbac = 'rbac.authorization.k8s.io/v1'
+    const role = roleOf(apple) as unknown as UntypedObject
+    await home.client.create(resourceOf(rbac, 'ClusterRole'), { ...role, metadata: { name: 'apple' } })
+    await home.client.create(resourceOf(rbac, 'ClusterRoleBinding'), {
+      apiVersion: rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'apple' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'apple' },
+      subjects: [{ kind: 'ServiceAccount', ...account }],
+    })
+    // Nothing tells that a role was granted: it is looked again from time to time.
+    await advance(310_000)
+    expect(await made()).toEqual(['default/one-apple=1'])
+    await until(resident.stop())
   })
 
   it('serves several clusters, each apart, and waits for one that cannot be reached', async () => {

@@ -28,6 +28,7 @@ import { createManager, type Manager, type ManagerOptions } from '../manager.ts'
 import type { LeaseReport } from '../report.ts'
 import type { LaneState } from '../scheduler.ts'
 import { type Clusters, createClusters, type ClustersOptions, type Reached } from './clusters.ts'
+import { createPostedWebhooks, type PostedWebhooks } from './posted-webhooks.ts'
 import { isSamePost, type Posting, postingsOf } from './posting.ts'
 import { createRoster, type Stand } from './roster.ts'
 
@@ -108,8 +109,8 @@ export function startResident(options: ResidentOptions): Resident {
     ...(metrics && { metrics }),
     ...(live && { live }),
     ...(observer && { observer }),
-    ...(webhooks && { webhooks }),
   })
+  const posted = webhooks && createPostedWebhooks(webhooks)
   const election = elect()
   const shards = share()
   let isLeading = election === undefined
@@ -196,6 +197,7 @@ export function startResident(options: ResidentOptions): Resident {
         config: section.config as Readonly<Record<string, unknown>>,
         ...(section.namespaces && { namespaces: section.namespaces }),
         run: around(run),
+        ...(posted && { webhooks: posted.of(posting, cluster) }),
         ...(onLedger && { onLedger: (ledger) => onLedger(ledger, id) }),
         ...(onFinding && { onFinding: (finding) => onFinding(finding, id) }),
         ...termOf(id),
@@ -223,8 +225,28 @@ export function startResident(options: ResidentOptions): Resident {
 
   /** Resolves when what is not ours any more has ended. */
   async function settle(): Promise<void> {
-    const ours = [...postingsOf(settings)].filter(([id]) => !shards || shards.owns(id))
-    await roster.want(new Map(ours))
+    const all = postingsOf(settings)
+    const ours = new Map([...all].filter(([id]) => !shards || shards.owns(id)))
+    const others = [...all.values()].filter(({ id }) => !ours.has(id))
+    const ended = roster.want(ours)
+    if (posted) {
+      for (const posting of others) void answerFor(posting, posted)
+      posted.keep(new Set(all.keys())).catch((error: unknown) => log({ problem: textOf(error) }))
+    }
+    await ended
+  }
+
+  /** What another replica works, and API servers may ask this one about. */
+  async function answerFor(posting: Posting, served: PostedWebhooks): Promise<void> {
+    const { id, operator: name, section } = posting
+    // Webhooks of isolated operators are refused where they are hosted.
+    if (section.isolation !== 'inline') return
+    try {
+      const { operator } = await load(name, section)
+      await served.serve(posting, operator, await clusters.clusterFor(operator, posting.settings, posting.at))
+    } catch (error) {
+      log({ operator: id, problem: `its webhooks are not answered here: ${textOf(error)}` })
+    }
   }
 
   void settle()
