@@ -213,7 +213,7 @@ export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containm
     beforeAll(async () => {
       const limits = { memoryMb: 48, messageBytes: 2 ** 20, reads: 500, reconcileMs: 20_000, backOff }
       manager = await openManager(level, { limits })
-    })
+    }, patience.timeout)
     afterAll(() => manager.close())
 
     it('that blocks its event loop is ended, told of on its CR and started again; the others go on meanwhile', async () => {

@@ -27,7 +27,7 @@ export function sameAt(levels: readonly [Level, ...Level[]]): void {
     let runners: readonly Runner[] = []
     beforeAll(async () => {
       runners = await Promise.all(levels.map((level) => openRunner(level, { module: memcached })))
-    })
+    }, patience.timeout)
     afterAll(() => Promise.all(runners.map((runner) => runner.close())))
 
     it('declares the same: inputs, outputs, kinds, role', () => {

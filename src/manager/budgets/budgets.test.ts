@@ -11,6 +11,8 @@ import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineResource } from '../../operator/resource.ts'
+import { readConfiguration } from '../config/configuration.ts'
+import { gatesOf } from '../config/options-of.ts'
 import type { Finding } from '../findings/finding.ts'
 import { createManager } from '../manager.ts'
 import { createMetrics } from '../metrics.ts'
@@ -91,16 +93,30 @@ describe('a manager', () => {
       const metadata = { name: `s${index}`, namespace: 'default' }
       await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata, data: { a: btoa('x'.repeat(4000)) } })
     }
-    await until(manager.add(heavy, { gates: { budget: { memoryBytes: 10_000 } } }))
+    const own: Finding[] = []
+    const onFinding = (finding: Finding): void => void own.push(finding)
+    await until(manager.add(heavy, { gates: { budget: { memoryBytes: 10_000 } }, onFinding }))
     await client.create(heavy.own, crOf(heavy, 'a'))
     await clock.advance(60_000)
     expect(await made('heavy')).toBe(0)
     expect(manager.lanes().get('heavy')).toMatchObject({ waiting: 1, heldBy: 'budget' })
-    expect(findings).toMatchObject([{ kind: 'overBudget', operator: 'heavy', budget: 'memory', allowed: 10_000 }])
+    // Whoever wants to hear of it in particular hears of it in place of the others.
+    expect(own).toMatchObject([{ kind: 'overBudget', operator: 'heavy', budget: 'memory', allowed: 10_000 }])
+    expect(findings).toEqual([])
     manager.regate('heavy', { budget: { memoryBytes: 1e9 } })
     await clock.advance(1000)
     expect(await made('heavy')).toBe(1)
     await until(manager.stop())
+  })
+})
+
+describe('settings', () => {
+  it('say budgets in numbers, of which nothing means no limit', () => {
+    const { settings } = readConfiguration([], [operatorOf('cache')])
+    const { gates, budgets } = settings.operators['cache']!
+    expect(gatesOf(gates, budgets).budget).toEqual({})
+    const some = { ...budgets, cacheMi: 2, requestsPerMinute: 60 }
+    expect(gatesOf(gates, some).budget).toEqual({ memoryBytes: 2 * 2 ** 20, requestsPerMinute: 60 })
   })
 })
 

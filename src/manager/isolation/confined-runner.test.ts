@@ -131,6 +131,22 @@ describe('a guest that', () => {
     ['wants what is no wave', [{ say: 'wave', id: 1, wave: { length: 1 } }], /a wave that makes no sense/],
     ['concludes what is no conclusion', [{ say: 'done', id: 1, conclusion: 7 }], /a conclusion that makes no sense/],
     [
+      'wants wave after wave',
+      Array.from({ length: defaultLimits.waves + 1 }, () => ({ say: 'wave', id: 1, wave: [] })),
+      /wave 65 of one reconcile/,
+    ],
+    [
+      'calls the outside without an end',
+      Array.from({ length: defaultLimits.calls + 1 }, (_, call) => ({
+        say: 'call',
+        id: 1,
+        call,
+        what: 'http',
+        http: {},
+      })),
+      /call 1001 of one reconcile/,
+    ],
+    [
       'gives signs of life without an end',
       Array.from({ length: defaultLimits.calls + 1 }, () => ({ say: 'pong', count: 0 })),
       /does not stop talking/,
@@ -320,11 +336,28 @@ describe('a guest that', () => {
   it('never answers fails its reconcile at the limit and no other, and is not believed later', async () => {
     const { runner, clock, guests, run } = await open({ reconcileMs: 1000 })
     const running = run('slow')
-    await clock.advance(1000)
+    await clock.advance(500)
+    guests[0]!.say({ say: 'pong', count: 1 })
+    await clock.advance(500)
     expect((await running).failure).toMatchObject({ reason: 'ReconcileTimeout' })
-    expect(guests[0]!.heard.at(-1)).toEqual({ say: 'drop', id: 1 })
+    expect(guests[0]!.heard).toContainEqual({ say: 'drop', id: 1 })
     guests[0]!.say({ say: 'done', id: 1, conclusion: done })
     expect(guests[0]!.isKilled).toBe(false)
+    await runner.close()
+  })
+
+  it('spins is interrupted within the time for one reconcile, and gone half of that later', async () => {
+    const { runner, clock, guests, lines, run } = await open({ reconcileMs: 2000 })
+    const running = run('spinning')
+    await clock.advance(2000)
+    const { failure, requeueAfterMs } = await running
+    expect(failure).toMatchObject({ reason: 'ReconcileTimeout', retry: 'transient' })
+    expect(requeueAfterMs).toBeGreaterThan(0)
+    await clock.advance(1000)
+    expect(guests[0]!.isKilled).toBe(true)
+    expect(lines).toMatchObject([
+      { operator: 'kit', problem: expect.stringContaining('blocks its event loop') as string },
+    ])
     await runner.close()
   })
 

@@ -104,6 +104,8 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   const { level, module, canary, outside, allowUnenforced, clock = systemClock, log, dispose } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const place = `${module.file}#${module.exported} (${level})`
+  // Whoever may take two seconds over an object need not be silent for ten.
+  const silentMs = Math.min(limits.silentMs, limits.reconcileMs)
   let live: Live | undefined
   let last: Guest | undefined
   let operator: Operator | undefined
@@ -194,10 +196,10 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
 
   /** Asks now and then for a sign of life. One that is late may be our own fault, when this thread was blocked: it is asked for twice. */
   function watch(it: Live): void {
-    it.watch = clock.after(limits.silentMs / 2, () => {
+    it.watch = clock.after(silentMs / 2, () => {
       it.silences = it.pong === it.ping ? 0 : it.silences + 1
       if (it.silences > 1) {
-        const cause = `${place} has not answered for ${limits.silentMs} ms: it blocks its event loop.`
+        const cause = `${place} has not answered for ${silentMs} ms: it blocks its event loop.`
         end(it, new MusterError('OperatorUnresponsive', cause))
         return
       }

@@ -6,7 +6,7 @@ export interface Limits {
   readonly memoryMb: number
   /** To be loaded. @default 30_000 */
   readonly startMs: number
-  /** Without a sign of life: an event loop that is blocked gives none. @default 10_000 */
+  /** Without a sign of life: an event loop that is blocked gives none. Never more than `reconcileMs`. @default 10_000 */
   readonly silentMs: number
   /** For one reconcile, the time that writes take included. @default 300_000 */
   readonly reconcileMs: number

@@ -81,7 +81,7 @@ describe('beside an operator in a worker that is in an endless loop', patience, 
         return runner.run(situation, execute)
       },
     })
-  })
+  }, patience.timeout)
   afterAll(async () => {
     await runner.close()
     await manager.stop()
