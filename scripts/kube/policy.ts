@@ -3,7 +3,8 @@
  *
  *     node scripts/kube/policy.ts --server URL       from a running API server (through `kubectl proxy`)
  *
- * What every default object has in common (label, annotation, API group) is left out; one object a line.
+ * What every default object has in common (label, annotation, API group) is left out; one object a line. The file is
+ * named after the server's version. Those that are there are never written again: clusters are made of them.
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -62,8 +63,10 @@ async function main(): Promise<void> {
     const lines = (plural === 'clusterroles' ? gathered(items) : items).map((item) => JSON.stringify(compact(item)))
     tables.push(`${JSON.stringify(plural)}: [\n${lines.join(',\n')}\n]`)
   }
-  const file = fileURLToPath(new URL('../../src/apiserver/access/bootstrap-policy.json', import.meta.url))
-  writeFileSync(file, `{\n${tables.join(',\n')}\n}\n`)
+  const { gitVersion } = (await (await fetch(new URL('/version', values.server))).json()) as { gitVersion: string }
+  const name = `../../src/apiserver/access/bootstrap-policy/${gitVersion}.json`
+  const file = fileURLToPath(new URL(name, import.meta.url))
+  writeFileSync(file, `{\n${tables.join(',\n')}\n}\n`, { flag: 'wx' })
 }
 
 if (import.meta.main) await main()

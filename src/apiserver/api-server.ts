@@ -12,6 +12,7 @@ import type { Handler } from '../client/in-process.ts'
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Random } from '../clock/random.ts'
+import type { UntypedObject } from '../kube/object.ts'
 import type { AccessOptions } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
 import type { ExportOptions, Imported, ImportOptions } from './gather.ts'
@@ -58,6 +59,11 @@ export interface ApiServer extends Handler {
   cluster(name: string): Handler
   /** Fills a logical cluster with what a must-gather directory holds. See gather.ts. */
   importGather(folder: string, options?: ImportOptions & { readonly cluster?: string | undefined }): Promise<Imported>
+  /** Fills a logical cluster with these objects, as they are: definitions first. */
+  importObjects(
+    objects: readonly UntypedObject[],
+    options?: { readonly cluster?: string | undefined },
+  ): Promise<Omit<Imported, 'skipped'>>
   /** Writes a logical cluster as a must-gather directory; returns the number of objects. */
   exportGather(folder: string, options?: ExportOptions & { readonly cluster?: string | undefined }): Promise<number>
   /** The names of all logical clusters. */

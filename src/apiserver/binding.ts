@@ -1,32 +1,35 @@
 /** Binding: a scheduler says where a pod runs. Once said, it stays. */
 import type { TransportResponse } from '../client/transport.ts'
 import { type Condition, setCondition } from '../kube/condition.ts'
-import { isJsonObject } from '../kube/json.ts'
+import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
+import { admitObject, checkAdmission } from './admission/admission.ts'
 import type { Call } from './call.ts'
 import { change } from './change.ts'
 import { unsupported } from './kinds/problem.ts'
 import { badRequest, conflict, methodNotAllowed, Refusal } from './refusal.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
+import { admissionOf } from './writing.ts'
 import { readRequest, startWriting } from './written-call.ts'
 
+const kind = { group: '', version: 'v1', kind: 'Binding' } as const
 const bindings = { group: '', plural: 'pods/binding' } as const
 
 export async function bindPod(call: Call): Promise<TransportResponse> {
   if (call.request.method !== 'POST') throw methodNotAllowed()
+  const { state, route } = call
   const answering = startWriting(call)
   const body = await readRequest(call)
   if (!isJsonObject(body)) throw badRequest('a Binding must be an object')
-  const { target, metadata: sent } = body as {
+  const { name = '', namespace = '' } = route
+  const asked = { ...admissionOf(answering.writing, 'CREATE'), kind, name, oldObject: undefined }
+  const binding = await admitObject(state, { ...asked, object: bindingOf(body, namespace) })
+  const { target, metadata: sent } = binding as {
     readonly target?: { readonly kind?: string; readonly name?: string }
-    readonly metadata?: {
-      readonly name?: string
-      readonly annotations?: Readonly<Record<string, string>>
-      readonly uid?: string
-    }
+    readonly metadata: UntypedObject['metadata']
   }
-  if (sent?.name !== call.route.name) throw badRequest('name in URL does not match name in Binding object')
+  if (sent.name !== name) throw badRequest('name in URL does not match name in Binding object')
   // Told as a plain error, for historical reasons.
   if (target?.kind && target.kind !== 'Node') {
     const { message } = unsupported('target.kind', target.kind, ['Node', '<empty>'])
@@ -34,8 +37,8 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
   }
   if (!target?.name) throw new Refusal(500, '', 'target.name: Required value')
   const nodeName = target.name
-  const { state } = call
-  await change(state, answering.writing, (live) => bound(state, live, nodeName, sent?.annotations))
+  await checkAdmission(state, { ...asked, object: binding })
+  await change(state, answering.writing, (live) => bound(state, live, nodeName, sent.annotations))
   return await answering.value(201, {
     kind: 'Status',
     apiVersion: 'v1',
@@ -43,6 +46,11 @@ export async function bindPod(call: Call): Promise<TransportResponse> {
     status: 'Success',
     code: 201,
   })
+}
+
+/** As those see it who have a say in it. */
+function bindingOf({ metadata, ...rest }: JsonObject, namespace: string): UntypedObject {
+  return { apiVersion: 'v1', kind: 'Binding', ...rest, metadata: { ...(metadata as object), namespace } }
 }
 
 /** The pod as one that runs on this node. */

@@ -1,4 +1,5 @@
 /** A connection that has been accepted, before it is known what is spoken on it. */
+import type { X509Certificate } from 'node:crypto'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { Peer } from './access/authenticate.ts'
 
@@ -9,7 +10,15 @@ export interface Protocol {
   drain(): void
 }
 
+type Vouches = (certificate: X509Certificate) => boolean
+
+const vouching = new WeakMap<TLSSocket, Vouches>()
 const peers = new WeakMap<TLSSocket, Peer>()
+
+/** Says who knows whether the client of a connection is who it says. */
+export function vouchFor(socket: TLSSocket, vouches: Vouches): void {
+  vouching.set(socket, vouches)
+}
 
 /** What the handshake told of the client: the same for all requests of a connection. */
 export function peerOf(socket: TLSSocket): Peer {
@@ -23,7 +32,8 @@ export function peerOf(socket: TLSSocket): Peer {
 function certificateOf(socket: TLSSocket): Peer['certificate'] {
   const { subject, fingerprint256 } = socket.getPeerCertificate() as Partial<PeerCertificate>
   if (!subject || !fingerprint256) return undefined
-  if (!socket.authorized) return 'unverified'
+  const shown = socket.getPeerX509Certificate()
+  if (!shown || !vouching.get(socket)?.(shown)) return 'unverified'
   const { CN = '', O: organizations = [] } = subject as Readonly<Record<string, string | string[]>>
   return {
     commonName: [CN].flat().at(-1) ?? '',

@@ -8,7 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { formatTime } from '../kube/duration.ts'
 import { labelsOf, type LabelSelectorSpec, matchLabels } from '../kube/selector.ts'
-import { checkAdmission } from './admission/admission.ts'
+import { admitObject, checkAdmission } from './admission/admission.ts'
 import { type Call, existing } from './call.ts'
 import { commit } from './change.ts'
 import { deletingOf, remove } from './delete.ts'
@@ -44,21 +44,14 @@ export async function evictPod(call: Call): Promise<TransportResponse> {
   const body = await readRequest(call)
   if (!isJsonObject(body)) throw badRequest('an Eviction must be an object')
   const { state, route, query } = call
-  const { metadata, deleteOptions } = body as {
-    readonly metadata?: { readonly name?: string }
-    readonly deleteOptions?: Json
-  }
-  const { served, name = '' } = route
-  if (metadata?.name && metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
+  const { served, namespace = '', name = '' } = route
   const answering = startWriting(call)
+  const asked = { ...admissionOf(answering.writing, 'CREATE'), kind: evictionKind, name, oldObject: undefined }
+  const eviction = await admitObject(state, { ...asked, object: evictionOf(body, namespace, name) })
+  const { metadata, deleteOptions } = eviction as UntypedObject & { readonly deleteOptions?: Json }
+  if (metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
   const pod = existing(call)
-  await checkAdmission(state, {
-    ...admissionOf(answering.writing, 'CREATE'),
-    kind: evictionKind,
-    name,
-    object: evictionOf(body, route.namespace ?? '', name),
-    oldObject: undefined,
-  })
+  await checkAdmission(state, { ...asked, object: eviction })
   const wanted = deletingOf(deleteOptions, query)
   const deleting = { ...wanted, dryRun: wanted.dryRun || answering.writing.dryRun }
   if (!isFree(pod)) spend(state, pod, deleting.dryRun)
@@ -86,7 +79,8 @@ const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' } as con
 
 /** As those see it who have a say in it. */
 function evictionOf({ metadata, ...rest }: JsonObject, namespace: string, name: string): UntypedObject {
-  return { apiVersion: 'policy/v1', kind: 'Eviction', ...rest, metadata: { ...(metadata as object), name, namespace } }
+  const own = { ...(metadata as { readonly name?: string } | undefined), namespace }
+  return { apiVersion: 'policy/v1', kind: 'Eviction', ...rest, metadata: { ...own, name: own.name || name } }
 }
 
 /** Nothing is disrupted by the end of what does not run, or ends anyway. */

@@ -9,6 +9,7 @@ import type { Method, TransportRequest, TransportResponse } from '../client/tran
 import { MusterError } from '../kube/errors.ts'
 import type { Peer } from './access/authenticate.ts'
 import type { Answering } from './api-server.ts'
+import { httpDate } from './http-date.ts'
 import { methodNotAllowed, Refusal, tooLarge } from './refusal.ts'
 import { answer } from './representation.ts'
 import { maxBodyBytes } from './request-body.ts'
@@ -115,7 +116,7 @@ const smallBytes = 64 * 1024
 
 async function send(from: TransportResponse, to: Exchange, clock: Clock, signal: AbortSignal): Promise<void> {
   const { outgoing } = to
-  const headers = onWire(from.headers)
+  const headers = onWire(from.headers, clock.now())
   if (from.whole) {
     to.answer(from.status, headers, from.whole)
     if (from.whole.byteLength > smallBytes) await taken(outgoing, 'close', clock, signal)
@@ -140,7 +141,10 @@ async function taken(outgoing: Writable, event: 'drain' | 'close', clock: Clock,
 }
 
 /** Headers are bytes; what is beyond ASCII goes out in UTF-8, as from any Go program. */
-function onWire(headers: TransportResponse['headers']): TransportResponse['headers'] {
+function onWire(headers: TransportResponse['headers'], now: number): TransportResponse['headers'] {
   const { warning } = headers
-  return warning === undefined ? headers : { ...headers, warning: Buffer.from(warning).toString('latin1') }
+  const date = httpDate(now)
+  return warning === undefined
+    ? { ...headers, date }
+    : { ...headers, date, warning: Buffer.from(warning).toString('latin1') }
 }

@@ -32,29 +32,75 @@ export interface Imported {
   readonly undescribed: readonly string[]
 }
 
+/** An object of a directory, and the file that it was found in. */
+export interface Gathered {
+  readonly object: UntypedObject
+  readonly file: string
+}
+
 export async function importGather(
   state: ClusterState,
   folder: string,
   options: ImportOptions = {},
 ): Promise<Imported> {
   const skipped: string[] = []
+  const { add, imported } = openImport(state)
+  // Definitions first: what they define is then known, and keeps its schema.
+  for (const isDefinition of [true, false]) {
+    for await (const { object, file } of readGather(folder, options, skipped, isDefinition)) {
+      if (isDefinitionOf(object) === isDefinition) add(object, file)
+    }
+  }
+  return { ...imported(), skipped }
+}
+
+/** The same for objects at hand. */
+export function importObjects(state: ClusterState, objects: readonly UntypedObject[]): Omit<Imported, 'skipped'> {
+  const { add, imported } = openImport(state)
+  for (const object of objects) if (isDefinitionOf(object)) add(object, '')
+  for (const object of objects) if (!isDefinitionOf(object)) add(object, '')
+  return imported()
+}
+
+interface Import {
+  add(this: void, object: UntypedObject, file: string): void
+  imported(this: void): Omit<Imported, 'skipped'>
+}
+
+function openImport(state: ClusterState): Import {
   const undescribed = new Set<string>()
   const versions = new Map<string, number>()
   let objects = 0
-  // Definitions first: what they define is then known, and keeps its schema.
-  for (const isDefinition of [true, false]) {
-    for await (const file of filesIn(folder)) {
-      const found = await readObjects(path.join(folder, file), file, options, skipped, isDefinition)
-      for (const object of found) {
-        const isCrd = object.kind === 'CustomResourceDefinition'
-        if (isCrd !== isDefinition) continue
-        const served = isCrd ? state.catalog.ofTable(crdTable) : servedAs(state.catalog, object)
-        const known = served ?? describe(state, object, file, undescribed)
-        if (load(state, known, object, versions)) objects++
-      }
+  return {
+    add(object, file) {
+      const isCrd = isDefinitionOf(object)
+      const served = isCrd ? state.catalog.ofTable(crdTable) : servedAs(state.catalog, object)
+      const known = served ?? describe(state, object, file, undescribed)
+      if (load(state, known, isCrd ? established(object) : object, versions)) objects++
+    },
+    imported: () => ({ objects, undescribed: [...undescribed].toSorted() }),
+  }
+}
+
+function isDefinitionOf({ kind }: UntypedObject): boolean {
+  return kind === 'CustomResourceDefinition'
+}
+
+/**
+ * The objects of a directory, file by file: only one file is in memory at a time. `skipped` is told of files that cannot
+ * be read; `definitions` leaves out files that are not about definitions by their names.
+ */
+export async function* readGather(
+  folder: string,
+  options: ImportOptions = {},
+  skipped: string[] = [],
+  definitions = false,
+): AsyncGenerator<Gathered> {
+  for await (const file of filesIn(folder)) {
+    for (const object of await readObjects(path.join(folder, file), file, options, skipped, definitions)) {
+      yield { object, file }
     }
   }
-  return { objects, skipped, undescribed: [...undescribed].toSorted() }
 }
 
 /** Files in the order of their names, so that an import is the same every time. */
@@ -158,6 +204,28 @@ function load(
   return known === undefined
 }
 
+/** A definition that was never on a cluster says nothing about itself yet: here it is accepted as it is. */
+function established(object: UntypedObject): UntypedObject {
+  const { spec, status } = object as UntypedObject & {
+    readonly spec?: { readonly names?: Json; readonly versions?: readonly { name: string; storage?: boolean }[] }
+    readonly status?: { readonly conditions?: readonly Json[] | null }
+  }
+  if (status?.conditions && status.conditions.length > 0) return object
+  const storedVersions = (spec?.versions ?? []).filter(({ storage }) => storage).map(({ name }) => name)
+  return Object.assign({}, object, { status: { ...accepted(spec?.names ?? {}), storedVersions } })
+}
+
+function accepted(names: Json): { readonly acceptedNames: Json; readonly conditions: Json } {
+  const condition = (type: string, reason: string, message: string): Json => ({ type, status: 'True', reason, message })
+  return {
+    acceptedNames: names,
+    conditions: [
+      condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
+      condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
+    ],
+  }
+}
+
 /** A kind that nothing describes gets a definition that lets everything through. */
 function describe(state: ClusterState, object: UntypedObject, file: string, undescribed: Set<string>): Served {
   const { group, version } = parseApiVersion(object.apiVersion)
@@ -166,12 +234,6 @@ function describe(state: ClusterState, object: UntypedObject, file: string, unde
   const name = `${plural}.${group}`
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }
-  const accepted = (type: string, reason: string, message: string): object => ({
-    type,
-    status: 'True',
-    reason,
-    message,
-  })
   state.storage.put(crdTable, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -185,14 +247,7 @@ function describe(state: ClusterState, object: UntypedObject, file: string, unde
         { name: version, served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: open } },
       ],
     },
-    status: {
-      acceptedNames: names,
-      storedVersions: [version],
-      conditions: [
-        accepted('NamesAccepted', 'NoConflicts', 'no conflicts found'),
-        accepted('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
-      ],
-    },
+    status: { ...accepted(names), storedVersions: [version] },
   })
   undescribed.add(name)
   return state.catalog.find(group, version, plural)!

@@ -6,6 +6,7 @@ import { ca, listen, serverPair } from '../../test/loopback.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { virtualClock } from '../clock/virtual-clock.ts'
 import type { Json } from '../kube/json.ts'
+import { createApiServer } from './api-server.ts'
 import { createStorage } from './storage.ts'
 import { createWebhookCaller, WebhookError } from './webhook-caller.ts'
 
@@ -85,6 +86,34 @@ describe('a webhook that answers anything at all', () => {
       await clock.advance(5000)
       expect(await failure).toMatchObject({ message: expect.stringContaining('context deadline exceeded') as string })
     }
+  })
+
+  it('cannot nest an object deeper than a client could, by copies of copies', async () => {
+    const copies = Array.from({ length: 505 }, () => ({ op: 'copy', from: '/data', path: '/data/x' }))
+    const patch = Buffer.from(JSON.stringify([{ op: 'add', path: '/data', value: {} }, ...copies])).toString('base64')
+    const server = createApiServer({
+      clock: virtualClock(),
+      webhooks: (_config, review) => {
+        const { apiVersion, request } = review as { readonly apiVersion: string; readonly request: { uid: string } }
+        const response = { uid: request.uid, allowed: true, patchType: 'JSONPatch', patch }
+        return Promise.resolve({ apiVersion, kind: 'AdmissionReview', response })
+      },
+    })
+    const post = async (path: string, body: object): Promise<string> => {
+      const answer = await server.handle({ method: 'POST', path, headers: {}, body: JSON.stringify(body) })
+      let text = ''
+      for await (const chunk of answer.body) text += Buffer.from(chunk).toString()
+      return `${answer.status} ${text}`
+    }
+    const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }
+    const webhook = { name: 'a.b.c', clientConfig: { url: 'https://127.0.0.1:1/' }, rules: [rule] }
+    const made = await post('/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', {
+      metadata: { name: 'm' },
+      webhooks: [{ ...webhook, sideEffects: 'None', admissionReviewVersions: ['v1'] }],
+    })
+    expect(made).toMatch(/^201 /)
+    const refused = await post('/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' } })
+    expect(refused).toMatch(/^500 .*a\.b\.c: the patch makes an object that is nested too deep/)
   })
 
   it('is not asked at a place that cannot be, nor by a bundle that is none', async () => {

@@ -8,7 +8,6 @@
  */
 import { updateObject } from '../kube/apply/apply.ts'
 import type { OwnerReference, UntypedObject } from '../kube/object.ts'
-import { bootstrapPlace } from './access/bootstrap-policy.ts'
 import type { Served } from './catalog.ts'
 import { cleanupFinalizer, emptied, emptying, nextStep } from './crd/controller.ts'
 import { crdTable } from './crd/definition-rules.ts'
@@ -49,10 +48,11 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
   }
 
   const find = (uid: string): { readonly served: Served; readonly object: StoredObject } | undefined => {
-    const place = places.get(uid) ?? bootstrapPlace(uid)
+    const place = places.get(uid) ?? storage.laidPlace(uid)
     const object = place && storage.table(place.table).get(place.namespace, place.name)
     const served = place && catalog.ofTable(place.table)
-    return object && served ? { served, object } : undefined
+    // Another one may have taken the place of what was laid there.
+    return object?.metadata.uid === uid && served ? { served, object } : undefined
   }
 
   const index = ({ object, previous, type }: Change, { name: table }: Table): void => {

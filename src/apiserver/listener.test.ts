@@ -110,6 +110,10 @@ describe('a listener', () => {
     const listener = await started({ strangers: 'anonymous' })
     const certificate = makeCa().issue({ commonName: 'carol', organizations: ['system:masters'] })
     expect(await whoOverHttp1(listener, certificate)).toBe(401)
+    // Another listener's authority has the same name.
+    const other = (await started()).clientCertificate({ commonName: 'carol', organizations: ['system:masters'] })
+    expect(await whoOverHttp1(listener, other)).toBe(401)
+    expect(await whoOverHttp2(listener, other)).toBeUndefined()
     const headers = { authorization: `Bearer ${token}` }
     expect(await whoOverHttp1(listener, { ...certificate, headers })).toMatchObject({ username: 'kubernetes-admin' })
     expect(await whoOverHttp1(listener, {})).toBe(403)

@@ -16,7 +16,7 @@ import {
   type CertificateAuthority,
 } from './access/certificate-authority.ts'
 import type { Answering } from './api-server.ts'
-import type { Protocol } from './connection.ts'
+import { type Protocol, vouchFor } from './connection.ts'
 
 export interface ListenerOptions {
   readonly clock: Clock
@@ -35,6 +35,8 @@ export interface Listener {
   readonly ca: string
   /** A certificate by which this listener knows a client: the common name is the user, organizations are groups. */
   clientCertificate(subject: Subject): Certificate
+  /** Loads what is needed to speak with somebody, which the first client would else have to wait for. */
+  prepare(): Promise<void>
   /** Ends watches, lets running requests finish, and cuts what is left after a moment. */
   close(): Promise<void>
 }
@@ -70,8 +72,12 @@ export async function startListener(api: Answering, options: ListenerOptions): P
   const authority = options.authority ?? loopbackAuthority(clock)
   const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
   // Who shows no certificate, or somebody else's, may still have a token: the handshake is not the place to refuse.
-  const tls = { cert, key, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
+  // Nor is it told whom to trust: it would first wait until Node has read the authorities of the whole world.
+  const tls = { cert, key, ca: [], requestCert: true, rejectUnauthorized: false }
   const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
+  server.on('secureConnection', (socket) => {
+    vouchFor(socket, (certificate) => authority.isClient(certificate, clock.now()))
+  })
   const connections = trackConnections(server, api, clock)
   await bind(server, host, port)
 
@@ -91,6 +97,7 @@ export async function startListener(api: Answering, options: ListenerOptions): P
     url: `https://${shown}:${address.port}`,
     ca: authority.cert,
     clientCertificate: (subject) => authority.issue({ ...subject, ...validity, purpose: 'client' }),
+    prepare: () => connections.prepare(),
     close: () => (closing ??= close()),
   }
 }
@@ -98,7 +105,7 @@ export async function startListener(api: Answering, options: ListenerOptions): P
 const loopbackNames = { dnsNames: ['localhost'], ips: ['127.0.0.1', '::1'] } as const
 
 async function bind(server: Server, host: string, port: number): Promise<void> {
-  server.listen(port, host)
+  listen(server, host, port)
   try {
     await once(server, 'listening')
   } catch (error) {
@@ -108,11 +115,28 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
   }
 }
 
+type Listen = (this: Server, address: string, port: number, family: 4 | 6, backlog: number) => void
+
+/**
+ * Goes straight to where `listen` ends for everybody. On its way it would load what processes share sockets with, and ask
+ * whether an address might be an IPv6 one of the local link: megabytes and milliseconds of a start.
+ */
+function listen(server: Server, host: string, port: number): void {
+  const directly = Reflect.get(server, '_listen2') as Listen | undefined
+  // A name has to be looked up.
+  if (host === 'localhost' || !directly) server.listen(port, host)
+  else directly.call(server, host, port, host === '::1' ? 6 : 4, backlog)
+}
+
+/** As Node has it. */
+const backlog = 511
+
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 interface Connections {
+  prepare(): Promise<void>
   /** Each connection goes when its last request is done. */
   drain(): void
   cut(): void
@@ -165,6 +189,10 @@ function trackConnections(server: Server, api: Answering, clock: Clock): Connect
   server.on('tlsClientError', (_error, socket) => socket.destroy())
 
   return {
+    async prepare() {
+      // Whoever speaks the other one needs most of this, too.
+      await (spoken.http1 ??= speakers.http1(api, clock))
+    },
     drain() {
       isDraining = true
       for (const starting of Object.values(spoken)) void starting.then((protocol) => protocol.drain())

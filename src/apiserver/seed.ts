@@ -41,20 +41,24 @@ const apiService = {
 
 /** `rootCa` is what pods trust, where they act for service accounts. */
 export function seed(state: ClusterState, rootCa?: string): void {
-  const put = (table: string, object: UntypedObject): void =>
-    void state.storage.put(table, {
+  const { storage, clock, ids } = state
+  const put = (table: string, object: UntypedObject, uid = ids()): void =>
+    void storage.put(table, {
       ...object,
-      metadata: { ...object.metadata, uid: state.ids(), creationTimestamp: formatTime(state.clock.now()) },
+      metadata: { ...object.metadata, uid, creationTimestamp: formatTime(clock.now()) },
     })
-  for (const [table, shelf] of bootstrapPolicy(state.clock.now())) state.storage.share(table, shelf)
-  for (const name of namespaces) {
-    put('namespaces', {
+  const uids = new Map(namespaces.map((name) => [name, ids()]))
+  // By the uid of this namespace clusters are told apart everywhere.
+  storage.lay(bootstrapPolicy(clock.now(), uids.get('kube-system')!, storage.revision + 1))
+  for (const [name, uid] of uids) {
+    const namespace = {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
       spec: { finalizers: ['kubernetes'] },
       status: { phase: 'Active' },
-    })
+    }
+    put('namespaces', namespace, uid)
   }
   for (const { name, ...rest } of priorityClasses) {
     put('priorityclasses.scheduling.k8s.io', {

@@ -8,19 +8,20 @@ import type { TransportRequest, TransportResponse } from '../client/transport.ts
 import { describeError, MusterError } from '../kube/errors.ts'
 import { createAccess } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
+import { keptPolicy } from './access/bootstrap-policy.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
 import type { ApiServer, ApiServerOptions, DurableApiServer, DurableApiServerOptions, Workloads } from './api-server.ts'
 import { createCatalog } from './catalog.ts'
 import { dispatch } from './dispatch.ts'
 import { openFolder } from './journal/folder.ts'
-import type { Journal, Noted } from './journal/journal.ts'
+import type { Journal, JournalOwner, Kept } from './journal/journal.ts'
 import type { Entry } from './journal/recovery.ts'
 import { dnsLabel } from './kinds/name-format.ts'
 import { internal, Refusal } from './refusal.ts'
 import { answerText, refuse } from './representation.ts'
 import { seed } from './seed.ts'
 import { type ClusterState, type Keeping, randomUuid, type WritePath } from './state.ts'
-import { createStorage } from './storage.ts'
+import { createStorage, type Storage } from './storage.ts'
 import { createWebhookCaller } from './webhook-caller.ts'
 
 /** The write path, or who brings it when it is needed. */
@@ -65,7 +66,7 @@ type ServerKeeper = Pick<Journal, 'append' | 'durable'>
 interface Created {
   readonly server: ApiServer
   readonly writePath: ClusterState['writePath']
-  readonly owner: { state(): readonly Entry[]; lost(changes: readonly Noted[]): void }
+  readonly owner: JournalOwner
   readonly restore: (entry: Entry) => void
   /** Nothing lives in it any more. */
   readonly stop: () => void
@@ -100,7 +101,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     const storage = createStorage({
       history,
       keeper: keeper && {
-        keep: (table, change) => keeper.append({ cluster: name, table, change }),
+        keep: (done) => keeper.append({ ...done, cluster: name }),
         durable: () => keeper.durable(),
       },
     })
@@ -154,6 +155,12 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       await stateOf(cluster).storage.durable()
       return imported
     },
+    async importObjects(objects, { cluster = '' } = {}) {
+      const [{ importObjects }] = await Promise.all([import('./gather.ts'), writePath()])
+      const imported = importObjects(readyState(cluster), objects)
+      await stateOf(cluster).storage.durable()
+      return imported
+    },
     async exportGather(folder, { cluster = '', ...how } = {}) {
       const { exportGather } = await import('./gather.ts')
       return await exportGather(readyState(cluster), folder, how)
@@ -186,20 +193,36 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       for (const simulation of lively.values()) simulation.stop()
     },
     owner: {
-      state: () =>
-        [...states].flatMap(([cluster, { storage }]) =>
-          [...storage.tables()].flatMap((table) =>
-            table.objects().map((object) => ({ cluster, table: table.name, isRemoval: false, object })),
-          ),
-        ),
+      state: () => [...states].flatMap(([cluster, { storage }]) => keptOf(cluster, storage)),
       lost(changes) {
         for (const [cluster, lost] of Map.groupBy(changes, (noted) => noted.cluster)) {
           states.get(cluster)?.storage.undo(lost)
         }
       },
     },
-    restore: ({ cluster, table, isRemoval, object }) => stateOf(cluster).storage.restore(table, object, isRemoval),
+    restore: (entry) => restoreEntry(stateOf(entry.cluster).storage, entry),
   }
+}
+
+/** All that has to be written down of a cluster so that it can be had again. */
+function keptOf(cluster: string, storage: Storage): readonly Kept[] {
+  const { intactFoundation: foundation, revision } = storage
+  const objects = [...storage.tables()]
+    .filter(({ name }) => !foundation?.tables.includes(name))
+    .flatMap((table) => table.objects().map((object) => ({ cluster, table: table.name, isRemoval: false, object })))
+  return [...(foundation ? [{ cluster, foundation }] : []), ...objects, { cluster, revision }]
+}
+
+function restoreEntry(storage: Storage, entry: Entry): void {
+  if ('revision' in entry) return storage.restoreRevision(entry.revision)
+  if ('object' in entry) return storage.restore(entry.table, entry.object, entry.isRemoval)
+  const foundation = keptPolicy(entry.foundation)
+  if (!foundation)
+    throw new MusterError(
+      'StorageDamaged',
+      'the journal begins with a policy that this version of Muster does not have.',
+    )
+  storage.restoreFoundation(foundation)
 }
 
 /** `/clusters/blue/api/v1` is `/api/v1` of blue. */

@@ -8,6 +8,7 @@
  * Objects are never changed in place, so one object may be in the table, in the history and in a hundred answers.
  */
 import type { ObjectMeta, UntypedObject } from '../kube/object.ts'
+import type { Foundation, Place } from './foundation.ts'
 
 /** An object as stored: it has a name, a uid and the revision of its last change. */
 export interface StoredObject extends UntypedObject {
@@ -59,8 +60,12 @@ export interface Storage {
   tables(): Iterable<Table>
   /** Stores an object under its name and gives it the next revision. */
   put(table: string, object: UntypedObject): StoredObject
-  /** Gives an empty table what many clusters start with. It is copied when it changes, and nobody is told of it. */
-  share(table: string, shelf: Shelf): void
+  /** Puts a foundation under tables that are empty: as many changes as it has objects, of which nobody is told. */
+  lay(foundation: Foundation): void
+  /** What was laid, as long as nothing of it has changed. */
+  readonly intactFoundation: Foundation | undefined
+  /** Where something was laid, by its uid; it may have changed or gone since. */
+  laidPlace(uid: string): Place | undefined
   /** Removes it; `object` is the state to be told of. */
   remove(table: string, object: UntypedObject): StoredObject
   /** Forgets all history. */
@@ -71,24 +76,20 @@ export interface Storage {
   durable(): Promise<void> | undefined
   /** Puts back what was kept: an object as it is, or one that went. */
   restore(table: string, object: StoredObject, isRemoval: boolean): void
+  /** Puts back what was laid. */
+  restoreFoundation(foundation: Foundation): void
+  /** All that was put back is the state at this revision: nobody knows what came and went before. */
+  restoreRevision(revision: number): void
   /** How often changes had to be taken back: who saw this grow has seen, or made, what is not so. */
   readonly losses: number
   /** Takes back changes that could not be kept, the latest first. Watches that may have heard of them end. */
-  undo(changes: readonly { readonly table: string; readonly change: Change }[]): void
+  undo(changes: readonly Done[]): void
   /** Told of the changes of every table, after the table's own listeners; also, as their reverse, of those undone. */
   onChange(listener: (table: Table, change: Change) => void): void
 }
 
-/** Objects that many clusters have alike: kept once, and never changed. */
-export interface Shelf {
-  readonly objects: ReadonlyMap<string, StoredObject>
-  readonly sorted: readonly string[]
-}
-
-export function shelfOf(objects: readonly StoredObject[]): Shelf {
-  const byKey = new Map(objects.map((object) => [keyOfObject(object), object]))
-  return { objects: byKey, sorted: [...byKey.keys()].toSorted() }
-}
+/** What happened to a storage in one go. */
+export type Done = { readonly table: string; readonly change: Change } | { readonly foundation: Foundation }
 
 export interface StorageOptions {
   /** Changes kept of each resource. @default 1000 */
@@ -100,7 +101,7 @@ export interface StorageOptions {
 /** Keeps changes beyond the life of the process. */
 export interface Keeper {
   /** Raises when it can keep nothing any more. */
-  keep(table: string, change: Change): void
+  keep(done: Done): void
   durable(): Promise<void> | undefined
 }
 
@@ -112,10 +113,13 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
   const listeners: ((table: Table, change: Change) => void)[] = []
   let revision = firstRevision
   let losses = 0
+  let laid: Foundation | undefined
+  /** What was before is forgotten, in tables that nobody has asked for yet, too. */
+  let horizon = 0
 
   const tableOf = (name: string): MemoryTable => {
     let table = tables.get(name)
-    if (!table) tables.set(name, (table = createTable(name, history)))
+    if (!table) tables.set(name, (table = createTable(name, history, horizon)))
     return table
   }
 
@@ -127,7 +131,7 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
     const previous = table.get(stored.metadata.namespace, stored.metadata.name)
     const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
     const done: Change = { type, revision: next, object: stored, previous }
-    keeper?.keep(name, done)
+    keeper?.keep({ table: name, change: done })
     revision = next
     table.record(done)
     tell(table, done)
@@ -138,6 +142,30 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
     for (const listener of listeners) listener(table, done)
   }
 
+  const lay = (foundation: Foundation): void => {
+    laid = foundation
+    revision = Math.max(revision, foundation.first + foundation.size - 1)
+    for (const name of foundation.tables) tableOf(name).lay(() => foundation.objectsOf(name))
+  }
+
+  /** Returns what has to be told of it. */
+  const takeBack = (done: Done): readonly (readonly [Table, Change])[] => {
+    if ('change' in done) {
+      const table = tableOf(done.table)
+      table.end(true)
+      table.forget(done.change)
+      // Nobody has heard of a revision that was not kept: the next change may have it.
+      revision = done.change.revision - 1
+      return [[table, reverseOf(done.change)]]
+    }
+    laid = undefined
+    revision = done.foundation.first - 1
+    return done.foundation.tables.map(tableOf).flatMap((table) => {
+      table.end(true)
+      return table.takeUp().map((object) => [table, reverseOf(additionOf(object))] as const)
+    })
+  }
+
   return {
     get revision() {
       return revision
@@ -145,15 +173,14 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
     table: tableOf,
     tables: () => tables.values(),
     put: (name, object) => change(name, object, false),
-    share(name, shelf) {
-      // What outlives the process must be written down like all else.
-      if (keeper) for (const object of shelf.objects.values()) change(name, object, false)
-      else {
-        // What is in many places must not change in one.
-        for (const object of shelf.objects.values()) freeze(object)
-        tableOf(name).share(shelf)
-      }
+    lay(foundation) {
+      keeper?.keep({ foundation })
+      lay(foundation)
     },
+    get intactFoundation() {
+      return laid?.tables.every((name) => tableOf(name).isAsLaid) ? laid : undefined
+    },
+    laidPlace: (uid) => laid?.placeOf(uid),
     remove: (name, object) => change(name, object, true),
     compact() {
       for (const table of tables.values()) table.compact(revision)
@@ -164,27 +191,29 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       const table = tableOf(name)
       const previous = table.get(object.metadata.namespace, object.metadata.name)
       const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
-      const done: Change = { type, revision: Number(object.metadata.resourceVersion), object, previous }
+      const done: Change = { type, revision: revisionOf(object), object, previous }
       revision = Math.max(revision, done.revision)
       table.record(done)
       tell(table, done)
+    },
+    restoreFoundation: lay,
+    restoreRevision(known) {
+      revision = horizon = Math.max(revision, known)
+      for (const table of tables.values()) table.compact(horizon)
     },
     get losses() {
       return losses
     },
     undo(changes) {
       losses++
-      const undone = changes.toReversed().map(({ table, change: done }) => ({ table: tableOf(table), done }))
-      for (const { table, done } of undone) {
-        table.end(true)
-        table.forget(done)
-        // Nobody has heard of a revision that was not kept: the next change may have it.
-        revision = done.revision - 1
-      }
-      for (const { table, done } of undone) tell(table, reverseOf(done))
+      for (const [table, reverse] of changes.toReversed().flatMap(takeBack)) tell(table, reverse)
     },
     onChange: (listener) => void listeners.push(listener),
   }
+}
+
+function additionOf(object: StoredObject): Change {
+  return { type: 'ADDED', revision: revisionOf(object), object, previous: undefined }
 }
 
 function reverseOf({ type, object, previous, revision }: Change): Change {
@@ -194,7 +223,12 @@ function reverseOf({ type, object, previous, revision }: Change): Change {
 }
 
 interface MemoryTable extends Table {
-  share(shelf: Shelf): void
+  /** `make` is asked for the objects when somebody looks. The table must be empty. */
+  lay(make: () => readonly StoredObject[]): void
+  /** What was laid here has not been; returns it if somebody has looked. */
+  takeUp(): readonly StoredObject[]
+  /** It holds what was laid, and nothing else has ever happened to it since. */
+  readonly isAsLaid: boolean
   record(change: Change): void
   /** The latest change has not been. */
   forget(change: Change): void
@@ -211,15 +245,33 @@ function keyOfObject({ metadata }: StoredObject): string {
   return keyOf(metadata.namespace, metadata.name)
 }
 
-function createTable(name: string, limit: number): MemoryTable {
-  let objects = new Map<string, StoredObject>()
+function revisionOf({ metadata }: StoredObject): number {
+  return Number(metadata.resourceVersion)
+}
+
+function createTable(name: string, limit: number, horizon: number): MemoryTable {
+  const objects = new Map<string, StoredObject>()
   let sorted: string[] = []
-  let isShared = false
+  let make: (() => readonly StoredObject[]) | undefined
+  let isAsLaid = false
   const listeners = new Set<Listener>()
   let history: Change[] = []
-  let compacted = 0
+  let compacted = horizon
+
+  /** Before anything else is done with what is here. */
+  const look = (): void => {
+    if (!make) return
+    for (const object of make()) {
+      objects.set(keyOfObject(object), object)
+      const added = additionOf(object)
+      if (added.revision > compacted) history.push(added)
+    }
+    sorted = [...objects.keys()].toSorted()
+    make = undefined
+  }
 
   const objectsOf = (namespace?: string): readonly StoredObject[] => {
+    look()
     const found: StoredObject[] = []
     const prefix = namespace === undefined ? '' : `${namespace}/`
     for (let at = namespace === undefined ? 0 : position(sorted, prefix); at < sorted.length; at++) {
@@ -231,11 +283,8 @@ function createTable(name: string, limit: number): MemoryTable {
   }
 
   const setObject = (key: string, object: StoredObject | undefined): void => {
-    if (isShared) {
-      objects = new Map(objects)
-      sorted = [...sorted]
-      isShared = false
-    }
+    look()
+    isAsLaid = false
     const isKnown = objects.has(key)
     if (object) objects.set(key, object)
     else objects.delete(key)
@@ -247,19 +296,35 @@ function createTable(name: string, limit: number): MemoryTable {
   return {
     name,
     get size() {
+      look()
       return objects.size
     },
     get compacted() {
       return compacted
     },
-    get: (namespace, objectName) => objects.get(keyOf(namespace, objectName)),
+    get(namespace, objectName) {
+      look()
+      return objects.get(keyOf(namespace, objectName))
+    },
     objects: objectsOf,
-    share(shelf) {
-      objects = shelf.objects as Map<string, StoredObject>
-      sorted = shelf.sorted as string[]
-      isShared = true
+    lay(unmade) {
+      make = unmade
+      isAsLaid = true
+    },
+    takeUp() {
+      const seen = [...objects.values()]
+      objects.clear()
+      sorted = []
+      history = history.filter(({ object }) => !seen.includes(object))
+      make = undefined
+      isAsLaid = false
+      return seen
+    },
+    get isAsLaid() {
+      return isAsLaid
     },
     objectsAt(revision, namespace) {
+      look()
       if (revision < compacted) return undefined
       const then = new Map<string, StoredObject | undefined>()
       // From the newest change backwards: what stood before the oldest one after `revision` is what stood then.
@@ -275,6 +340,7 @@ function createTable(name: string, limit: number): MemoryTable {
       return [...now, ...back].toSorted((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1))
     },
     changesSince(revision) {
+      look()
       return revision < compacted ? undefined : history.filter((change) => change.revision > revision)
     },
     listen(listener) {
@@ -315,12 +381,4 @@ function position(sorted: readonly string[], key: string): number {
     else high = middle
   }
   return low
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.values(value).forEach(freeze)
-    Object.freeze(value)
-  }
-  return value
 }

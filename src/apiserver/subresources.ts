@@ -3,9 +3,10 @@
  * (`status`, `approval`: see settle.ts), some show it as another kind (`scale`), some are actions (`eviction`, `binding`).
  */
 import type { TransportResponse } from '../client/transport.ts'
-import { isJsonObject } from '../kube/json.ts'
+import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Pod } from '../kube/types/core/v1.ts'
+import { admitObject, checkAdmission } from './admission/admission.ts'
 import { type Call, existing } from './call.ts'
 import { bindPod } from './binding.ts'
 import { change } from './change.ts'
@@ -19,7 +20,7 @@ import { checkReplicas, scaleOf, withScale } from './scale.ts'
 import type { StoredObject } from './storage.ts'
 import { oneAtVersion } from './versions.ts'
 import { replacement } from './update.ts'
-import { checkIdentity, decode } from './writing.ts'
+import { admissionOf, checkIdentity, decode } from './writing.ts'
 import { readRequest, startWriting } from './written-call.ts'
 
 type Action = (call: Call) => Promise<TransportResponse>
@@ -106,12 +107,43 @@ async function readLog(call: Call): Promise<TransportResponse> {
   return answerText(200, logsOf(pod, call.query.get('container') ?? pod.spec.containers[0]?.name ?? ''))
 }
 
+/** What somebody who connects asks for, by what they connect to. */
+const connectKinds: Readonly<Record<string, string>> = {
+  exec: 'PodExecOptions',
+  attach: 'PodAttachOptions',
+  portforward: 'PodPortForwardOptions',
+  proxy: 'PodProxyOptions',
+}
+
+/** Who has a say in it is asked even about what will not be. */
+async function askToConnect(call: Call): Promise<void> {
+  const { route, query, state } = call
+  const kind = { group: '', version: 'v1', kind: connectKinds[route.subresource]! }
+  const about = admissionOf(startWriting(call).writing, 'CONNECT')
+  const asked = { ...about, kind, name: route.name ?? '', options: null, oldObject: undefined }
+  const object = { apiVersion: 'v1', kind: kind.kind, metadata: {}, ...connectOptions(query) }
+  await checkAdmission(state, { ...asked, object: await admitObject(state, { ...asked, object }) })
+}
+
+function connectOptions(query: URLSearchParams): JsonObject {
+  const isSet = (name: string): boolean => query.has(name) && !/^(?:false|0)$/i.test(query.get(name)!)
+  const [command, ports] = [query.getAll('command'), query.getAll('ports').map(Number)]
+  return {
+    ...Object.fromEntries(['stdin', 'stdout', 'stderr', 'tty'].filter(isSet).map((name) => [name, true])),
+    ...Object.fromEntries(['container', 'path'].flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : []))),
+    ...(command.length > 0 && { command }),
+    ...(ports.length > 0 && { ports }),
+  }
+}
+
 async function withoutHost(call: Call): Promise<TransportResponse> {
+  await askToConnect(call)
   checkHost(call)
   throw badRequest('no container runs behind a pod of the embedded server')
 }
 
 async function withoutAddress(call: Call): Promise<TransportResponse> {
+  await askToConnect(call)
   existing(call)
   throw badRequest('address not allowed')
 }

@@ -1,6 +1,6 @@
 /**
- * A server that sleeps until somebody asks for something. Most of what an API server is are rules about kinds, and none of
- * them matters before the first request: so it has a place to be reached at, and is built when it is reached.
+ * A server that sleeps until somebody asks for something, or wakes it. Most of what an API server is are rules about
+ * kinds, and none of them matters before the first request: so it has a place to be reached at, and is built after that.
  */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
 import { describeError } from '../kube/errors.ts'

@@ -536,6 +536,23 @@ describe('decoding many objects of a kind', () => {
     )
   })
 
+  it('takes a list that is empty for once as it is', () => {
+    const using = decoder()
+    let guide: KubeObject | undefined
+    for (let index = 0; index < 20; index++) {
+      for (const items of [[], [`i${index}`]]) {
+        const text = JSON.stringify({
+          ...form,
+          metadata: { name: 'n', uid: `u${index % 2}` },
+          spec: { items, size: 1 },
+        })
+        const object = decode(text, guide, using)
+        expect(object['spec']).toEqual({ items, size: 1 })
+        guide = object as unknown as KubeObject
+      }
+    }
+  })
+
   it('refuses damaged text of a known spelling, and is none the worse for it', () => {
     fc.assert(
       fc.property(seed, (dice) => {

@@ -442,6 +442,8 @@ function fill(
       skipAlong(skipped!)
       continue
     }
+    // The text before a first item is all that an empty list has in common with it.
+    if (key === 0 && cursor.token() === closeArray) return startOver(start)
     const old = (guide as JsonObject)[key]
     const before = old === undefined ? (node as JsonObject)[key] : old
     const value = inner

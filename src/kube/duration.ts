@@ -123,10 +123,10 @@ function countedTime(second: number): string {
   const month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
   const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   if (!(year >= 0 && year <= 9999)) return `${new Date(second * 1000).toISOString().slice(0, -5)}Z`
-  const date = [String(year).padStart(4, '0'), two(month), two(dayOfYear - Math.floor((153 * fromMarch + 2) / 5) + 1)]
+  const monthDay = dayOfYear - Math.floor((153 * fromMarch + 2) / 5) + 1
   const rest = second - day * 86_400
-  const clock = [Math.floor(rest / 3600), Math.floor(rest / 60) % 60, rest % 60].map(two)
-  return `${date.join('-')}T${clock.join(':')}Z`
+  const clock = `${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`
+  return `${String(year).padStart(4, '0')}-${two(month)}-${two(monthDay)}T${clock}Z`
 }
 
 function two(number: number): string {

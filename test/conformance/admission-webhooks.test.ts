@@ -309,6 +309,65 @@ describe('a webhook is asked about', () => {
     expect(asked.map(shown)).toMatchSnapshot('second')
   })
 
+  it('an eviction, to a mutating one', async () => {
+    const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/eviction'] }
+    const { namespace, asked, behave } = await hooked(server, 'mutating', { rules: [rule] })
+    const path = `/api/v1/namespaces/${namespace}/pods`
+    await server.must('POST', path, {
+      body: { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    })
+    behave(() => patch({ op: 'add', path: '/deleteOptions', value: { preconditions: { uid: 'another' } } }))
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'a' } }
+    const { status } = await server.call('POST', `${path}/a/eviction`, { body: eviction })
+    expect([status, (await server.call('GET', `${path}/a`)).status]).toMatchSnapshot('done')
+    expect(asked.map(shown)).toMatchSnapshot('asked')
+  })
+
+  it.each(['mutating', 'validating'] as const)('a binding, to a %s one', async (which) => {
+    const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/binding'] }
+    const { namespace, asked, behave } = await hooked(server, which, { rules: [rule] })
+    const path = `/api/v1/namespaces/${namespace}/pods`
+    const pod = { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    await server.must('POST', path, { body: pod })
+    const sent = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'a' }, target: { kind: 'Node', name: 'n' } }
+    behave(() => ({ allowed: false, status: { message: 'not there' } }))
+    expect(said(server, await server.call('POST', `${path}/a/binding`, { body: sent }))).toMatchSnapshot('refused')
+    behave(() =>
+      which === 'mutating' ? patch({ op: 'replace', path: '/target/name', value: 'm' }) : { allowed: true },
+    )
+    await server.must('POST', `${path}/a/binding`, { body: sent })
+    const bound = await server.must('GET', `${path}/a`)
+    expect(at(bound, 'spec', 'nodeName')).toBe(which === 'mutating' ? 'm' : 'n')
+    expect(asked.map(shown)).toMatchSnapshot('asked')
+  })
+
+  it.each(['mutating', 'validating'] as const)('a request for a token, to a %s one', async (which) => {
+    const rule = { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts/token'] }
+    const { namespace, asked, behave } = await hooked(server, which, { rules: [rule] })
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts`
+    await server.must('POST', path, { body: { metadata: { name: 'a' } } })
+    const sent = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: ['x'] } }
+    behave(() => ({ allowed: false, status: { message: 'no token' } }))
+    expect(said(server, await server.call('POST', `${path}/a/token`, { body: sent }))).toMatchSnapshot('refused')
+    behave(() =>
+      which === 'mutating' ? patch({ op: 'replace', path: '/spec/expirationSeconds', value: 700 }) : { allowed: true },
+    )
+    const given = await server.must('POST', `${path}/a/token`, { body: sent })
+    expect(at(given, 'spec', 'expirationSeconds')).toBe(which === 'mutating' ? 700 : 3600)
+    expect(asked.map(shown)).toMatchSnapshot('asked')
+  })
+
+  it.each(['exec', 'attach', 'portforward', 'proxy'])('whoever connects to %s of a pod', async (subresource) => {
+    const rule = { operations: ['CONNECT'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/*'] }
+    const { namespace, asked, behave } = await hooked(server, 'validating', { rules: [rule] })
+    behave(() => ({ allowed: false, status: { message: 'stay out' } }))
+    const query = { exec: '?command=ls&stdout=true&container=c', attach: '?stdin=true', portforward: '?ports=80' }
+    const path = `/api/v1/namespaces/${namespace}/pods/none/${subresource}`
+    const answer = await server.call('POST', `${path}${query[subresource as keyof typeof query] ?? ''}`)
+    expect(said(server, answer)).toMatchSnapshot('refused')
+    expect(asked.map(shown)).toMatchSnapshot('asked')
+  })
+
   it('each object of a collection that is deleted', async () => {
     const { path, asked } = await hooked(server, 'validating')
     await server.must('POST', path, { body })

@@ -2,14 +2,17 @@
  * The policy that a cluster starts with: `cluster-admin`, `admin`, `edit`, `view`, the roles of the system's own parts,
  * and who holds them. Made by `scripts/kube/policy.ts` from what a real server gives itself.
  *
- * The objects are the same for all clusters that start within one second: a process may hold ten thousand
- * clusters, and most of them never change a role. For the same reason their uids are the same in every cluster.
+ * It is laid under a cluster as its foundation: when it was laid, whose it is and out of which table are all that there
+ * is of it until somebody looks, and all that is ever written down. So a table that was published must stay as it is; a
+ * newer one is another file in `bootstrap-policy/`.
  */
-import { readFileSync } from 'node:fs'
-import { type Random, seededRandom } from '../../clock/random.ts'
+import { hash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { formatTime } from '../../kube/duration.ts'
+import { type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { type Shelf, shelfOf, type StoredObject } from '../storage.ts'
+import type { Foundation, Place } from '../foundation.ts'
+import type { StoredObject } from '../storage.ts'
 import type { PolicyRule } from './policy-rule.ts'
 import { rbacGroup, rbacTables } from './rbac.ts'
 import { aggregationManager } from './role-aggregation.ts'
@@ -24,75 +27,119 @@ interface Entry {
   readonly subjects?: readonly { readonly kind: string }[]
 }
 
-/** By table. */
-type Policy = ReadonlyMap<string, Shelf>
+/** In the order of their revisions. */
+const kinds = [
+  { plural: 'clusterroles', kind: 'ClusterRole', table: rbacTables.clusterRoles },
+  { plural: 'clusterrolebindings', kind: 'ClusterRoleBinding', table: rbacTables.clusterRoleBindings },
+  { plural: 'roles', kind: 'Role', table: rbacTables.roles },
+  { plural: 'rolebindings', kind: 'RoleBinding', table: rbacTables.roleBindings },
+] as const
 
-const kinds = {
-  clusterroles: { kind: 'ClusterRole', table: rbacTables.clusterRoles },
-  clusterrolebindings: { kind: 'ClusterRoleBinding', table: rbacTables.clusterRoleBindings },
-  roles: { kind: 'Role', table: rbacTables.roles },
-  rolebindings: { kind: 'RoleBinding', table: rbacTables.roleBindings },
-} as const
+type Entries = Readonly<Record<(typeof kinds)[number]['plural'], readonly Entry[]>>
 
-let latest: { readonly time: string; readonly policy: Policy } | undefined
+/** The table for new clusters. Those of earlier versions of Muster stay where they are, as they are: see README.md. */
+const current = 'v1.37.1'
+/** Objects in it: revisions are given out before anybody reads it. */
+const currentSize = 141
 
-/** `now` is when the cluster starts. */
-export function bootstrapPolicy(now: number): Policy {
-  const time = formatTime(now)
-  if (latest?.time !== time) latest = { time, policy: buildPolicy(time) }
-  return latest.policy
+/** What it takes to make the policy of one cluster. */
+interface Terms {
+  /** When the cluster starts, as objects say it. */
+  readonly time: string
+  /** What no other cluster has: uids come of it. */
+  readonly seed: string
+  /** The revision of the first object. */
+  readonly first: number
+  readonly size: number
+  /** Which table: `v1.37.1`. */
+  readonly policy: string
 }
 
-interface Place {
-  readonly table: string
-  readonly namespace: string | undefined
-  readonly name: string
+/** `now` is when the cluster starts, `seed` what no other cluster has, `first` the revision of the first object. */
+export function bootstrapPolicy(now: number, seed: string, first: number): Foundation {
+  return foundationOf({ first, size: currentSize, time: formatTime(now), seed, policy: current })
 }
 
-let places: ReadonlyMap<string, Place> | undefined
-
-/** Where the object of this uid is in every cluster, unless it was removed; undefined for all other uids. */
-export function bootstrapPlace(uid: string): Place | undefined {
-  places ??= new Map(
-    [...(latest?.policy ?? [])].flatMap(([table, shelf]) =>
-      [...shelf.objects.values()].map(
-        ({ metadata: { uid: own, namespace, name } }) => [own, { table, namespace, name }] as const,
-      ),
-    ),
-  )
-  return places.get(uid)
+/** The policy that was written down; undefined when this Muster cannot make it. */
+export function keptPolicy({ first, size, time, seed, policy }: JsonObject): Foundation | undefined {
+  if (typeof first !== 'number' || typeof size !== 'number' || typeof time !== 'string') return undefined
+  if (typeof seed !== 'string' || typeof policy !== 'string') return undefined
+  if (!/^v[\d.]+$/.test(policy) || !existsSync(fileOf(policy))) return undefined
+  return foundationOf({ first, size, time, seed, policy })
 }
 
-function buildPolicy(time: string): Policy {
-  const text = readFileSync(new URL('bootstrap-policy.json', import.meta.url), 'utf8')
-  const entries = JSON.parse(text) as Readonly<Record<keyof typeof kinds, readonly Entry[]>>
-  const random = seededRandom(1)
-  const managers = managersAt(time)
-  const policy = new Map<string, Shelf>()
-  for (const [plural, { kind, table }] of Object.entries(kinds)) {
-    const objects = entries[plural as keyof typeof kinds].map((entry) =>
-      objectOf(entry, kind, time, uidOf(random), managers),
-    )
-    policy.set(table, shelfOf(objects))
+function fileOf(policy: string): URL {
+  return new URL(`bootstrap-policy/${policy}.json`, import.meta.url)
+}
+
+const tables = new Map<string, Entries>()
+
+/** Clusters share what is in a table, so none of them may change it. */
+function entriesOf(policy: string): Entries {
+  const entries = tables.get(policy) ?? freeze(JSON.parse(readFileSync(fileOf(policy), 'utf8')) as Entries)
+  tables.set(policy, entries)
+  return entries
+}
+
+function foundationOf(terms: Terms): Foundation {
+  const { first, size } = terms
+  let places: ReadonlyMap<string, Place> | undefined
+  const filled = kinds.map(({ table }) => table)
+  const objectsOf = (table: string): readonly StoredObject[] => makeObjects(terms, table)
+  return {
+    first,
+    size,
+    tables: filled,
+    objectsOf,
+    placeOf(uid) {
+      places ??= new Map(
+        filled.flatMap((table) =>
+          objectsOf(table).map(({ metadata: { uid: own, namespace, name } }) => [own, { table, namespace, name }]),
+        ),
+      )
+      return places.get(uid)
+    },
+    record: () => stringifyJson(terms),
   }
-  return policy
 }
 
-/** A version 4 UUID in four draws: there are many to be had before the first request is answered. */
-function uidOf(random: Random): string {
-  const [a, b, c, d] = Array.from({ length: 4 }, () => Math.floor(random.next() * 2 ** 32)) as [
-    number,
-    number,
-    number,
-    number,
-  ]
-  const digits = [a, (b & 0xffff_0fff) | 0x4000, (c & 0x3fff_ffff) | 0x8000_0000, d]
-    .map((part) => (part >>> 0).toString(16).padStart(8, '0'))
-    .join('')
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+function makeObjects({ first, time, seed, policy }: Terms, wanted: string): readonly StoredObject[] {
+  const entries = entriesOf(policy)
+  const managers = managersAt(time)
+  let revision = first
+  for (const { plural, kind, table } of kinds) {
+    if (table === wanted) {
+      return entries[plural].map((entry, at) =>
+        objectOf(entry, {
+          kind,
+          time,
+          managers,
+          uid: uidOf(seed, table, entry),
+          resourceVersion: String(revision + at),
+        }),
+      )
+    }
+    revision += entries[plural].length
+  }
+  return []
 }
 
-function objectOf(entry: Entry, kind: string, time: string, uid: string, managers: ManagersOf): StoredObject {
+/** Looks like those that come of chance, as all uids of a cluster do. */
+function uidOf(seed: string, table: string, { namespace = '', name }: Entry): string {
+  const digits = hash('sha256', `${seed} ${table} ${namespace}/${name}`)
+  const variant = '89ab'[Number.parseInt(digits[16]!, 16) & 3]
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-${variant}${digits.slice(17, 20)}-${digits.slice(20, 32)}`
+}
+
+interface Made {
+  readonly kind: string
+  readonly time: string
+  readonly managers: ManagersOf
+  readonly uid: string
+  readonly resourceVersion: string
+}
+
+function objectOf(entry: Entry, { kind, time, managers, uid, resourceVersion }: Made): StoredObject {
   const { name, namespace, labels, rules, aggregationRule, roleRef, subjects } = entry
   return {
     kind,
@@ -101,7 +148,7 @@ function objectOf(entry: Entry, kind: string, time: string, uid: string, manager
       name,
       ...(namespace !== undefined && { namespace }),
       uid,
-      resourceVersion: '1',
+      resourceVersion,
       creationTimestamp: time,
       labels: labels ? { ...ownLabels, ...labels } : ownLabels,
       annotations: ownAnnotations,
@@ -114,8 +161,8 @@ function objectOf(entry: Entry, kind: string, time: string, uid: string, manager
   }
 }
 
-const ownLabels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' } as const
-const ownAnnotations = { 'rbac.authorization.kubernetes.io/autoupdate': 'true' } as const
+const ownLabels = Object.freeze({ 'kubernetes.io/bootstrapping': 'rbac-defaults' })
+const ownAnnotations = Object.freeze({ 'rbac.authorization.kubernetes.io/autoupdate': 'true' })
 
 /** A service account belongs to the core group, which is not written. */
 function subjectOf(subject: { readonly kind: string }): object {
@@ -131,7 +178,7 @@ function managersAt(time: string): ManagersOf {
   const known = new Map<string, Managers>()
   return (entry) => {
     const shape = Object.keys({ ...entry, ...entry.labels }).join()
-    const found = known.get(shape) ?? ownership(entry, time)
+    const found = known.get(shape) ?? freeze(ownership(entry, time))
     known.set(shape, found)
     return found
   }
@@ -154,4 +201,12 @@ function ownership({ labels = {}, rules, aggregationRule, roleRef, subjects }: E
   const server = { manager: 'kube-apiserver', operation: 'Update', ...entry, fieldsV1: own } as const
   if (!aggregationRule) return [server]
   return [{ manager: aggregationManager, operation: 'Apply', ...entry, fieldsV1: { 'f:rules': {} } }, server]
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.values(value).forEach(freeze)
+    Object.freeze(value)
+  }
+  return value
 }

@@ -46,6 +46,35 @@ describe('a certificate authority', () => {
   })
 })
 
+describe('the clients of a certificate authority', () => {
+  const { from, until } = validity
+  const client = { commonName: 'x', purpose: 'client', ...validity } as const
+
+  it('are those to whom it issued a certificate for that, as long as it is good', () => {
+    const issued = new X509Certificate(authority.issue(client).cert)
+    expect([from - 1, from, until, until + 1].map((now) => authority.isClient(issued, now))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ])
+    const server = authority.issue({ ...client, purpose: 'server' })
+    expect(authority.isClient(new X509Certificate(server.cert), from)).toBe(false)
+    expect(authority.isClient(new X509Certificate(authority.cert), from)).toBe(false)
+  })
+
+  it('are not those of another one, whatever it calls itself', () => {
+    for (const commonName of ['ca', 'other']) {
+      const other = createCertificateAuthority({ commonName, ...validity })
+      expect(authority.isClient(new X509Certificate(other.issue(client).cert), from)).toBe(false)
+    }
+    // Not even when it holds a certificate of the real one.
+    const { cert, key } = authority.issue({ ...client, commonName: 'ca' })
+    const sub = openCertificateAuthority({ cert, key })
+    expect(authority.isClient(new X509Certificate(sub.issue(client).cert), from)).toBe(false)
+  })
+})
+
 describe('a certificate authority that was kept', () => {
   it('goes on as the one that it was', () => {
     const { cert, key } = createCertificateAuthority({ commonName: 'kept ü', organizations: ['a'], ...validity })

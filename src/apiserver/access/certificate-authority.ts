@@ -48,6 +48,8 @@ export interface CertificateAuthority extends Certificate {
   issue(request: CertificateRequest): Certificate
   /** A certificate for a key that stays with whoever made it. */
   certify(publicKey: KeyObject, request: CertificateRequest): string
+  /** Whether it has issued this to a client, for now. That the client has the key is for the handshake to show. */
+  isClient(certificate: X509Certificate, now: number): boolean
 }
 
 export function createCertificateAuthority({ commonName, ...validity }: Subject & Validity): CertificateAuthority {
@@ -81,9 +83,19 @@ function authorityOf(issuer: Issuer, cert: string): CertificateAuthority {
         ...subjectAlternatives(request),
       ],
     })
+  let own: X509Certificate | undefined
   return {
     cert,
-    key: privatePem(issuer.keys),
+    // Few ask.
+    get key() {
+      return privatePem(issuer.keys)
+    },
+    isClient(shown, now) {
+      own ??= new X509Certificate(cert)
+      if (!shown.checkIssued(own) || !shown.verify(issuer.keys.publicKey)) return false
+      if (!shown.keyUsage?.includes(oids.clientAuth)) return false
+      return shown.validFromDate.getTime() <= now && now <= shown.validToDate.getTime()
+    },
     issue(request) {
       const keys = newKeys()
       return { cert: certify(keys.publicKey, request), key: privatePem(keys) }

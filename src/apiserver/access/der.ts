@@ -2,6 +2,7 @@
  * DER, the writing of certificates: everything is a tag, a length and a content, all the way down. The few kinds needed
  * here are written by functions; `readDer` takes what others wrote apart again.
  */
+import { formatTime } from '../../kube/duration.ts'
 
 export function tagged(tag: number, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOf(content.length)]), content])
@@ -68,9 +69,8 @@ export function oid(dotted: string): Buffer {
 
 /** Two digits for the year until 2049, four after: RFC 5280 asks for exactly that. */
 export function time(ms: number): Buffer {
-  const date = new Date(ms)
-  const text = date.toISOString().replaceAll(/[-:T]|\.\d+/g, '')
-  return date.getUTCFullYear() < 2050 ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text))
+  const text = formatTime(ms).replaceAll(/[-:T]/g, '')
+  return text < '2050' ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text))
 }
 
 export interface DerValue {

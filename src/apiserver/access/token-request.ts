@@ -10,10 +10,12 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { parseApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TransportResponse } from '../../client/transport.ts'
+import { admitObject, checkAdmission } from '../admission/admission.ts'
 import { type Call, existing } from '../call.ts'
 import { badRequest, type Cause, conflict, invalid, methodNotAllowed, notFound } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { StoredObject } from '../storage.ts'
+import { admissionOf } from '../writing.ts'
 import { claimsOf, type TokenSubject } from './service-account-token.ts'
 import { readRequest, startWriting } from '../written-call.ts'
 
@@ -47,8 +49,11 @@ export async function requestToken(call: Call): Promise<TransportResponse> {
   if (call.request.method !== 'POST') throw methodNotAllowed()
   const { state, route } = call
   const answering = startWriting(call)
-  const { metadata, spec } = decodeRequest(await readRequest(call))
   const { name = '', namespace = '' } = route
+  const asked = { ...admissionOf(answering.writing, 'CREATE'), kind, name, oldObject: undefined }
+  const sent = decodeRequest(await readRequest(call))
+  const admitted = await admitObject(state, { ...asked, object: shownRequest(sent, namespace) })
+  const { metadata, spec } = decodeRequest(admitted as unknown as JsonObject)
   if (metadata.namespace && metadata.namespace !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   }
@@ -68,16 +73,25 @@ export async function requestToken(call: Call): Promise<TransportResponse> {
   const now = state.clock.now()
   const { expirationSeconds: expiresIn = defaultSeconds, boundObjectRef: ref } = spec
   const audiences = spec.audiences?.length ? spec.audiences : [state.access.issuer.issuer]
+  const own = { ...metadata, name, namespace, uid, creationTimestamp: formatTime(now) }
+  await checkAdmission(state, {
+    ...asked,
+    object: {
+      ...admitted,
+      metadata: own,
+      spec: { boundObjectRef: null, ...spec, audiences, expirationSeconds: expiresIn },
+    },
+  })
   const subject = bindTo(state, { namespace, serviceaccount: { name, uid } }, ref)
   const isExtended = subject.pod !== undefined && expiresIn === projectedSeconds && isOurs(state, audiences)
   const terms = isExtended ? { expiresIn: extendedSeconds, warnAfter: expiresIn } : { expiresIn }
   const token = state.access.issuer.sign(claimsOf(subject, { ...terms, audiences, now, id: state.ids() }))
 
   const { manager } = answering.writing
-  const asked: UntypedObject = {
+  const written: UntypedObject = {
     kind: kind.kind,
     apiVersion,
-    metadata,
+    metadata: sent.metadata,
     spec: { ...spec, expirationSeconds: expiresIn },
   }
   const owned = updateObject({
@@ -87,7 +101,7 @@ export async function requestToken(call: Call): Promise<TransportResponse> {
     definitions: builtinDefinitions(),
     now,
     live: undefined,
-    updated: asked,
+    updated: written,
   })
   return await answering.value(201, {
     ...owned,
@@ -95,6 +109,17 @@ export async function requestToken(call: Call): Promise<TransportResponse> {
     spec: { ...spec, audiences, expirationSeconds: expiresIn, boundObjectRef: ref ?? null },
     status: { token, expirationTimestamp: formatTime(now + expiresIn * 1000) },
   })
+}
+
+/** As those see it who have a say in it. */
+function shownRequest({ metadata, spec }: ReturnType<typeof decodeRequest>, namespace: string): UntypedObject {
+  return {
+    kind: kind.kind,
+    apiVersion,
+    metadata: { ...metadata, namespace: metadata.namespace ?? namespace },
+    spec: { expirationSeconds: defaultSeconds, boundObjectRef: null, ...spec },
+    status: { token: '', expirationTimestamp: null },
+  }
 }
 
 function decodeRequest(body: Json): { readonly metadata: UntypedObject['metadata']; readonly spec: TokenSpec } {

@@ -25,9 +25,9 @@ export interface AdmissionRequest {
   readonly name: string
   readonly user: Identity
   readonly dryRun: boolean
-  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as the client sent them. */
-  readonly options: JsonObject
-  /** As it would be stored, at the version of the request; absent in a DELETE. */
+  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as the client sent them; null in a CONNECT. */
+  readonly options: JsonObject | null
+  /** As it would be stored, at the version of the request; absent in a DELETE. In a CONNECT, what is asked for. */
   readonly object: UntypedObject | undefined
   /** As it is stored, at the version of the request; absent in a CREATE. */
   readonly oldObject: UntypedObject | undefined

@@ -30,11 +30,11 @@ export function matchedVersion(state: ClusterState, request: AdmissionRequest, c
 }
 
 /**
- * What decides about admission itself is not subject to it: nobody could undo a mistake any more. And a binding is not
- * shown: what it changes here is a pod, where a real server speaks of a Binding.
+ * What decides about admission itself is not subject to it: nobody could undo a mistake any more. And of a binding the
+ * Binding is shown, which is created; not the pod that it changes.
  */
-export function isExempt({ served: { group, plural }, subresource }: AdmissionRequest): boolean {
-  if (subresource === 'binding') return true
+export function isExempt({ served: { group, plural }, subresource, operation }: AdmissionRequest): boolean {
+  if (subresource === 'binding' && operation === 'UPDATE') return true
   return group === 'admissionregistration.k8s.io' && /^(?:validating|mutating)/.test(plural)
 }
 
@@ -97,10 +97,12 @@ function matchesNamespace(
 
 /** Before or after: who is labelled out of the way must not escape by it. */
 function matchesObject(
-  { object, oldObject, subresource }: AdmissionRequest,
+  { object, oldObject, subresource, operation }: AdmissionRequest,
   selector: LabelSelectorSpec | undefined,
 ): boolean {
   if (isEmpty(selector)) return true
+  // What is asked for can have no labels.
+  if (operation === 'CONNECT') return false
   // A Scale has no labels.
   const labels = (one: UntypedObject): Readonly<Record<string, string>> =>
     subresource === 'scale' ? {} : (one.metadata.labels ?? {})

@@ -15,6 +15,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { MutatingAdmissionPolicySpec } from '../../kube/types/admissionregistration/v1.ts'
 import type { Served } from '../catalog.ts'
 import { prune } from '../prune.ts'
+import { checkDepth } from '../request-body.ts'
 import { forbidden, Refusal } from '../refusal.ts'
 import type { ClusterState } from '../state.ts'
 import type { StoredObject } from '../storage.ts'
@@ -165,8 +166,11 @@ function patched(object: UntypedObject, made: CelValue): JsonObject {
   const document = object as unknown as JsonObject
   const operations = jsonOfMade(made) as readonly JsonObject[]
   try {
-    return applyJsonPatch(document, parseJsonPatch(operations)) as JsonObject
+    const outcome = applyJsonPatch(document, parseJsonPatch(operations)) as JsonObject
+    checkDepth(outcome)
+    return outcome
   } catch (error) {
+    if (error instanceof Refusal) throw new PolicyFault('JSON Patch: it makes an object that is nested too deep')
     // A test that fails is a condition, not a mistake.
     if (isMusterError(error, 'PatchTestFailed')) return document
     if (!isMusterError(error)) throw error

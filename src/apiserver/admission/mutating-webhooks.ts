@@ -8,7 +8,8 @@ import { formatApiVersion } from '../../kube/kind.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { prune } from '../prune.ts'
-import { internal } from '../refusal.ts'
+import { internal, Refusal } from '../refusal.ts'
+import { checkDepth } from '../request-body.ts'
 import type { ClusterState } from '../state.ts'
 import type { Table } from '../storage.ts'
 import { withDefaults } from '../writing.ts'
@@ -82,7 +83,10 @@ async function patched(view: OutsideView, patch: Patch, { webhook }: Hook): Prom
   let outcome: Json
   try {
     outcome = applyJsonPatch(object as unknown as JsonObject, patch)
+    // Copies within a patch nest what neither the object nor the patch has nested.
+    checkDepth(outcome)
   } catch (error) {
+    if (error instanceof Refusal) throw internal(`${webhook.name}: the patch makes an object that is nested too deep`)
     if (!isMusterError(error)) throw error
     throw internal(error.message)
   }

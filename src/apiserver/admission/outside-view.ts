@@ -41,6 +41,11 @@ export async function outsideView(request: AdmissionRequest, served: Served): Pr
     }
   }
   const kind = request.kind ?? kindOf(served)
+  if (request.operation === 'CONNECT' && object) {
+    const { metadata, ...asked } = object
+    const back = async (changed: UntypedObject): Promise<UntypedObject> => ({ ...changed, metadata })
+    return { request, served, kind, object: asked as UntypedObject, oldObject, back }
+  }
   // The version of the request needs no conversion.
   if (request.kind || served === request.served) {
     return { request, served, kind, object, oldObject, back: async (changed) => changed }

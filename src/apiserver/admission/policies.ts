@@ -8,7 +8,9 @@ const validatingBindings = 'validatingadmissionpolicybindings.admissionregistrat
 export const mutatingPolicies: AdmissionPlugin = {
   name: 'MutatingAdmissionPolicy',
   mutate(state, request) {
-    if (state.storage.table(mutatingBindings).size === 0 || isExempt(request)) return request.object
+    // What is no object of the resource itself has no shape here that could be merged.
+    const isOther = request.kind !== undefined || isExempt(request)
+    if (isOther || state.storage.table(mutatingBindings).size === 0) return request.object
     return import('./mutating-policy.ts').then(({ mutateByPolicies }) => mutateByPolicies(state, request))
   },
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type FaultyDisk, faultyDisk } from '../../../test/faulty-disk.ts'
 import type { Change, StoredObject } from '../storage.ts'
 import { type Journal, type Noted, openJournal } from './journal.ts'
-import type { Entry } from './recovery.ts'
+import type { ObjectEntry } from './recovery.ts'
 
 const objectOf = (name: string, version: number, text = ''): StoredObject => ({
   apiVersion: 'v1',
@@ -12,7 +12,10 @@ const objectOf = (name: string, version: number, text = ''): StoredObject => ({
   data: { text },
 })
 
-const changeOf = (name: string, version: number, type: Change['type'] = 'MODIFIED', text = ''): Noted => ({
+/** These tests know nothing but objects. */
+type Written = Extract<Noted, { readonly change: Change }>
+
+const changeOf = (name: string, version: number, type: Change['type'] = 'MODIFIED', text = ''): Written => ({
   cluster: '',
   table: 'configmaps',
   change: { type, revision: version, object: objectOf(name, version, text), previous: undefined },
@@ -22,14 +25,14 @@ const changeOf = (name: string, version: number, type: Change['type'] = 'MODIFIE
 async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<Kept> {
   const opened = await openJournal(disk, { segmentBytes })
   const objects = new Map<string, string>()
-  const set = ({ object, isRemoval }: Pick<Entry, 'object' | 'isRemoval'>): void => {
+  const set = ({ object, isRemoval }: Pick<ObjectEntry, 'object' | 'isRemoval'>): void => {
     const { name, resourceVersion } = object.metadata
     if (isRemoval) objects.delete(name)
     else objects.set(name, resourceVersion)
   }
-  for (const entry of opened.entries) set(entry)
+  for (const entry of opened.entries) set(entry as ObjectEntry)
   const before = new Map(objects)
-  const lost: Noted[] = []
+  const lost: Written[] = []
   const journal = await opened.start({
     state: () =>
       [...objects].map(([name, version]) => ({
@@ -39,7 +42,7 @@ async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<Kept> {
         object: objectOf(name, Number(version)),
       })),
     lost: (changes) => {
-      lost.push(...changes)
+      lost.push(...(changes as readonly Written[]))
       // The test has one writer, who has nothing but what was lost since.
       objects.clear()
       for (const [name, version] of before) objects.set(name, version)
@@ -60,9 +63,9 @@ async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<Kept> {
 interface Kept {
   readonly journal: Journal
   readonly objects: Map<string, string>
-  readonly lost: Noted[]
+  readonly lost: Written[]
   readonly tornBytes: number
-  readonly write: (noted: Noted) => void
+  readonly write: (noted: Written) => void
 }
 
 describe('the journal', () => {

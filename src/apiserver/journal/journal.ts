@@ -10,22 +10,22 @@
  */
 import { MusterError } from '../../kube/errors.ts'
 import { stringifyJson } from '../../kube/json.ts'
-import type { Change } from '../storage.ts'
+import type { Foundation } from '../foundation.ts'
+import type { Done } from '../storage.ts'
 import type { Disk, DiskFile } from './disk.ts'
 import { encodeFrame } from './frame.ts'
-import { type Entry, nameOf, recover } from './recovery.ts'
+import { codes, type Entry, nameOf, type ObjectEntry, recover, type RevisionEntry } from './recovery.ts'
 import { textOf, textOnce } from '../object-text.ts'
 
-/** A change that has been made in memory, and in which cluster and table. */
-export interface Noted {
-  readonly cluster: string
-  readonly table: string
-  readonly change: Change
-}
+/** What has been done in memory, and in which cluster. */
+export type Noted = Done & { readonly cluster: string }
+
+/** What a cluster holds: as it will be read again. */
+export type Kept = ObjectEntry | RevisionEntry | { readonly cluster: string; readonly foundation: Foundation }
 
 export interface JournalOwner {
   /** Everything there is, for a snapshot. Called between two changes; objects are immutable, so references do. */
-  state(): readonly Entry[]
+  state(): readonly Kept[]
   /** These changes, the oldest first, could not be kept and must be undone. */
   lost(changes: readonly Noted[]): void
 }
@@ -145,7 +145,7 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     }
   }
 
-  const rotate = async (state: readonly Entry[]): Promise<void> => {
+  const rotate = async (state: readonly Kept[]): Promise<void> => {
     try {
       const opened = await disk.open(nameOf('segment', segment + 1))
       await disk.syncNames()
@@ -183,16 +183,22 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
   }
 }
 
-function recordOf({ cluster, table, change }: Noted): string {
+function recordOf(noted: Noted): string {
+  if ('foundation' in noted) return lineOf(noted, textOf)
+  const { cluster, table, change } = noted
   return lineOf({ cluster, table, isRemoval: change.type === 'DELETED', object: change.object }, textOf)
 }
 
-function lineOf({ cluster, table, isRemoval, object }: Entry, write: (object: object) => string): string {
-  return `[${stringifyJson(cluster)},${stringifyJson(table)},${isRemoval ? 1 : 0},${write(object)}]`
+function lineOf(kept: Kept, write: (object: object) => string): string {
+  const cluster = stringifyJson(kept.cluster)
+  if ('foundation' in kept) return `[${cluster},"",${codes.foundation},${kept.foundation.record()}]`
+  if ('revision' in kept) return `[${cluster},"",${codes.revision},${kept.revision}]`
+  const code = kept.isRemoval ? codes.removal : codes.put
+  return `[${cluster},${stringifyJson(kept.table)},${code},${write(kept.object)}]`
 }
 
 /** Written aside and renamed when it is whole; only then is anything older removed. */
-async function writeSnapshot(disk: Disk, segment: number, sequence: number, state: readonly Entry[]): Promise<number> {
+async function writeSnapshot(disk: Disk, segment: number, sequence: number, state: readonly Kept[]): Promise<number> {
   const draft = `${nameOf('snapshot', segment)}.draft`
   await disk.remove(draft)
   const file = await disk.open(draft)

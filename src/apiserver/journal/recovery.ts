@@ -3,18 +3,36 @@
  * it. Anything else that is not as it was written is damage, is named, and nothing of it is served.
  */
 import { MusterError } from '../../kube/errors.ts'
-import { isJsonObject, type Json, parseJson } from '../../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/json.ts'
 import type { StoredObject } from '../storage.ts'
 import type { Disk } from './disk.ts'
 import { type Frame, scanFrames } from './frame.ts'
 
-/** One object of one table of one cluster, as it is or as it went. */
-export interface Entry {
+/** What is known of a cluster, one thing at a time. */
+export type Entry = ObjectEntry | FoundationEntry | RevisionEntry
+
+/** One object of one table, as it is or as it went. */
+export interface ObjectEntry {
   readonly cluster: string
   readonly table: string
   readonly isRemoval: boolean
   readonly object: StoredObject
 }
+
+/** What the cluster started with: what it takes to make it again. */
+export interface FoundationEntry {
+  readonly cluster: string
+  readonly foundation: JsonObject
+}
+
+/** The revision that all entries before this one add up to. Only a snapshot has it. */
+export interface RevisionEntry {
+  readonly cluster: string
+  readonly revision: number
+}
+
+/** A record is `[cluster, table, code, value]`; the value is an object, unless the code says what else. */
+export const codes = { put: 0, removal: 1, foundation: 2, revision: 3 } as const
 
 export interface Recovered {
   readonly entries: Iterable<Entry>
@@ -98,13 +116,22 @@ function* entriesOf(payloads: readonly Payload[]): Generator<Entry> {
   for (const { name, frame } of payloads) {
     if (frame.payload.byteLength === 0) continue
     for (const line of Buffer.from(frame.payload).toString().split('\n')) {
-      const [cluster, table, removal, object] = parseJson(line) as readonly [string, string, number, Json]
-      if (typeof cluster !== 'string' || typeof table !== 'string' || !isJsonObject(object)) {
-        throw damaged(name, 0, 'a record has no object')
-      }
-      yield { cluster, table, isRemoval: removal === 1, object: object as unknown as StoredObject }
+      const entry = entryOf(parseJson(line))
+      if (!entry) throw damaged(name, 0, 'a record cannot be read')
+      yield entry
     }
   }
+}
+
+function entryOf(record: Json): Entry | undefined {
+  const [cluster, table, code, value] = Array.isArray(record) ? (record as readonly Json[]) : []
+  if (typeof cluster !== 'string' || typeof table !== 'string') return undefined
+  if (code === codes.revision) return typeof value === 'number' ? { cluster, revision: value } : undefined
+  if (!isJsonObject(value)) return undefined
+  if (code === codes.foundation) return { cluster, foundation: value }
+  const isRemoval = code === codes.removal
+  if (!isRemoval && code !== codes.put) return undefined
+  return { cluster, table, isRemoval, object: value as unknown as StoredObject }
 }
 
 function damaged(name: string, at: number, why = `at byte ${at}`): MusterError {
