@@ -78,6 +78,19 @@ function withLock(work) {
   }
 }
 
+/** Says what is about to be installed. */
+function tell(file, what) {
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
+    readFileSync(path.join(root, file), 'utf8'),
+  )
+  const all = Object.entries({ ...dependencies, ...devDependencies })
+  const own = Object.entries(optionalDependencies ?? {}).filter(
+    ([name]) => name === platformPackages[`${process.platform}-${process.arch}`],
+  )
+  const names = [...all, ...own].map(([name, version]) => `${name} ${version}`)
+  process.stderr.write(`muster: installing ${what}: ${names.join(', ')}\n`)
+}
+
 /** Installs what is missing or out of date; returns the path of the Node to run. */
 function setUp() {
   const node = pinnedNode()
@@ -87,9 +100,12 @@ function setUp() {
   if (isReady()) return node
   withLock(() => {
     if (isReady()) return
-    process.stderr.write('muster: setting up (once): Node and packages from the registry\n')
-    if (node !== process.execPath && !existsSync(node))
+    process.stderr.write('muster: setting up, once; this takes a minute\n')
+    if (node !== process.execPath && !existsSync(node)) {
+      tell('runtime/package.json', 'the Node that runs it')
       npmInstall(path.join(root, 'runtime'), path.dirname(process.execPath))
+    }
+    tell('package.json', 'what it is built with')
     npmInstall(root, path.dirname(node))
     writeFileSync(stamp, lockHash())
   })

@@ -27,7 +27,7 @@ export const operator = defineOperator({
   )
 })
 
-describe('muster config', () => {
+describe('muster config', { timeout: 60_000 }, () => {
   it('prints every value and where it came from; what is secret is not shown', async () => {
     const words = ['config', '-f', 'muster.yaml', '--set', 'operators.cache.config.size=5', '--set', 'paused=true']
     const { code, stdout: out } = await muster(folder, ...words)

@@ -44,6 +44,12 @@ export const samples: readonly (readonly [Resource, UntypedObject])[] = [
   [databases, sample(databases, 'orders', { tokenFrom: 'orders-sidecar', backupTo: '/data/backup.rdb' })],
 ]
 
+/** Says that they were made. */
+export const sampleMark: readonly [Resource, UntypedObject] = [
+  { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
+  { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'muster-up', namespace: 'default' }, data: {} },
+]
+
 function sample({ group, version, kind }: Resource, name: string, spec: object): UntypedObject {
   return { apiVersion: `${group}/${version}`, kind, metadata: { name, namespace: 'default' }, spec }
 }

@@ -4,17 +4,16 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Client } from '../client/client.ts'
 import { systemClock } from '../clock/system-clock.ts'
-import { isConditionTrue } from '../kube/condition.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
-import { formatResource, type Resource } from '../kube/kind.ts'
-import type { CustomResourceDefinition } from '../kube/types/apiextensions/v1.ts'
+import { formatResource } from '../kube/kind.ts'
 import type { Settings } from '../manager/config/settings.ts'
 import type { Service, ServiceOptions, WebhookPlace } from '../manager/resident/service.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
-import { logWriter } from './log.ts'
+import { installKinds } from './install-kinds.ts'
+import { logWriter } from '../manager/log-writer.ts'
 import { writeManagerFile } from './manager-file.ts'
 import { fileOf } from '../manager/loading/module.ts'
 import { loadOperator } from './module.ts'
@@ -28,7 +27,12 @@ FILE#NAME. More operators may be named in the configuration. Prints one line whe
 standard error, one JSON object a line. Ctrl-C ends it: what is under way is finished first.`,
   flags: {
     ...connectionFlags,
-    config: { type: 'string', value: 'FILE', help: 'configuration to follow (muster config tells what it may say)' },
+    file: {
+      type: 'string',
+      short: 'f',
+      value: 'FILE',
+      help: 'configuration to follow (muster config tells what it may say)',
+    },
     configmap: {
       type: 'string',
       value: 'NAMESPACE/NAME',
@@ -49,11 +53,11 @@ standard error, one JSON object a line. Ctrl-C ends it: what is under way is fin
     },
   },
   async run({ flags, positionals, out, err, signal }) {
-    const { config, configmap, set = [] } = flags
-    if (config !== undefined && configmap !== undefined) {
-      throw new MusterError('InvalidFlag', '--config and --configmap: a manager follows one of them.')
+    const { file, configmap, set = [] } = flags
+    if (file !== undefined && configmap !== undefined) {
+      throw new MusterError('InvalidFlag', '--file and --configmap: a manager follows one of them.')
     }
-    if (positionals.length === 0 && config === undefined && configmap === undefined) {
+    if (positionals.length === 0 && file === undefined && configmap === undefined) {
       throw new MusterError(
         'InvalidFlag',
         'run takes MODULEs, such as src/operator.ts, or a configuration that names some.',
@@ -62,16 +66,10 @@ standard error, one JSON object a line. Ctrl-C ends it: what is under way is fin
     const namespaces = readNamespaces(flags.namespace)
     const given: Given[] = []
     for (const module of positionals) given.push({ module, operator: await loadOperator(module) })
-    const muster = await loadOwnMuster(
-      positionals[0] === undefined ? (config ?? 'muster.yaml') : fileOf(positionals[0]),
-    )
+    const muster = await loadOwnMuster(positionals[0] === undefined ? (file ?? 'muster.yaml') : fileOf(positionals[0]))
     const webhooks = readWebhooks(flags.webhooks, flags['webhook-port'])
     const from =
-      config !== undefined
-        ? { file: config }
-        : configmap !== undefined
-          ? { configMap: checkName(configmap) }
-          : undefined
+      file !== undefined ? { file } : configmap !== undefined ? { configMap: checkName(configmap) } : undefined
     const running = { given, muster, namespaces, webhooks, from, set, out, err, signal }
     if (!flags.embedded) {
       await run({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
@@ -111,6 +109,10 @@ interface Running {
 }
 
 async function run(running: Running): Promise<void> {
+  while (!running.signal.aborted) await runUntilOutdated(running)
+}
+
+async function runUntilOutdated(running: Running): Promise<void> {
   const { given, muster, namespaces, from, install, out, err, signal } = running
   let service: Service | undefined
   const logging = (): Settings['logging'] =>
@@ -126,7 +128,8 @@ async function run(running: Running): Promise<void> {
     log,
     onProblem: (operator, { message }) => log({ operator, problem: message }),
   })
-  const loaded = new Map<string, Operator>()
+  /** Whose kinds were looked at. */
+  const known = new Set<string>()
   try {
     service = await muster.manager.startService({
       ...(from && { from }),
@@ -136,10 +139,10 @@ async function run(running: Running): Promise<void> {
       declared: (settings) => loader.declared(settings),
       async load(name, section, client) {
         const one = await loader.load(name, section)
-        const isNew = !loaded.has(name)
-        loaded.set(name, one.operator)
-        if (install && isNew) await installKinds(client, one.operator, signal)
-        for (const line of isNew ? await missingKinds(client, one.operator) : []) err(line)
+        if (known.has(name)) return one
+        if (install) await installKinds(client, one.operator, signal)
+        for (const line of await missingKinds(client, one.operator)) err(line)
+        known.add(name)
         return one
       },
       connect: muster.manager.reachLocal,
@@ -152,7 +155,7 @@ async function run(running: Running): Promise<void> {
     try {
       await Promise.race([service.resident.settled(), aborted(signal)])
       if (!signal.aborted) out(announcement(service, namespaces))
-      await aborted(signal)
+      await Promise.race([service.outdated, aborted(signal)])
     } finally {
       forget()
       await service.stop()
@@ -252,28 +255,6 @@ async function withEmbeddedCluster(
     end.abort()
     await cluster
   }
-}
-
-const crds: Resource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
-
-/** Not by force: a CRD that somebody else keeps in another shape is theirs, and the conflict names them. */
-async function installKinds(client: Client, { name, kinds }: Operator, signal: AbortSignal): Promise<void> {
-  for (const kind of kinds) {
-    const crd = kind.crd() as CustomResourceDefinition & { readonly metadata: { readonly name: string } }
-    await client.apply(crds, crd, { fieldManager: name, signal })
-    const fieldSelector = `metadata.name=${crd.metadata.name}`
-    for await (const { type, object } of client.watch<CustomResourceDefinition>(crds, { fieldSelector, signal })) {
-      if (type === 'ERROR' || type === 'BOOKMARK') continue
-      if (isConditionTrue(object.status?.conditions as Parameters<typeof isConditionTrue>[0], 'Established')) break
-    }
-  }
-  client.discovery.invalidate()
 }
 
 /** An operator whose kinds are missing waits for them; a person should know. */

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { MusterError } from '../kube/errors.ts'
 import type { Live } from '../operator/live.ts'
 import { faultGroups, formatPlan, parsePlan } from '../simulate/fault.ts'
-import type { Outside } from '../simulate/run.ts'
+import type { MakeOutside } from '../simulate/run.ts'
 import { samplesOf } from '../simulate/scorecard/sample.ts'
 import {
   type Failure,
@@ -142,9 +142,9 @@ function quoted(text: string): string {
   return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-async function readOutside(file: string): Promise<() => Outside> {
+async function readOutside(file: string): Promise<MakeOutside> {
   const { live, outside } = await loadExports(file)
-  if (typeof outside === 'function') return outside as () => Outside
+  if (typeof outside === 'function') return outside as MakeOutside
   if (typeof live === 'function') return () => ({ live: (live as () => Live)() })
   throw new MusterError('ModuleUnusable', `${file} exports no function live or outside: it makes what answers.`)
 }

@@ -9,7 +9,7 @@ import { MusterError } from '../kube/errors.ts'
 import type { ManagerReport } from '../manager/report.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
-import { exampleFiles, samples, tries } from './demo.ts'
+import { exampleFiles, sampleMark, samples, tries } from './demo.ts'
 import { runEmbeddedCluster } from './embedded-cluster.ts'
 import { runningHere, writeManagerFile } from './manager-file.ts'
 import type { OwnMuster } from './own-muster.ts'
@@ -50,6 +50,9 @@ is kept in the folder of --data, so that a second start finds everything as it w
     try {
       const started = await Promise.race([ready.promise, cluster])
       if (started) await show({ started, kubeconfig, folder, examples: await loading, out, err, signal })
+    } catch (error) {
+      // Whoever ends it while it starts wants it to end, and not to know what that kept from being done.
+      if (!signal.aborted) throw error
     } finally {
       end.abort()
       await cluster
@@ -79,7 +82,7 @@ async function show({ started, kubeconfig, folder, examples, out, err, signal }:
   const manager = await startManager({ muster, operators, kubeconfig, err, signal })
   const forget = writeManagerFile(manager.url)
   try {
-    for (const line of introduction(started, folder, manager)) out(line)
+    if (!signal.aborted) for (const line of introduction(started, folder, manager)) out(line)
     await follow(manager, out, signal)
   } finally {
     forget()
@@ -117,6 +120,8 @@ async function loadHosting(file: string): Promise<Hosting> {
 interface RunningManager {
   readonly url: string
   readonly names: readonly string[]
+  /** Those that cannot be started; they are tried again. */
+  readonly failed: readonly string[]
   /** Objects were made for the operators. */
   readonly isNew: boolean
   report(): ManagerReport
@@ -140,7 +145,6 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
     import('./install-kinds.ts'),
     import('./simulated-sidecars.ts'),
   ])
-  let isNew = false
   const service = await startService({
     environment: process.env,
     over: [
@@ -150,7 +154,6 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
     async load(name, _, client) {
       const operator = operators.find((each) => each.name === name)
       if (!operator) throw new MusterError('ModuleUnusable', `${name} is none of the examples.`)
-      isNew ||= !(await client.discovery.resourceFor(operator.kinds[0]!))
       await installKinds(client, operator, signal)
       return { operator }
     },
@@ -161,24 +164,48 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
     beside: 'an embedded cluster',
     log(line) {
       // What operators do is in the table; what nobody else tells is told here.
-      if ('problem' in line) err(JSON.stringify(line))
+      if ('problem' in line && !signal.aborted) err(JSON.stringify(line))
     },
   })
   const { resident } = service
-  await resident.settled()
-  if (isNew) await createSamples(resident.clusters.local.client)
-  return {
-    url: service.statusUrl,
-    names: operators.map(({ name }) => name),
-    isNew,
-    report: () => service.report(),
-    idle: () => resident.manager.idle(),
-    stop: () => service.stop(),
+  try {
+    await resident.settled()
+    const failed = resident.posts().flatMap(({ operator, stand }) => (stand === 'failed' ? [operator] : []))
+    return {
+      url: service.statusUrl,
+      names: operators.map(({ name }) => name),
+      failed,
+      isNew: failed.length === 0 && (await createSamples(resident.clusters.local.client, signal)),
+      report: () => service.report(),
+      idle: () => resident.manager.idle(),
+      stop: () => service.stop(),
+    }
+  } catch (error) {
+    await service.stop()
+    throw error
   }
 }
 
-async function createSamples(client: Client): Promise<void> {
-  for (const [resource, object] of samples) await client.create(resource, object, { fieldManager: 'muster-up' })
+/** Once for a cluster: what a person deleted stays deleted. Says whether they were made. */
+async function createSamples(client: Client, signal: AbortSignal): Promise<boolean> {
+  const [resource, done] = sampleMark
+  const { name = '', namespace } = done.metadata
+  if (await present(client.get(resource, { name, namespace }, { signal }), 'NotFound')) return false
+  for (const [each, object] of [...samples, sampleMark])
+    await present(client.create(each, object, { fieldManager: 'muster-up', signal }), 'AlreadyExists')
+  return true
+}
+
+/** False where the answer is the one that may come. @throws every other error */
+async function present(answer: Promise<unknown>, expected: 'NotFound' | 'AlreadyExists'): Promise<boolean> {
+  try {
+    await answer
+    return true
+  } catch (error) {
+    // By its name: the client may be of another copy.
+    if (error instanceof Error && error.name === expected) return false
+    throw error
+  }
 }
 
 function introduction(
@@ -220,7 +247,9 @@ async function follow(manager: RunningManager, out: (line: string) => void, sign
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  if (!screen) {
+  if (signal.aborted) return
+  if (manager.failed.length > 0) out(`not started, and tried again: ${manager.failed.join(', ')}`)
+  else if (!screen) {
     await Promise.race([manager.idle(), aborted])
     look()
     const writes = before!.operators.reduce((sum, { cost }) => sum + cost.writes, 0)

@@ -11,6 +11,7 @@ import { seededRandom } from '../clock/random.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { exactly, generated } from '../operator/input.ts'
 import { ConfigMap, Secret } from '../operator/kinds.ts'
 import type { Apply, Mutation, Outcome } from '../operator/plan.ts'
 import { combine } from './combined-wave.ts'
@@ -140,6 +141,25 @@ describe('the executor', () => {
     expect(sent).toEqual([])
     expect(findings).toMatchObject([
       { kind: 'undeclaredWrite', message: 'kit wants to write configmaps/v1, which it does not declare.' },
+    ])
+  })
+
+  it('refuses an object whose name is not declared, and writes those whose names are', async () => {
+    const outputs = [
+      exactly(ConfigMap, { name: 'a', namespace: 'default' }),
+      generated(ConfigMap, { prefix: 'g-', namespace: 'default' }),
+    ]
+    const { execute, sent, findings, soon } = bench({ outputs })
+    const wave = [apply(configMap('a')), apply(configMap('g-1')), apply(configMap('b'))]
+    expect(names(await soon(execute(wave)))).toEqual(['done', 'done', 'UndeclaredOutput'])
+    expect(sent).toHaveLength(2)
+    expect(findings).toMatchObject([
+      {
+        kind: 'undeclaredWrite',
+        object: { name: { name: 'b', namespace: 'default' } },
+        message:
+          'kit wants to write ConfigMap default/b, but declares configmaps/v1 default/a, configmaps/v1 default/g-* only.',
+      },
     ])
   })
 

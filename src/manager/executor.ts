@@ -18,10 +18,10 @@ import type { Writer } from '../cache/writer.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, Status, UntypedObject } from '../kube/object.ts'
+import { mayWrite } from '../operator/coverage.ts'
 import { kindText } from '../operator/entry.ts'
 import { describeInput, inputOf, type Output } from '../operator/input.ts'
 import { type Mutation, nameOf, type Outcome, type Wave } from '../operator/plan.ts'
-import type { ObjectName } from '../operator/view.ts'
 import { combine, type Combined, targetOf } from './combined-wave.ts'
 import type { WrittenObject } from './findings/finding.ts'
 import { withoutSecrets } from './secret-errors.ts'
@@ -78,9 +78,9 @@ export function createExecutor(options: ExecutorOptions): Execute {
   const limits = timeoutMs === undefined ? {} : { timeoutMs }
 
   const isDeclared = (mutation: Mutation): boolean => {
-    const kind = formatResource(mutation.resource)
-    if (mutation.verb === 'status' || mutation.verb === 'finalizers') return reported.has(kind)
-    return declared.some((output) => formatResource(output.resource) === kind && names(output, nameOf(mutation)))
+    if (mutation.verb === 'status' || mutation.verb === 'finalizers')
+      return reported.has(formatResource(mutation.resource))
+    return mayWrite(declared, mutation.resource, nameOf(mutation))
   }
 
   const send = async (mutation: Mutation): Promise<UntypedObject | undefined> => {
@@ -174,13 +174,6 @@ export function createExecutor(options: ExecutorOptions): Execute {
     await Promise.all(Array.from({ length: Math.min(parallel, due.length) }, work))
     return outcomes
   }
-}
-
-/** Is an object of this name among the output? */
-function names(output: Output, { namespace, name }: ObjectName): boolean {
-  if (output.select === 'kind') return true
-  if (output.select === 'name') return name === output.name && (namespace ?? '') === (output.namespace ?? '')
-  return name.startsWith(output.prefix) && (output.namespace === undefined || output.namespace === namespace)
 }
 
 function isEnding(mutation: Mutation): boolean {

@@ -8,9 +8,10 @@ import { seededRandom } from '../clock/random.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { defineController } from '../operator/controller.ts'
 import { exactly, generated, labelled, referenced } from '../operator/input.ts'
-import { ConfigMap, Secret } from '../operator/kinds.ts'
+import { ClusterRole, ClusterRoleBinding, ConfigMap, Secret, Service } from '../operator/kinds.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import { defineOperator, type Operator } from '../operator/operator.ts'
+import { roleOf } from '../operator/role.ts'
 import type { View } from '../operator/view.ts'
 import type { Finding } from './findings/finding.ts'
 import { type Host, hostOperator } from './host.ts'
@@ -452,5 +453,48 @@ describe('a host', () => {
     host!.reconfigure({ config: {} })
     await scene.settle()
     expect(scene.woken(from)).toEqual(['default/a'])
+  })
+
+  it('needs no more than the role that follows from its declaration, names and all', async () => {
+    const operator = appOperator({
+      reads: [exactly(Secret, { name: 's', namespace: 'default' }), labelled(Service, { labels: { a: 'b' } })],
+      writes: [exactly(ConfigMap, { name: 'mine', namespace: 'default' })],
+      reconcile: ({ view }) => ({
+        objects: [configMap('mine', { value: valueOf(view, 's'), services: String(view.list(Service).length) })],
+      }),
+    })
+    const { client, server, clock } = embedded()
+    const rbac = 'rbac.authorization.k8s.io'
+    const role = roleOf(operator) as unknown as UntypedObject
+    await client.create(crds, AppKind.crd() as unknown as UntypedObject)
+    await client.create(ClusterRole, role)
+    await client.create(ClusterRoleBinding, {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: operator.name },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: operator.name },
+      subjects: [{ kind: 'User', apiGroup: rbac, name: 'operator' }],
+    })
+    await client.create(Secret, secret('s', 'S'))
+    await client.create(AppKind, app('a'))
+    const inner = inProcessTransport(server)
+    const transport: typeof inner = {
+      ...inner,
+      send: (request) => inner.send({ ...request, headers: { ...request.headers, 'impersonate-user': 'operator' } }),
+    }
+    const own = createClient({ transport, clock, random: seededRandom(3) })
+    const cache = createSharedCache({ client: own, clock, random: seededRandom(4) })
+    const lines: unknown[] = []
+    const host = hostOperator({ operator, client: own, cache, clock, log: (line) => void lines.push(line) })
+    let isStarted = false
+    const starting = host.start().then(() => (isStarted = true))
+    await clock.until(() => isStarted, 60_000)
+    await starting
+    await clock.advance(5000)
+    expect((await read(client, ConfigMap, 'mine'))['data']).toEqual({ value: 'S', services: '0' })
+    expect(JSON.stringify(lines)).not.toContain('orbidden')
+    await client.delete(AppKind, { name: 'a', namespace: 'default' })
+    await clock.advance(5000)
+    expect(JSON.stringify(lines)).not.toContain('orbidden')
   })
 })

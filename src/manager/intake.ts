@@ -6,9 +6,9 @@
  * not run, and whoever asks for it all the same is told to come again, never that there is nothing.
  */
 import type { SharedCache } from '../cache/shared-cache.ts'
-import type { CacheEvent, Subscription } from '../cache/subscription.ts'
+import type { CacheEvent, SubscribeOptions, Subscription } from '../cache/subscription.ts'
 import type { Client } from '../client/client.ts'
-import { MusterError } from '../kube/errors.ts'
+import { isMusterError, MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -215,7 +215,7 @@ export function createIntake(options: IntakeOptions): Intake {
   function subscribe(supply: Supply, wish: Wish): void {
     const { resource } = supply
     const key = wishKey(wish)
-    const subscription = tryToSubscribe(resource, {
+    const subscription = subscribeTo(resource, {
       consumer,
       ...subscriptionFor(wish),
       onEvent: (event) => {
@@ -228,9 +228,20 @@ export function createIntake(options: IntakeOptions): Intake {
         wake()
       },
     })
-    const one: Held = { wish, subscription, isReady: subscription === undefined, problem: undefined }
+    const one: Held = { wish, subscription, isReady: false, problem: undefined }
     supply.held.set(key, one)
-    if (subscription) void load(supply, key, subscription)
+    void load(supply, key, one)
+  }
+
+  /** Where names are mapped, a reference may lead to where nothing of this operator's can be. */
+  function subscribeTo(resource: Resource, wish: SubscribeOptions): Subscription {
+    try {
+      return cache.subscribe(resource, wish)
+    } catch (error) {
+      if (!isMusterError(error, 'NameOutsideMap')) throw error
+      log({ operator: operator.name, problem: 'a reference leads outside', error: error.message })
+      return nothingOf(resource, consumer)
+    }
   }
 
   async function load(supply: Supply, key: string, one: Held): Promise<void> {
@@ -353,6 +364,20 @@ export function createIntake(options: IntakeOptions): Intake {
       objects = names.flatMap((name) => look(supplies.get(formatResource(link.resource)), name) ?? [])
     }
     return names
+  }
+}
+
+function nothingOf(resource: Resource, consumer: string): Subscription {
+  return {
+    resource,
+    consumer,
+    freshness: { state: 'synced', since: 0 },
+    get: () => undefined,
+    list: () => [],
+    byOwner: () => [],
+    byIndex: () => [],
+    synced: () => Promise.resolve(),
+    close: () => undefined,
   }
 }
 

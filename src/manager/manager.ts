@@ -154,6 +154,7 @@ export function createManager(options: ManagerOptions): Manager {
         client: countedClient(at.client, onRequest),
         cache: countedCache(at.cache, onRequest),
         run: noted(name, term ? fenced(run, term) : run),
+        ...(term && { mayWrite: () => term.begin()?.() ?? false }),
         clock,
         operator,
         schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },

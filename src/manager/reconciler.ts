@@ -181,6 +181,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
     for (const event of eventsOf(ledger)) tellEvent(cr, event)
     lookForRepetition(key, ledger)
+    // What the kit refused before it became a plan.
+    if (
+      failure?.reason === 'UndeclaredOutput' &&
+      !found.get(key)?.some(({ kind: what }) => what === 'undeclaredWrite')
+    ) {
+      note({ kind: 'undeclaredWrite', message: failure.message, ...about(key) })
+    }
     const findings = found.get(key) ?? []
     troubles.ended(subjectOf(key), {
       found: findings.filter((finding) => finding.kind !== 'conflict'),

@@ -43,6 +43,36 @@ describe('a scheduler', () => {
     expect(runs.map(({ at }) => at)).toEqual([200, 400])
   })
 
+  it('tells whoever listens what comes, how long it waited and how long it took, and what runs or holds it', async () => {
+    const clock = virtualClock(0)
+    const heard: (readonly unknown[])[] = []
+    const scheduler = createScheduler({
+      clock,
+      concurrency: 4,
+      observer: {
+        added: (...told) => void heard.push(['added', ...told]),
+        started: (...told) => void heard.push(['started', ...told]),
+        ended: (...told) => void heard.push(['ended', ...told]),
+      },
+    })
+    const { lane } = play(scheduler, clock, 'a', { debounce: { quietMs: 50, maxMs: 200 } }, 30)
+    lane.add('k')
+    lane.add('k', 'retry')
+    await clock.advance(60)
+    expect(lane.state).toMatchObject({ running: 1, places: 8, runs: [{ key: 'k', since: 50 }] })
+    await clock.advance(100)
+    expect(heard).toEqual([
+      ['added', 'a', 'change', true],
+      ['added', 'a', 'retry', false],
+      ['started', 'a', 50],
+      ['ended', 'a', 30],
+    ])
+    lane.hold('k', 60_000)
+    lane.add('k')
+    await clock.advance(1000)
+    expect(lane.state).toMatchObject({ waiting: 1, runs: [], heldBy: 'crawl' })
+  })
+
   it('lets a key cool down after a run, and others run meanwhile', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 4 })

@@ -218,7 +218,8 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   }
 
   const choose = (now: number): { readonly member: Member; readonly item: Waiting } | undefined => {
-    const order = [...members].toSorted((a, b) => a.running.size - b.running.size || a.servedAt - b.servedAt)
+    const order = [...members].filter(({ waiting }) => waiting.size > 0)
+    order.sort((a, b) => a.running.size - b.running.size || a.servedAt - b.servedAt)
     for (const member of order) {
       ripen(member, now)
       const item = candidate(member, now)

@@ -7,7 +7,7 @@
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { type LabelSelector, matchLabels } from '../kube/selector.ts'
-import { describeInput, type Input, type Reference } from './input.ts'
+import { describeInput, type Input, type Output, type Reference } from './input.ts'
 import type { References } from './references.ts'
 import type { ObjectName } from './view.ts'
 
@@ -16,6 +16,8 @@ export interface Coverage {
   of(resource: Resource): readonly Input[]
   /** The whole kind. */
   isWhole(resource: Resource): boolean
+  /** Do references lead from objects of the kind? */
+  isReferring(resource: Resource): boolean
   /** Is the object among what is declared? `beside` is left out. */
   shows(resource: Resource, object: KubeObject, references: References, beside?: Reference): boolean
   /** May an object of this name be asked for? Likewise. */
@@ -31,6 +33,9 @@ export function coverageOf(inputs: readonly Input[]): Coverage {
   const whole = new Set(
     inputs.filter(({ select }) => select === 'kind').map(({ resource }) => formatResource(resource)),
   )
+  const referring = new Set(
+    inputs.flatMap((input) => (input.select === 'reference' ? [formatResource(input.from.resource)] : [])),
+  )
   const of = (resource: Resource): readonly Input[] => byKind.get(formatResource(resource)) ?? nothing
   const isWhole = (resource: Resource): boolean => whole.has(formatResource(resource))
   const others = (resource: Resource, beside: Reference | undefined): readonly Input[] =>
@@ -38,6 +43,7 @@ export function coverageOf(inputs: readonly Input[]): Coverage {
   return {
     of,
     isWhole,
+    isReferring: (resource) => referring.has(formatResource(resource)),
     shows: (resource, object, references, beside) =>
       isWhole(resource) || others(resource, beside).some((input) => selects(input, object, references)),
     mayGet: (resource, name, references, beside) =>
@@ -76,6 +82,15 @@ function isWithin(input: Input, { name, namespace }: ObjectName, references: Ref
       return references.has(input, { name, namespace })
   }
 }
+
+/** Is an object of this name among what may be written? */
+export function mayWrite(outputs: readonly Output[], resource: Resource, name: ObjectName): boolean {
+  const kind = formatResource(resource)
+  return outputs.some((output) => formatResource(output.resource) === kind && isWithin(output, name, noReferences))
+}
+
+/** What is written, no reference says. */
+const noReferences: References = { has: () => false, of: () => [] }
 
 function isPossible(input: Input, namespace: string | undefined, labels: LabelSelector): boolean {
   if (input.select === 'kind') return true

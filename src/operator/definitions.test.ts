@@ -5,7 +5,8 @@ import type { KubeObject } from '../kube/object.ts'
 import { type ConfigOf, defineConfig } from './config.ts'
 import { defineController, type Report, type StepContext } from './controller.ts'
 import { integer, optional, string } from './field.ts'
-import { ConfigMap, Deployment, type Secret, Secret as SecretKind } from './kinds.ts'
+import { exactly, labelled } from './input.ts'
+import { ConfigMap, Deployment, type Secret, Secret as SecretKind, Service } from './kinds.ts'
 import { defineOperator } from './operator.ts'
 import { defineResource, type Overlay } from './resource.ts'
 import { roleOf } from './role.ts'
@@ -189,6 +190,38 @@ describe('the role of an operator', () => {
       'test.example.com apps: list,patch,watch',
       'test.example.com apps/finalizers: update',
       'test.example.com apps/status: patch',
+    ])
+  })
+
+  it('names what is declared by its name, as far as it is watched by its name', () => {
+    const controller = defineController({
+      for: exactly(App, { name: 'only', namespace: 'a' }),
+      writes: [
+        exactly(ConfigMap, { name: 'foo', namespace: 'a' }),
+        exactly(ConfigMap, { name: 'bar', namespace: 'b' }),
+      ],
+      reads: [
+        exactly(Deployment, { name: 'one', namespace: 'a' }),
+        exactly(SecretKind, { name: 'x', namespace: 'a' }),
+        exactly(SecretKind, { name: 'y', namespace: 'a' }),
+        labelled(Service, { labels: { a: 'b' } }),
+      ],
+      reconcile: () => ({}),
+    })
+    const { rules = [] } = roleOf(defineOperator({ name: 'kit', controllers: [controller] }))
+    const text = rules.map(
+      ({ apiGroups = [], resources = [], resourceNames = [], verbs }) =>
+        `${apiGroups.join()} ${resources.join()} [${resourceNames.join()}]: ${verbs.join()}`,
+    )
+    expect(text).toEqual([
+      ' configmaps [bar,foo]: create,delete,list,patch,watch',
+      ' events []: create,get,patch',
+      ' secrets,services []: list,watch',
+      'apiextensions.k8s.io customresourcedefinitions []: list,watch',
+      'apps deployments [one]: list,watch',
+      'test.example.com apps [only]: list,patch,watch',
+      'test.example.com apps/finalizers [only]: update',
+      'test.example.com apps/status [only]: patch',
     ])
   })
 })

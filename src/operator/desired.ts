@@ -3,7 +3,7 @@
  * hash over what is in scope, kept in an annotation. A change of what is wanted shows in the mark, even where it only
  * takes something away; a change of what is there shows in the comparison.
  */
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import { mergeValues } from '../kube/apply/merge.ts'
 import { canonicalJson } from '../kube/apply/canonical.ts'
 import { shapeOf } from '../kube/apply/shape.ts'
@@ -102,7 +102,7 @@ export function marked(object: JsonObject, scope: Scope, owner: string): Omit<De
 }
 
 export function hashOf(value: Json): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32)
+  return digest('sha256', canonicalJson(value)).slice(0, 32)
 }
 
 /** What is known about the objects of a kind: the built-in table, or the kind's own definition. */

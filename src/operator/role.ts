@@ -1,32 +1,48 @@
 /**
  * The smallest role by which an operator can do what it declares. Nothing is asked for that it does not use: reads are
  * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written.
+ *
+ * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name even
+ * where it creates; for reads as far as they are watched by name, which is one object of a kind in a namespace.
  */
-import type { Resource } from '../kube/kind.ts'
+import { formatResource, type Resource } from '../kube/kind.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
+import type { Input } from './input.ts'
 import type { Operator } from './operator.ts'
 
 const watching = ['list', 'watch'] as const
 
+type Target = Pick<Resource, 'group' | 'plural'>
+/** Without names: of all. */
+type Grant = (target: Target, verbs: readonly string[], names?: readonly string[]) => void
+
 export function roleOf(operator: Operator): ClusterRole {
-  const { controllers, inputs, outputs } = operator
-  const kinds = controllers.map(({ kind }) => kind)
-  const grants = new Map<string, Grant>()
-  const grant = ({ group, plural }: Pick<Resource, 'group' | 'plural'>, verbs: readonly string[]): void => {
+  const { controllers, inputs, declaredInputs, declaredOutputs } = operator
+  const granted = new Map<string, Granted>()
+  const grant: Grant = ({ group, plural }, verbs, names) => {
     const key = `${group}/${plural}`
-    const before = grants.get(key)?.verbs ?? []
-    grants.set(key, { group, plural, verbs: [...new Set([...before, ...verbs])] })
+    const { byVerb } = granted.get(key) ?? granted.set(key, { group, plural, byVerb: new Map() }).get(key)!
+    for (const verb of verbs) {
+      const before = byVerb.get(verb)
+      byVerb.set(verb, names && before !== 'all' ? new Set([...(before ?? []), ...names]) : 'all')
+    }
   }
-  for (const input of inputs) grant(input, watching)
-  for (const output of outputs) grant(output, ['create', 'delete', 'patch'])
-  for (const kind of kinds) grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'])
-  for (const { kind, finalizes, resources, options } of controllers) {
+  for (const [, same] of Map.groupBy(declaredInputs, ({ resource }) => formatResource(resource))) {
+    grant(same[0]!.resource, watching, watchedNames(same))
+  }
+  for (const output of declaredOutputs) {
+    const names = output.select === 'name' ? [output.name] : undefined
+    grant(output.resource, ['create', 'delete', 'patch'], names)
+  }
+  for (const { kind, own, finalizes, resources, options } of controllers) {
+    const names = own.select === 'name' ? [own.name] : undefined
+    grant({ ...kind, plural: `${kind.plural}/status` }, ['patch'], names)
     // What is not known before may be tied to its CR in either way.
     const makesMore = options.reconcile !== undefined || (options.writes?.length ?? 0) > 0
-    if (finalizes || makesMore) grant(kind, ['patch'])
+    if (finalizes || makesMore) grant(kind, ['patch'], names)
     // An owner that its dependents may hold back has to allow it.
     const owns = resources.some(({ ownership }) => ownership === 'reference') || makesMore
-    if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'])
+    if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'], names)
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)
   if (operator.webhooks.length + operator.conversions.length > 0) grantWebhooks(grant)
@@ -35,12 +51,19 @@ export function roleOf(operator: Operator): ClusterRole {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
     metadata: { name: operator.name },
-    rules: rulesOf([...grants.values()]),
+    rules: rulesOf([...granted.values()]),
   }
 }
 
+/** The names by which a kind is watched. Two in one namespace are watched as the namespace: then there is no name to give. */
+function watchedNames(inputs: readonly Input[]): readonly string[] | undefined {
+  const names = inputs.flatMap((input) => (input.select === 'name' ? [input] : []))
+  const places = new Set(names.map(({ namespace }) => namespace))
+  return names.length === inputs.length && places.size === names.length ? names.map(({ name }) => name) : undefined
+}
+
 /** What whoever serves webhooks keeps: registrations, their bundles, and the Secret with the certificates. */
-function grantWebhooks(grant: (resource: Pick<Resource, 'group' | 'plural'>, verbs: readonly string[]) => void): void {
+function grantWebhooks(grant: Grant): void {
   const group = 'admissionregistration.k8s.io'
   for (const plural of ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations']) {
     grant({ group, plural }, ['get', ...watching, 'create', 'patch', 'delete'])
@@ -49,28 +72,47 @@ function grantWebhooks(grant: (resource: Pick<Resource, 'group' | 'plural'>, ver
   grant({ group: '', plural: 'secrets' }, ['get', ...watching, 'create', 'patch'])
 }
 
-interface Grant {
+interface Granted {
   readonly group: string
   readonly plural: string
+  readonly byVerb: Map<string, ReadonlySet<string> | 'all'>
+}
+
+interface Rule {
+  readonly group: string
   readonly verbs: readonly string[]
+  readonly names: readonly string[]
+  readonly plurals: string[]
 }
 
 /** What is granted alike in one group becomes one rule. */
-function rulesOf(grants: readonly Grant[]): readonly PolicyRule[] {
-  const rules = new Map<
-    string,
-    { readonly group: string; readonly verbs: readonly string[]; readonly plurals: string[] }
-  >()
-  for (const { group, plural, verbs } of grants) {
-    const sorted = verbs.toSorted()
-    const key = `${group} ${sorted.join(',')}`
-    const rule = rules.get(key) ?? { group, verbs: sorted, plurals: [] }
-    rule.plurals.push(plural)
-    rules.set(key, rule)
+function rulesOf(granted: readonly Granted[]): readonly PolicyRule[] {
+  const rules = new Map<string, Rule>()
+  for (const { group, plural, byVerb } of granted) {
+    const namesOf = (verb: string): readonly string[] => {
+      const names = byVerb.get(verb)!
+      return names === 'all' ? [] : [...names].toSorted()
+    }
+    for (const verbs of Map.groupBy([...byVerb.keys()].toSorted(), (verb) => namesOf(verb).join()).values()) {
+      const names = namesOf(verbs[0]!)
+      const key = `${group} ${verbs.join()} ${names.join()}`
+      const rule = rules.get(key) ?? { group, verbs, names, plurals: [] }
+      rule.plurals.push(plural)
+      rules.set(key, rule)
+    }
   }
   return [...rules.values()]
-    .map(({ group, verbs, plurals }) => ({ apiGroups: [group], resources: plurals.toSorted(), verbs }))
-    .toSorted((a, b) => compare(`${a.apiGroups[0]} ${a.resources[0]}`, `${b.apiGroups[0]} ${b.resources[0]}`))
+    .map(({ group, verbs, names, plurals }) => ({
+      apiGroups: [group],
+      resources: plurals.toSorted(),
+      ...(names.length > 0 && { resourceNames: names }),
+      verbs,
+    }))
+    .toSorted((a, b) => compare(orderOf(a), orderOf(b)))
+}
+
+function orderOf({ apiGroups = [], resources = [], resourceNames = [], verbs }: PolicyRule): string {
+  return [apiGroups[0], resources[0], resourceNames.length === 0 ? '' : '1', verbs[0]].join(' ')
 }
 
 function compare(a: string, b: string): number {

@@ -166,7 +166,7 @@ describe('a view', () => {
         }
         for (const seen of [shown, owned, got]) expect([...seen].toSorted()).toEqual(expected.toSorted())
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -249,7 +249,7 @@ describe('references', () => {
         // What came and did not go is what is there.
         expect([...named.values()].every((count) => count === 0 || count === 1)).toBe(true)
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 })
@@ -285,7 +285,7 @@ describe('a read', () => {
           expect(!isAltered || view.reads.some((read) => concerns(read, change))).toBe(true)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 })

@@ -104,7 +104,7 @@ export function openView(options: ViewOptions): RecordedView {
     const covered = coverage.isWhole(resource)
       ? found
       : found.filter((object) => coverage.shows(resource, object, references))
-    shown.add(resource, covered)
+    if (coverage.isReferring(resource)) shown.add(resource, covered)
     return covered
   }
 
@@ -177,8 +177,11 @@ function rememberShown(live: References): {
 
 /** Whether a change from `before` to `after` (either may be absent) could alter what was read. */
 export function concerns(read: Read, change: Change): boolean {
-  if (formatResource(read.resource) !== formatResource(change.resource)) return false
-  return [change.before, change.after].some((object) => object !== undefined && sees(read, object))
+  // Asked for every reader of every change: by identity first, for resources are mostly constants.
+  const isSame = read.resource === change.resource || formatResource(read.resource) === formatResource(change.resource)
+  if (!isSame) return false
+  const { before, after } = change
+  return (before !== undefined && sees(read, before)) || (after !== undefined && sees(read, after))
 }
 
 export interface Change {

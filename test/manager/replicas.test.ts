@@ -77,7 +77,7 @@ async function configure(more: Readonly<Record<string, JsonObject>> = {}): Promi
 }
 
 function replica(): Replica {
-  const words = ['--conditions=muster-source', main, 'run', '--config', 'muster.yaml', '--kubeconfig', kubeconfig]
+  const words = ['--conditions=muster-source', main, 'run', '--file', 'muster.yaml', '--kubeconfig', kubeconfig]
   const child = spawn(process.execPath, words, { cwd: folder, stdio: ['ignore', 'inherit', 'pipe'] })
   const one: Replica = { process: child, lines: [], hosted: new Set() }
   createInterface({ input: child.stderr }).on('line', (text) => {

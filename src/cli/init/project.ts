@@ -29,7 +29,8 @@ export function kindFor(name: string): string {
 
 export function projectFiles(options: ProjectOptions): ReadonlyMap<string, string> {
   return new Map([
-    ['.gitignore', 'node_modules/\n.muster/\n'],
+    ['.gitignore', 'node_modules/\n.muster/\ntest-output/\n'],
+    ['Makefile', makefile],
     ['README.md', readme(options)],
     ['example.yaml', example(options)],
     ['package.json', manifest(options)],
@@ -37,6 +38,8 @@ export function projectFiles(options: ProjectOptions): ReadonlyMap<string, strin
     ['src/kind.ts', kind(options)],
     ['src/operator.test.ts', operatorTest(options)],
     ['src/operator.ts', operator(options)],
+    [`tests/creates/input-dir/namespaces/default/${options.group}/${plural(options)}/demo.yaml`, example(options)],
+    ['tests/creates/test.yaml', declarativeTest(options)],
     ['tsconfig.json', tsconfig(options)],
   ])
 }
@@ -47,11 +50,52 @@ function manifest({ name, muster, versions }: ProjectOptions): string {
     version: '0.0.0',
     private: true,
     type: 'module',
-    scripts: { start: 'muster run src/operator.ts --embedded', test: 'tsc && muster node --test' },
+    scripts: {
+      start: 'muster run src/operator.ts --embedded',
+      test: 'tsc && muster node --test',
+      'test-operator-integration': 'muster test tests',
+      'update-test-operator-integration': 'muster test tests --update',
+    },
     dependencies: { muster: muster.spec },
     devDependencies: { '@types/node': versions.nodeTypes, typescript: versions.typescript },
   }
   return `${JSON.stringify(value, undefined, 2)}\n`
+}
+
+/** The names that CI systems of this field know. */
+const makefile = `MUSTER ?= npx muster
+APPLY_CONFIG_INPUT_DIR ?= ./tests
+ARTIFACT_DIR ?= ./test-output
+
+test-operator-integration:
+	$(MUSTER) test $(APPLY_CONFIG_INPUT_DIR) --output-dir $(ARTIFACT_DIR)
+
+update-test-operator-integration:
+	$(MUSTER) test $(APPLY_CONFIG_INPUT_DIR) --update
+
+.PHONY: test-operator-integration update-test-operator-integration
+`
+
+function plural({ kind: ownKind }: ProjectOptions): string {
+  return `${ownKind.toLowerCase()}s`
+}
+
+function declarativeTest({ kind: ownKind }: ProjectOptions): string {
+  return `operator: ../../src/operator.ts
+testName: a ${ownKind} gets a Deployment, and comes to rest
+description: What is in input-dir is all there is; what the operator makes of it is expected below.
+testType: ApplyConfiguration
+now: 2026-01-31T12:00:00Z
+until: quiet
+expect:
+  # With "requests: true" and "npm run update-test-operator-integration" every request is kept and compared, too.
+  requests: false
+  objects:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: demo, namespace: default}
+    spec: {replicas: 2}
+`
 }
 
 function tsconfig({ muster }: ProjectOptions): string {
@@ -216,6 +260,7 @@ On a cluster of yours (KUBECONFIG, or the service account of the Pod):
 | \`src/deployment.ts\`    | what the operator keeps for it                |
 | \`src/operator.ts\`      | both together                                 |
 | \`src/operator.test.ts\` | what it promises                              |
+| \`tests/\`               | the same as data: \`npm run test-operator-integration\` |
 
 \`npx muster generate resource Service\` begins the next resource.
 `

@@ -99,9 +99,14 @@ describe('an operator alone', () => {
     await client.create(crds, Cache.crd() as unknown as UntypedObject)
     const stop = new AbortController()
     const running = Promise.withResolvers<string>()
+    const told: string[] = []
     const ended = runAlone(operator, {
       ...quiet,
-      argv: ['--config.replicas', '7', '--health.port', '0', '--metrics.port', '0', '--configmap', 'default/cache'],
+      argv: [
+        ...'--config.replicas 7 --health.port 0 --metrics.port 0 --logging.format text'.split(' '),
+        '--configmap=default/cache',
+      ],
+      err: (line) => void told.push(line),
       signal: stop.signal,
       out: running.resolve,
       local: { client: through(), as: through },
@@ -125,6 +130,7 @@ describe('an operator alone', () => {
     expect(made.data).toMatchObject({ 'muster.yaml': expect.stringContaining('replicas: 2') as string })
     stop.abort()
     expect(await ended).toBe(0)
+    expect(told).toContainEqual(expect.stringMatching(/^\S+ info operator=cache started=true$/))
     await client.close()
   })
 

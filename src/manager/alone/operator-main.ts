@@ -8,11 +8,12 @@
  */
 import { hostname } from 'node:os'
 import { systemClock } from '../../clock/system-clock.ts'
-import { formatTime } from '../../kube/duration.ts'
 import { describeError, MusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
 import type { Operator } from '../../operator/operator.ts'
+import { composeConfiguration } from '../config/open-configuration.ts'
+import { logWriter } from '../log-writer.ts'
 import type { Reached } from '../resident/clusters.ts'
+import type { Service } from '../resident/service.ts'
 import { ownHelp, readOwnArguments } from './own-flags.ts'
 
 /** Runs until the process is told to end; the exit code says how it went. */
@@ -61,7 +62,15 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
   }
   const { startService } = await import('../resident/service.ts')
   const { reachCluster, reachLocal } = await import('../resident/reach.ts')
-  const service = await startService({
+  // Until the service has read it, as it is without a file or ConfigMap.
+  const { configuration } = await composeConfiguration([], { environment, over: [layer], operators: [operator] })
+  let service: Service | undefined
+  const log = logWriter(
+    err,
+    () => systemClock.now(),
+    () => (service?.configuration.current ?? configuration).settings.logging,
+  )
+  service = await startService({
     ...(file !== undefined && { from: { file } }),
     ...(configMap !== undefined && { from: { configMap } }),
     environment,
@@ -71,7 +80,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     connect: local ? () => Promise.resolve(local) : reachLocal,
     reach: reachCluster,
     identity: identity(),
-    log: (line: JsonObject) => err(JSON.stringify({ time: formatTime(systemClock.now()), ...line })),
+    log,
   })
   try {
     await Promise.race([service.resident.settled(), aborted(signal)])

@@ -14,6 +14,8 @@ import type { Layer } from './layer.ts'
 import { gatesOf } from './options-of.ts'
 import { operatorField } from './operator-settings.ts'
 import { settingsSchema } from './settings.ts'
+import { defaultText } from './default-text.ts'
+import { textLayer } from './open-configuration.ts'
 import { environmentLayer, flagLayer } from './override.ts'
 import { lineOf } from './problem.ts'
 
@@ -128,6 +130,10 @@ describe('a configuration', () => {
       'placement:\n  hosted:\n    a: { rules: [{ operator: x/*, cluster: h/* }] }\n    b: { rules: [{ operator: x/*, cluster: h/* }] }\n',
       'placement.hosted.b.rules (muster.yaml:4): Name maps a and b',
     ],
+    [
+      'placement:\n  hosted:\n    a: { rules: [{ operator: one, cluster: h, kinds: [a.b/v1] }, { operator: two, cluster: h, kinds: [a.b/v1] }] }\n',
+      'Name map a, rules 1 and 2',
+    ],
     ['webhooks: { url: "https://x", service: a/b }', 'not by both'],
   ])('sees what is wrong only together: %s', (text, problem) => {
     expect(refusal(file(text))).toContain(problem)
@@ -219,6 +225,49 @@ describe('a configuration', () => {
       expect(refused).toBeGreaterThan(8500)
     },
   )
+})
+
+describe('a text', { timeout: 60_000 }, () => {
+  it('that somebody or something has spoilt is refused in words, and never crashes', async () => {
+    const lines = defaultText([operator]).split('\n')
+    const spoilt = fc.array(
+      fc.record({
+        at: fc.nat(lines.length - 1),
+        how: fc.constantFrom('cut', 'twice', 'in', 'out', 'without'),
+        with: fc.oneof(
+          fc.string({ maxLength: 8 }),
+          fc.constantFrom('&a', '*a', '<<: ', '{', ']', '"', '- ', '\t', '!!x '),
+        ),
+      }),
+      { minLength: 1, maxLength: 4 },
+    )
+    const spoil = (text: readonly string[], { at, how, with: put }: { at: number; how: string; with: string }) => {
+      const line = text[at] ?? ''
+      const changed = {
+        cut: [line.slice(0, put.length)],
+        twice: [line, line],
+        in: [put + line],
+        out: [line.trimStart() + put],
+      }
+      return [...text.slice(0, at), ...((changed as Record<string, string[]>)[how] ?? []), ...text.slice(at + 1)]
+    }
+    await fc.assert(
+      fc.asyncProperty(spoilt, async (changes) => {
+        const text = changes.reduce<readonly string[]>(spoil, lines).join('\n')
+        const told = await textLayer('muster.yaml', text)
+          .then((layer) => readConfiguration([layer], [operator]))
+          .then(
+            () => 'muster.yaml is in order',
+            (error: unknown) => {
+              if (isMusterError(error, 'InvalidConfiguration', 'InvalidYaml')) return error.message
+              throw error
+            },
+          )
+        expect(told).toContain('muster.yaml')
+      }),
+      { numRuns: 200 },
+    )
+  })
 })
 
 describe('a line', () => {

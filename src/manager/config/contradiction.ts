@@ -2,7 +2,8 @@
 import { checkDnsLabel } from '../../kube/name.ts'
 import { nearest } from '../../kube/nearest.ts'
 import { isMusterError } from '../../kube/errors.ts'
-import { checkApart, type NameMap, nameMap } from '../placement/name-map.ts'
+import { checkApart, type NameMap } from '../placement/name-map.ts'
+import { nameMapOf } from './options-of.ts'
 import { durationMs } from './setting-fields.ts'
 import type { Problem } from './problem.ts'
 import { type LeaseSettings, localCluster, type Settings } from './settings.ts'
@@ -93,15 +94,14 @@ function unknownName(path: readonly string[], name: string, known: readonly stri
 function hostedProblems({ clusters, placement }: Settings): readonly Problem[] {
   const problems: Problem[] = []
   const maps = new Map<string, NameMap[]>()
-  for (const [name, { rules, cluster = placement.management }] of Object.entries(placement.hosted)) {
+  for (const [name, hosted] of Object.entries(placement.hosted)) {
+    const { cluster = placement.management } = hosted
     const path = ['placement', 'hosted', name]
     if (Object.hasOwn(clusters, name) || name === localCluster) {
       problems.push({ path, message: 'a cluster of that name is there already' })
     }
-    // The kinds of a rule are known when operators are: without them, rules are checked where no kind sets them apart.
-    const plain = rules.filter(({ kinds }) => kinds === undefined)
     try {
-      const map = nameMap({ name, rules: plain.map((rule) => ({ operator: rule.operator, cluster: rule.cluster })) })
+      const map = nameMapOf(name, hosted)
       const others = maps.get(cluster) ?? []
       checkApart([...others, map])
       maps.set(cluster, [...others, map])

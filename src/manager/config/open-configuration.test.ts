@@ -136,7 +136,7 @@ describe('a configuration in a ConfigMap', () => {
     expect(configuration.current.settings).toEqual(readConfiguration([], [operator]).settings)
     expect(configuration.isFallback).toBe(false)
     expect(problems).toEqual([
-      'ConfigMap default/muster is not there and cannot be created: may not create configmaps. Defaults are in force.',
+      'ConfigMap default/muster is not there and cannot be created, so that defaults are in force: may not create configmaps.',
     ])
     // Somebody who may makes it: it is followed.
     await written(cluster, 'concurrency: 7')
@@ -209,7 +209,7 @@ describe('a configuration in a ConfigMap', () => {
     await written(cluster, 'concurrency: 4')
     const get = (): Promise<never> => Promise.reject(new MusterError('Forbidden', 'may not get configmaps.'))
     const { configuration, problems } = await opened(cluster, {}, { ...cluster.client, get })
-    expect(problems).toEqual(['may not get configmaps.'])
+    expect(problems).toEqual(['Defaults are in force, and nothing runs: may not get configmaps.'])
     await configuration.settled()
     expect(configuration.isFallback).toBe(false)
     expect(configuration.current.settings.concurrency).toBe(4)

@@ -6,7 +6,7 @@
  * A ConfigMap is not: the manager comes up and can be asked what is wrong, on the defaults, but **paused**: under settings
  * that nobody chose nothing is written. Where there is no ConfigMap, defaults are what was chosen, and all runs.
  */
-import { MusterError } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { type SettingChange, changesBetween } from './changes.ts'
 import { type Configuration, readConfiguration } from './configuration.ts'
 import { defaultText } from './default-text.ts'
@@ -59,7 +59,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
   let looked: { readonly text: string | undefined } | undefined
 
   const tell = (error: unknown, isLasting = true): void => {
-    const found = error instanceof MusterError ? error : unreadable(error)
+    const found = named(error)
     if (isLasting) {
       if (problem?.message === found.message) return
       problem = found
@@ -67,8 +67,13 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
     onProblem(found)
   }
 
-  const unreadable = (error: unknown): MusterError =>
-    new MusterError('InvalidConfiguration', `${source?.name}: ${String(error)}.`, { cause: error })
+  const named = (error: unknown): MusterError => {
+    const message = error instanceof Error ? error.message : String(error)
+    const name = isMusterError(error) ? error.name : 'InvalidConfiguration'
+    if (isFallback)
+      return new MusterError(name, `Defaults are in force, and nothing runs: ${message}`, { cause: error })
+    return isMusterError(error) ? error : new MusterError(name, message, { cause: error })
+  }
 
   const evaluate = async (text: string | undefined): Promise<Configuration> => {
     const said = source && text !== undefined ? [await textLayer(source.name, text)] : []
@@ -86,7 +91,7 @@ export async function openConfiguration(options: OpenConfigurationOptions = {}):
       return await source.create(defaultText(operators))
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error)
-      const message = `${source.name} is not there and cannot be created: ${cause} Defaults are in force.`
+      const message = `${source.name} is not there and cannot be created, so that defaults are in force: ${cause}`
       tell(new MusterError('InvalidConfiguration', message), false)
       return undefined
     }

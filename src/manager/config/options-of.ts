@@ -1,11 +1,13 @@
 /** Settings in the words of those who follow them: people write `1m30s`, programs count milliseconds. */
+import type { Resource } from '../../kube/kind.ts'
 import type { ObjectName } from '../../operator/view.ts'
 import type { LeaseTimes } from '../leases/lease.ts'
+import { type NameMap, nameMap } from '../placement/name-map.ts'
 import type { BudgetOptions, GateOptions } from '../scheduler.ts'
 import type { WebhookAddress } from '../webhooks/webhook-host.ts'
 import type { BudgetSettings, GateSettings } from './operator-settings.ts'
 import { durationMs } from './setting-fields.ts'
-import type { LeaseSettings, Settings } from './settings.ts'
+import type { HostedSettings, LeaseSettings, Settings } from './settings.ts'
 
 /** The gates of an operator, and what it may use, as the manager takes them. */
 export function gatesOf(gates: GateSettings, budgets?: BudgetSettings): GateOptions {
@@ -59,4 +61,20 @@ export function webhookAddressOf({
   if (port === 0) return undefined
   if (url !== undefined) return { url }
   return service === undefined ? undefined : { service: { ...objectNameOf(service), port: servicePort } }
+}
+
+/** The names of a hosted cluster. @throws InvalidNameMap */
+export function nameMapOf(name: string, { rules, shared }: HostedSettings): NameMap {
+  return nameMap({
+    name,
+    rules: rules.map(({ kinds, ...rule }) => ({ ...rule, ...(kinds && { kinds: kinds.map(kindNamed) }) })),
+    shared: shared.map(kindNamed),
+  })
+}
+
+/** `plural.group/version`: enough to know a kind by. */
+function kindNamed(text: string): Resource {
+  const [whole = '', version = ''] = text.split('/')
+  const [plural = '', ...group] = whole.split('.')
+  return { plural, group: group.join('.'), version, kind: plural, namespaced: false }
 }

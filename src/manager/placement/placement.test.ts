@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { app, App, appOperator, type AppController } from '../../../test/kit.ts'
-import { crds } from '../../../test/embedded.ts'
+import { crds, namespaces } from '../../../test/embedded.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
@@ -10,12 +10,15 @@ import { createApiServer } from '../../apiserver/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { exactly, referenced } from '../../operator/input.ts'
 import { ConfigMap, Secret, Service } from '../../operator/kinds.ts'
 import { inRole } from '../../operator/placement-role.ts'
 import { defineResource } from '../../operator/resource.ts'
+import type { ObjectOf } from '../../operator/typed-resource.ts'
 import { type Host, hostOperator } from '../host.ts'
 import { actingAs, impersonationOf } from '../identity.ts'
-import { actingOn, type Cluster } from './cluster.ts'
+import { actingOn, type Cluster, mapNames } from './cluster.ts'
+import { nameMap } from './name-map.ts'
 import { place, type Placement, standalone } from './placement.ts'
 
 const config = defineResource({ for: App, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { text: cr.spec.text } }) })
@@ -45,9 +48,13 @@ function cluster(name: string): Cluster {
   return { name, client, cache: createSharedCache({ client, clock, random }) }
 }
 
-async function run(options: AppController, placement: Placement): Promise<void> {
+async function run(
+  options: AppController,
+  placement: Placement,
+  installing: Client = placement.configuration.client,
+): Promise<void> {
   const operator = appOperator(options)
-  await placement.configuration.client.create(crds, App.crd() as unknown as UntypedObject)
+  await installing.create(crds, App.crd() as unknown as UntypedObject)
   await clock.settle()
   const { client, cache } = place(operator, placement)
   host = hostOperator({ operator, client, cache, clock })
@@ -107,6 +114,48 @@ describe('a placement', () => {
     expect(await configuration.client.get(App, { namespace: 'default', name: 'a' })).toMatchObject({
       status: { conditions: [{ type: 'Reconciled', reason: 'Forbidden' }, { type: 'Ready' }, { type: 'Stalled' }] },
     })
+  })
+
+  it('follows exact names and references under other names, and none that leads out of them', async () => {
+    clock = virtualClock()
+    const real = cluster('c')
+    const names = nameMap({ name: 'h', rules: [{ operator: 'default/*', cluster: 'hosted/d-*' }] })
+    const reads = [
+      exactly(ConfigMap, { name: 'fixed', namespace: 'default' }),
+      referenced(Secret, { from: App, namePath: '$.spec.text', namespacePath: '$.spec.parts.ns' }),
+    ]
+    const see: AppController = {
+      reads,
+      status: ({ cr, view }) => ({
+        seen: `${view.get(ConfigMap, { name: 'fixed', namespace: 'default' })?.data?.['x'] ?? '-'}${view.list(Secret).length}${cr.spec.text}`,
+      }),
+    }
+    await real.client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'hosted' } })
+    const data = { value: btoa('x') }
+    for (const name of ['d-s', 'd-t', 'other']) {
+      await real.client.create(Secret, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace: 'hosted' },
+        data,
+      })
+    }
+    const metadata = { name: 'd-fixed', namespace: 'hosted' }
+    await real.client.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { x: 'X' } })
+    await run(see, standalone(mapNames(real, names)), real.client)
+    const at = (name: string, text: string, ns: string): UntypedObject =>
+      app(name, { text, parts: { ns } }, { namespace: 'hosted' })
+    await real.client.create(App, at('d-a', 's', 'default'))
+    await clock.advance(5000)
+    const seen = async (name: string): Promise<string | undefined> =>
+      (await real.client.get<ObjectOf<typeof App>>(App, { name, namespace: 'hosted' })).status?.seen
+    expect(await seen('d-a')).toBe('X1s')
+    expect(real.cache.report().find(({ resource }) => resource.plural === 'secrets')?.cover).toContain(
+      'metadata.name=d-s',
+    )
+    await real.client.create(App, at('d-b', 's', 'kube-system'))
+    await clock.advance(5000)
+    expect(await seen('d-b')).toBe('X1s')
   })
 
   it('refuses a kind in two roles', () => {

@@ -13,10 +13,10 @@ import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type ClusterSettings, localCluster, type PlacementSettings, type Settings } from '../config/settings.ts'
 import type { IdentitySettings } from '../config/operator-settings.ts'
-import { objectNameOf } from '../config/options-of.ts'
+import { nameMapOf, objectNameOf } from '../config/options-of.ts'
 import { actingAs, impersonationOf, mintedCredentials } from '../identity.ts'
 import { actingOn, type Cluster, mapNames } from '../placement/cluster.ts'
-import { checkApart, type NameMap, nameMap } from '../placement/name-map.ts'
+import { checkApart, type NameMap } from '../placement/name-map.ts'
 import { place } from '../placement/placement.ts'
 
 /** A cluster that was reached. */
@@ -136,23 +136,9 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
 
 /** All of them, since each must keep to its own part. @throws InvalidNameMap */
 function hostedMaps({ hosted }: PlacementSettings): ReadonlyMap<string, NameMap> {
-  const maps = Object.entries(hosted).map(([name, { rules, shared }]) =>
-    nameMap({
-      name,
-      rules: rules.map(({ kinds, ...rule }) => ({ ...rule, ...(kinds && { kinds: kinds.map(resourceNamed) }) })),
-      shared: shared.map(resourceNamed),
-    }),
-  )
+  const maps = Object.entries(hosted).map(([name, part]) => nameMapOf(name, part))
   checkApart(maps)
   return new Map(maps.map((map) => [map.name, map]))
-}
-
-/** As settings name a kind, `plural.group/version`: enough to know it by. */
-function resourceNamed(text: string): Resource {
-  const [whole = '', version = ''] = text.split('/')
-  const dot = whole.indexOf('.')
-  const plural = dot < 0 ? whole : whole.slice(0, dot)
-  return { plural, group: dot < 0 ? '' : whole.slice(dot + 1), version, kind: plural, namespaced: false }
 }
 
 /**

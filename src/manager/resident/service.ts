@@ -74,6 +74,11 @@ export interface Service {
   /** Where it can be asked about itself, from this machine. */
   readonly statusUrl: string
   report(): ManagerReport
+  /**
+   * Resolves when it should be started anew: it came up with settings that nobody chose, and those that were chosen since
+   * cannot be taken over by a running one.
+   */
+  readonly outdated: Promise<void>
   stop(): Promise<void>
 }
 
@@ -119,13 +124,16 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
   }
   const { from } = options
   let follow: ((next: Configuration) => void) | undefined
+  const outdated = Promise.withResolvers<void>()
+  let cameUpWithout = false
   const configuration = from
     ? await openConfiguration({
         ...told,
         source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
         onChange(next, changes) {
           for (const { path, effect } of changes) log({ setting: path.join('.'), changed: effect })
-          follow?.(next)
+          if (cameUpWithout && changes.some(({ effect }) => effect === 'restart')) outdated.resolve()
+          else follow?.(next)
         },
         onProblem: ({ message }) => log({ problem: message }),
       })
@@ -139,6 +147,7 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
     return configMapSource({ client, cache, ...objectNameOf(configMap) })
   }
 
+  cameUpWithout = configuration.isFallback
   const { settings } = configuration.current
   const reached = await connected(settings)
   const { client } = reached
@@ -185,7 +194,7 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
   const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
   ends.push(() => sampling.cancel())
   const statusUrl = await serveStatus({ configuration, resident, metrics, report, log, environment, ends })
-  return { resident, configuration, statusUrl, report }
+  return { resident, configuration, statusUrl, report, outdated: outdated.promise }
 }
 
 interface Asked {

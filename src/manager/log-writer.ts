@@ -1,7 +1,7 @@
 /** What a manager does, one line each: JSON for programs, words for people, from a level on. */
 import { formatTime } from '../kube/duration.ts'
 import type { JsonObject } from '../kube/json.ts'
-import type { Settings } from '../manager/config/settings.ts'
+import type { Settings } from './config/settings.ts'
 
 type Level = Settings['logging']['level']
 
