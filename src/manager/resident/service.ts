@@ -132,8 +132,10 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
         source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
         onChange(next, changes) {
           for (const { path, effect } of changes) log({ setting: path.join('.'), changed: effect })
-          if (cameUpWithout && changes.some(({ effect }) => effect === 'restart')) outdated.resolve()
+          const needsRestart = changes.some(({ effect }) => effect === 'restart')
+          if (cameUpWithout && needsRestart) outdated.resolve()
           else follow?.(next)
+          cameUpWithout = false
         },
         onProblem: ({ message }) => log({ problem: message }),
       })
@@ -184,6 +186,12 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
   const standing = (): Standing => ({
     lanes: resident.manager.lanes(),
     feeds: resident.clusters.reports().flatMap(([, feeds]) => feeds),
+    feedsOf(lane) {
+      const [, at] = lane.split('@')
+      const reports = resident.clusters.reports()
+      const there = reports.filter(([cluster]) => cluster === at)
+      return (there.length > 0 ? there : reports).flatMap(([, feeds]) => feeds)
+    },
     usage: processUsage(client.stats().requests),
     health: resident.health(),
     leases: resident.leases(),
