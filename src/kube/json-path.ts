@@ -3,12 +3,12 @@
  *
  *     $.spec.routes[?(@.name == "web" && @.namespace != "x")].certificate.name
  *
- * Understood are members (`.a`, `['a']`, `.*`), items (`[0]`, `[-1]`, `[1:3]`, `[*]`), several of them (`['a','b']`), any depth
- * (`..a`), and filters over `@` and `$` with `== != < <= > >= && || !` and mere existence. There are no functions and no regular
- * expressions: a path is often written by one person and run over the objects of another.
+ * Understood are members (`.a`, `['a']`, `.*`), items (`[0]`, `[-1]`, `[1:3]`, `[*]`), several of them (`['a','b']`),
+ * any depth (`..a`), and filters over `@` and `$` with `== != < <= > >= && || !` and mere existence. There are no
+ * functions and no regular expressions: a path is often written by one person and run over the objects of another.
  *
- * Paths are compiled once. A path that finds nothing finds nothing: that is no error. Only own members count, whatever they are
- * called, and the work is bounded: see {@link mostVisits}.
+ * Paths are compiled once. A path that finds nothing finds nothing: that is no error. Only own members count, whatever
+ * they are called, and the work is bounded: see {@link mostVisits}.
  */
 import { MusterError } from './errors.ts'
 import { equalJson, isJsonObject, type Json } from './json.ts'
@@ -69,8 +69,9 @@ export function selectJson(path: JsonPath, value: Json): readonly Json[] {
 }
 
 /**
- * What two paths find side by side: of `$.refs[*].namespace` and `$.refs[*].name` those of the same item. As far as the paths are
- * the same they lead to the same place; from there on everything the one finds goes with everything the other finds.
+ * What two paths find side by side: of `$.refs[*].namespace` and `$.refs[*].name` those of the same item. As far as the
+ * paths are the same they lead to the same place; from there on everything the one finds goes with everything the other
+ * finds.
  */
 export function selectJsonPairs(a: JsonPath, b: JsonPath, value: Json): readonly (readonly [Json, Json])[] {
   const at: Walk = { root: value, left: mostVisits }

@@ -1,7 +1,7 @@
 /**
- * A host runs one operator on one cluster. It puts together who takes in what the operator declares (`intake.ts`), who is
- * concerned by it and works on it (`reconciler.ts`, one a controller), when (`scheduler.ts`), and who carries out what they
- * want (`executor.ts`).
+ * A host runs one operator on one cluster. It puts together who takes in what the operator declares (`intake.ts`), who
+ * is concerned by it and works on it (`reconciler.ts`, one a controller), when (`scheduler.ts`), and who carries out
+ * what they want (`executor.ts`).
  */
 import { systemClock } from '../clock/system-clock.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -54,7 +54,9 @@ export interface HostOptions {
   readonly run?: Drive
   /** The longest that one write may take. @default the client's */
   readonly writeTimeoutMs?: number
-  /** Whether what was found may be written into a status now; what operators write is fenced by `run`. @default always */
+  /**
+   * Whether what was found may be written into a status now; what operators write is fenced by `run`. @default always
+   */
   readonly mayWrite?: () => boolean
 }
 

@@ -65,7 +65,7 @@ function look(cr: App, view: View): string {
     try {
       answers.push(
         read()
-          .map((object) => object && `${object.metadata.name} ${object.metadata.resourceVersion}`)
+          .map((object) => (object ? `${object.metadata.name} ${object.metadata.resourceVersion}` : 'none'))
           .toSorted(),
       )
     } catch (error) {

@@ -1,9 +1,10 @@
 /**
- * An intake: what one operator takes in from one cluster. It subscribes to what is declared (`wishes.ts`), follows references as
- * what refers changes, and says what happened. Reads come from the same subscriptions, so what is told and what is seen agree.
+ * An intake: what one operator takes in from one cluster. It subscribes to what is declared (`wishes.ts`), follows
+ * references as what refers changes, and says what happened. Reads come from the same subscriptions, so what is told
+ * and what is seen agree.
  *
- * When a reference leads somewhere new, what is there has to be loaded first. Until then it is *pending*: whoever needs it does
- * not run, and whoever asks for it all the same is told to come again, never that there is nothing.
+ * When a reference leads somewhere new, what is there has to be loaded first. Until then it is *pending*: whoever needs
+ * it does not run, and whoever asks for it all the same is told to come again, never that there is nothing.
  */
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { CacheEvent, SubscribeOptions, Subscription } from '../cache/subscription.ts'
@@ -42,7 +43,9 @@ export interface Intake {
   readonly references: References
   /** Resolves when everything that is declared is loaded, what is only referred to aside. */
   start(): Promise<void>
-  /** Is something not loaded yet that these references lead to? From `own`, if they begin with it, by this object alone. */
+  /**
+   * Is something not loaded yet that these references lead to? From `own`, if they begin with it, by this object alone.
+   */
   isPending(references: readonly Reference[], own: Input, object: KubeObject): boolean
   /** All that is not loaded yet. */
   pending(): Iterable<{ readonly resource: Resource; readonly name: ObjectName }>
@@ -168,9 +171,13 @@ export function createIntake(options: IntakeOptions): Intake {
   /** A kind is there. Operators learn of it when all that is declared of it is known. */
   async function open(supply: Supply): Promise<void> {
     plan(supply)
-    const first = [...supply.held.values()].map(({ subscription }) => subscription.synced().catch(() => undefined))
-    await Promise.all(first)
-    if (isStopped || supply.isServed || !served.serves(supply.resource)) return
+    const { resource, inputs, held, pending } = supply
+    for (const name of references.named(resource)) if (!isLoaded(supply, name)) pending.set(keyOf(name), name)
+    const fixed = wishesFor({ resource, inputs, named: [], namespaces }).map(wishKey)
+    // What is only referred to is nobody's but theirs who refer to it: the others need not wait for it.
+    const first = fixed.every((key) => held.has(key)) ? fixed.map((key) => held.get(key)!) : [...held.values()]
+    await Promise.all(first.map(({ subscription }) => subscription.synced().catch(() => undefined)))
+    if (isStopped || supply.isServed || !served.serves(resource)) return
     supply.isServed = true
     options.onKind(supply.resource)
     for (const object of source.list(supply.resource)) {
@@ -273,7 +280,9 @@ export function createIntake(options: IntakeOptions): Intake {
     wake()
   }
 
-  /** What nobody wants any more goes when all that is wanted is there, and not before: what both hold stays in sight. */
+  /**
+   * What nobody wants any more goes when all that is wanted is there, and not before: what both hold stays in sight.
+   */
   function tidy(supply: Supply): void {
     const { held, wanted, pending, resource } = supply
     for (const [key, name] of pending)

@@ -237,8 +237,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   }
 
   /**
-   * Asked only when there is something to tell: caches keep no managers. Our last write took the fields from whoever had
-   * them; now that we hold still, he has them again as soon as he has changed them back.
+   * Asked only when there is something to tell: caches keep no managers. Our last write took the fields from whoever
+   * had them; now that we hold still, he has them again as soon as he has changed them back.
    */
   async function rivalsOf({ object, fields }: Conflict): Promise<readonly string[]> {
     const resource = controller.outputs.find((output) => object.kind.endsWith(` ${output.kind}`))

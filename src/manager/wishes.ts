@@ -1,7 +1,7 @@
 /**
- * From what an operator declares to what it asks of the shared cache: the fewest and narrowest selections that hold all of
- * it. A wish is a subscription to be. Two names in one namespace are one wish for the namespace: a server selects by one
- * name or by none, and one watch is cheaper than two.
+ * From what an operator declares to what it asks of the shared cache: the fewest and narrowest selections that hold all
+ * of it. A wish is a subscription to be. Two names in one namespace are one wish for the namespace: a server selects by
+ * one name or by none, and one watch is cheaper than two.
  */
 import type { Resource } from '../kube/kind.ts'
 import { formatFields } from '../kube/selector.ts'

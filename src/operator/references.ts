@@ -1,9 +1,10 @@
 /**
  * References: which objects others name, followed as what names them changes.
  *
- * A table knows for each declared reference who names whom at this moment. It is told of every change of a referring object
- * and says which names came and which went. In a chain (a CR names a ConfigMap that names a Secret) what is named names in
- * its turn; since a declaration is finite, so is every chain, even where objects name each other in circles.
+ * A table knows for each declared reference who names whom at this moment. It is told of every change of a referring
+ * object and says which names came and which went. In a chain (a CR names a ConfigMap that names a Secret) what is
+ * named names in its turn; since a declaration is finite, so is every chain, even where objects name each other in
+ * circles.
  */
 import { isMusterError, type MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
@@ -158,7 +159,9 @@ export function createReferenceTable(options: ReferenceTableOptions): ReferenceT
   }
 }
 
-/** References as they stand in a source that nobody follows: a directory, a test. Each question walks from the start. */
+/**
+ * References as they stand in a source that nobody follows: a directory, a test. Each question walks from the start.
+ */
 export function referencesIn(source: Pick<ViewSource, 'get' | 'list'>): References {
   const referring = (input: Input): readonly KubeObject[] => {
     if (input.select === 'name') return [source.get(input.resource, input) ?? []].flat()

@@ -2,8 +2,8 @@
  * The smallest role by which an operator can do what it declares. Nothing is asked for that it does not use: reads are
  * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written.
  *
- * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name even
- * where it creates; for reads as far as they are watched by name, which is one object of a kind in a namespace.
+ * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name
+ * even where it creates; for reads as far as they are watched by name, which is one object of a kind in a namespace.
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
@@ -55,7 +55,10 @@ export function roleOf(operator: Operator): ClusterRole {
   }
 }
 
-/** The names by which a kind is watched. Two in one namespace are watched as the namespace: then there is no name to give. */
+/**
+ * The names by which a kind is watched. Two in one namespace are watched as the namespace: then there is no name to
+ * give.
+ */
 function watchedNames(inputs: readonly Input[]): readonly string[] | undefined {
   const names = inputs.flatMap((input) => (input.select === 'name' ? [input] : []))
   const places = new Set(names.map(({ namespace }) => namespace))
@@ -101,14 +104,12 @@ function rulesOf(granted: readonly Granted[]): readonly PolicyRule[] {
       rules.set(key, rule)
     }
   }
-  return [...rules.values()]
-    .map(({ group, verbs, names, plurals }) => ({
-      apiGroups: [group],
-      resources: plurals.toSorted(),
-      ...(names.length > 0 && { resourceNames: names }),
-      verbs,
-    }))
-    .toSorted((a, b) => compare(orderOf(a), orderOf(b)))
+  return [...rules.values()].map(policyRule).toSorted((a, b) => compare(orderOf(a), orderOf(b)))
+}
+
+function policyRule({ group, verbs, names, plurals }: Rule): PolicyRule {
+  const rule = { apiGroups: [group], resources: plurals.toSorted(), verbs }
+  return names.length > 0 ? { ...rule, resourceNames: names } : rule
 }
 
 function orderOf({ apiGroups = [], resources = [], resourceNames = [], verbs }: PolicyRule): string {

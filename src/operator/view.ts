@@ -143,8 +143,8 @@ export function openView(options: ViewOptions): RecordedView {
 }
 
 /**
- * Author code goes by what it was shown, and that may be older than what is known by now: what it names is declared, too,
- * even if the object names something else since.
+ * Author code goes by what it was shown, and that may be older than what is known by now: what it names is declared,
+ * too, even if the object names something else since.
  */
 function rememberShown(live: References): {
   readonly references: References

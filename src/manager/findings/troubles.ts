@@ -4,13 +4,14 @@
  *
  *     type: muster.dev/Finding    status: "True"    reason: HotLoop    message: who, what, the evidence
  *
- * It is one condition, and it is abnormal when true: a CR of which nothing was found has none. Its type has our prefix and
- * it is written by a field manager of its own, since it is not the operator that says it: no author's condition can collide
- * with it, and the operator's own status neither takes it over nor takes it away. It is written under the operator's name
- * in the cache, so that the operator is not woken by it; and only when it would say something else than it says.
+ * It is one condition, and it is abnormal when true: a CR of which nothing was found has none. Its type has our prefix
+ * and it is written by a field manager of its own, since it is not the operator that says it: no author's condition can
+ * collide with it, and the operator's own status neither takes it over nor takes it away. It is written under the
+ * operator's name in the cache, so that the operator is not woken by it; and only when it would say something else than
+ * it says.
  *
- * What was read or written undeclared is over with the first run that does not do so. A hot loop or conflict is over when a
- * run finds nothing to write, or when what was asked for has changed and the next run finds nothing.
+ * What was read or written undeclared is over with the first run that does not do so. A hot loop or conflict is over
+ * when a run finds nothing to write, or when what was asked for has changed and the next run finds nothing.
  */
 import type { Writer } from '../../cache/writer.ts'
 import type { Clock } from '../../clock/clock.ts'
