@@ -10,6 +10,9 @@ const groups: Readonly<
 > = {
   cache: () => import('./cache/bench.ts'),
   apiserver: () => import('./apiserver/bench.ts'),
+  simulate: () => import('./simulate/bench.ts'),
+  contract: () => import('./contract/bench.ts'),
+  manager: () => import('./manager/bench.ts'),
 }
 
 export interface BenchOptions {

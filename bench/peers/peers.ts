@@ -26,14 +26,23 @@ export function installPeers(log: (line: string) => void): boolean {
 
 /** The path of the controller-runtime program, built once; undefined without Go. */
 export function controllerRuntime(log: (line: string) => void): string | undefined {
+  return goProgram('controller-runtime', ['main.go'], log)
+}
+
+/** The same for the operator that is measured beside Muster's. */
+export function operatorPeer(log: (line: string) => void): string | undefined {
+  return goProgram('ten-operators', ['main.go', 'reconciler.go', 'widget.go'], log)
+}
+
+function goProgram(name: string, sources: readonly string[], log: (line: string) => void): string | undefined {
   if (spawnSync('go', ['version']).status !== 0) return undefined
-  const folder = path.join(here, 'controller-runtime')
+  const folder = path.join(here, name)
   const hash = createHash('sha256')
-  for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(readFileSync(path.join(folder, file)))
+  for (const file of ['go.mod', 'go.sum', ...sources]) hash.update(readFileSync(path.join(folder, file)))
   const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'muster', 'bench')
-  const binary = path.join(cache, `controller-runtime-${hash.digest('hex').slice(0, 16)}`)
+  const binary = path.join(cache, `${name}-${hash.digest('hex').slice(0, 16)}`)
   if (existsSync(binary)) return binary
-  log('building the controller-runtime peer (once)')
+  log(`building the peer ${name} (once)`)
   mkdirSync(cache, { recursive: true })
   const { status } = spawnSync('go', ['build', '-trimpath', '-o', binary, '.'], {
     cwd: folder,

@@ -32,7 +32,7 @@ export interface ReflectorOptions {
   readonly pageSize: number
   /** A watch that brings nothing for this long, not even a bookmark, is taken for dead. @default 90_000 */
   readonly idleMs: number
-  /** How long the server is asked to keep a watch open; spread by a fifth. @default 290_000 */
+  /** How long the server is asked to keep a watch open; spread by a fifth. @default 1_500_000 */
   readonly watchMs: number
   /** The longest wait for the answer to a list page, or to the opening of a watch. @default 30_000 */
   readonly answerMs: number
@@ -42,7 +42,8 @@ export interface ReflectorOptions {
 export const defaultReflectorOptions: ReflectorOptions = {
   pageSize: 500,
   idleMs: 90_000,
-  watchMs: 290_000,
+  // As long as servers keep one by themselves at the least; that it lives is known by its bookmarks.
+  watchMs: 1_500_000,
   answerMs: 30_000,
   backoff: { firstMs: 500, maxMs: 30_000 },
 }

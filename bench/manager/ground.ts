@@ -1,0 +1,252 @@
+/**
+ * Where both are measured: a real kube-apiserver with etcd, filled once, and put back to that very state before each. What
+ * operators ask of the server is read from its own audit log, what they keep open from its own metrics.
+ */
+import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startCluster } from '../../test/real/cluster.ts'
+import { cpuSeconds } from './process-cost.ts'
+import { inParallel, type Observer, observerAgent, openObserver } from './observer.ts'
+
+export interface GroundSizes {
+  readonly secrets: number
+  readonly nodes: number
+  /** Those that have CRs from the start. */
+  readonly operators: number
+  readonly crsOfEach: number
+}
+
+export interface Ground {
+  readonly observer: Observer
+  readonly kubeconfig: string
+  /** As it was when it was filled. */
+  reset(): Promise<void>
+  addWidgets(kind: number, count: number): Promise<void>
+  openWatches(): Promise<number>
+  /** Processor time of the servers so far, since they were started last. */
+  cpuSeconds(): number
+  /** From now on: what is asked of the server by others than the observer. */
+  listen(): { heard(): Promise<Heard> }
+  stop(): Promise<void>
+}
+
+/** What was asked of a server. */
+export interface Heard {
+  /** Without leases and without the opening of watches. */
+  readonly requests: number
+  readonly leases: number
+  /** Watches that were opened: how long the client let each last, in seconds. */
+  readonly watches: readonly number[]
+  /** How often what was asked for: `patch configmaps`. */
+  readonly by: ReadonlyMap<string, number>
+}
+
+export const namespace = 'bench'
+export const configMaps: string = `/api/v1/namespaces/${namespace}/configmaps`
+export const deployments: string = `/apis/apps/v1/namespaces/${namespace}/deployments`
+
+const padded = (number: number): string => String(number).padStart(2, '0')
+export const widgetsOf = (kind: number): string =>
+  `/apis/bench.muster.dev/v1/namespaces/${namespace}/widget${padded(kind)}s`
+export const kindOf = (kind: number): string => `Widget${padded(kind)}`
+export const widgetName = (kind: number, index: number): string => `widget${padded(kind)}-${index}`
+
+const secretBytes = 8192
+const atOnce = 32
+
+export async function openGround(
+  crds: readonly string[],
+  sizes: GroundSizes,
+  log: (line: string) => void,
+): Promise<Ground> {
+  const folder = mkdtempSync(join(tmpdir(), 'muster-bench-'))
+  const audit = join(folder, 'audit.log')
+  const policy = join(folder, 'policy.yaml')
+  writeFileSync(policy, auditPolicy)
+  writeFileSync(audit, '')
+  const cluster = await startCluster({
+    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${audit}`, '--audit-log-mode=batch'],
+  }).catch((error: unknown) => {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  })
+  const kubeconfig = join(folder, 'kubeconfig')
+  writeFileSync(kubeconfig, cluster.access.kubeconfig, { mode: 0o600 })
+  let observer = openObserver(cluster.access)
+  const stop = async (): Promise<void> => {
+    observer.close()
+    await cluster.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const addWidgets = (kind: number, count: number): Promise<void> =>
+    inParallel(count, atOnce, (index) => createWidget(observer, kind, index, sizes.secrets))
+  try {
+    await fill(observer, crds, sizes)
+    for (let kind = 0; kind < sizes.operators; kind++) await addWidgets(kind, sizes.crsOfEach)
+    log('keeping that state')
+    const snapshot = await cluster.snapshot()
+    const reopen = (): void => {
+      observer.close()
+      observer = openObserver(cluster.access)
+    }
+    reopen()
+    await served(observer, crds.length)
+    return {
+      get observer() {
+        return observer
+      },
+      kubeconfig,
+      async reset() {
+        await cluster.restore(snapshot)
+        reopen()
+        await served(observer, crds.length)
+      },
+      addWidgets,
+      openWatches: async () => watchesOf(await observer.send('GET', '/metrics')),
+      cpuSeconds: () => cluster.processes().reduce((sum, pid) => sum + cpuSeconds(pid), 0),
+      listen: () => listen(audit),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Everybody's requests but the server's own; of each only its end, or its beginning where it goes on. */
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  users: ['system:apiserver']
+- level: None
+  nonResourceURLs: ['/metrics', '/readyz*']
+- level: Metadata
+`
+
+async function fill(observer: Observer, crds: readonly string[], { secrets, nodes }: GroundSizes): Promise<void> {
+  await observer.send('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
+  await inParallel(crds.length, 8, (index) =>
+    observer.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crds[index]),
+  )
+  await inParallel(nodes, atOnce, (index) => observer.send('POST', '/api/v1/nodes', node(index)))
+  await inParallel(secrets, atOnce, (index) =>
+    observer.send('POST', `/api/v1/namespaces/${namespace}/secrets`, secret(index)),
+  )
+  await served(observer, crds.length)
+}
+
+/** A CRD is served a moment after it is stored, and again after a restart; a watch of it, another moment later. */
+async function served(observer: Observer, kinds: number): Promise<void> {
+  const paths = [configMaps, deployments, ...Array.from({ length: kinds }, (_, kind) => widgetsOf(kind))]
+  for (const path of paths) {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const close = await observer.follow(`${path}?watch=true`, () => undefined)
+        close()
+        break
+      } catch (error) {
+        if (attempt === 100) throw error
+        await sleep(100)
+      }
+    }
+  }
+}
+
+async function createWidget(observer: Observer, kind: number, index: number, secrets: number): Promise<void> {
+  await observer.send('POST', widgetsOf(kind), {
+    apiVersion: 'bench.muster.dev/v1',
+    kind: kindOf(kind),
+    metadata: { name: widgetName(kind, index) },
+    spec: { replicas: 1, value: '0', secretName: `secret-${(kind * 100 + index) % secrets}` },
+  })
+}
+
+/** No two are alike, and none can be made smaller. */
+function secret(index: number): object {
+  let text = ''
+  for (let seed = index * 7919 + 1; text.length < secretBytes;) {
+    seed = (seed * 48_271) % 2_147_483_647
+    text += seed.toString(36)
+  }
+  return {
+    metadata: { name: `secret-${index}` },
+    data: { token: Buffer.from(text.slice(0, secretBytes)).toString('base64') },
+  }
+}
+
+function node(index: number): object {
+  return {
+    metadata: {
+      name: `node-${index}`,
+      labels: { 'kubernetes.io/hostname': `node-${index}`, 'kubernetes.io/os': 'linux' },
+    },
+    spec: { podCIDR: `10.1.${index}.0/24` },
+  }
+}
+
+function watchesOf(metrics: string): number {
+  let count = 0
+  for (const line of metrics.split('\n')) {
+    if (!line.startsWith('apiserver_longrunning_requests{') || !line.includes('verb="WATCH"')) continue
+    count += Number(line.slice(line.lastIndexOf(' ') + 1))
+  }
+  return count
+}
+
+interface AuditLine {
+  readonly stage: string
+  readonly verb: string
+  readonly requestURI: string
+  readonly userAgent?: string
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string }
+}
+
+function listen(audit: string): { heard(): Promise<Heard> } {
+  const start = sizeOf(audit)
+  return {
+    async heard() {
+      // The log is written a moment later.
+      await sleep(1500)
+      const by = new Map<string, number>()
+      const watches: number[] = []
+      let requests = 0
+      let leases = 0
+      for (const line of readFrom(audit, start).split('\n')) {
+        if (line === '') continue
+        const { stage, verb, requestURI, userAgent = '', objectRef } = JSON.parse(line) as AuditLine
+        if (userAgent === observerAgent) continue
+        const isWatch = verb === 'watch'
+        if (stage !== (isWatch ? 'ResponseStarted' : 'ResponseComplete')) continue
+        const { resource = requestURI.split('?')[0], subresource } = objectRef ?? {}
+        const what = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`
+        by.set(what, (by.get(what) ?? 0) + 1)
+        if (isWatch) watches.push(Number(/[?&]timeoutSeconds=(\d+)/.exec(requestURI)?.[1] ?? 1800))
+        else if (resource === 'leases') leases++
+        else requests++
+      }
+      return { requests, leases, watches, by }
+    },
+  }
+}
+
+function sizeOf(file: string): number {
+  const open = openSync(file, 'r')
+  const { size } = fstatSync(open)
+  closeSync(open)
+  return size
+}
+
+function readFrom(file: string, start: number): string {
+  const open = openSync(file, 'r')
+  try {
+    const bytes = Buffer.alloc(fstatSync(open).size - start)
+    readSync(open, bytes, 0, bytes.length, start)
+    return bytes.toString()
+  } finally {
+    closeSync(open)
+  }
+}
