@@ -34,7 +34,11 @@ try {
 
 const [script, ...fixed] = program
 // As bin/muster has it: a small young generation, and whoever imports muster by its name finds the sources.
-const flags = task === 'start' ? ['--max-semi-space-size=4', '--conditions=muster-source'] : []
+const flags = [
+  ...(task === 'start' ? ['--max-semi-space-size=4'] : []),
+  // Examples import the package by its name, and find the sources.
+  ...(task === 'start' || task === 'bench' ? ['--conditions=muster-source'] : []),
+]
 const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH ?? ''}` }
 const child = spawn(node, [...flags, path.join(setup.root, script), ...fixed, ...rest], {
   cwd: setup.root,

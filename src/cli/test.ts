@@ -30,7 +30,7 @@ Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
   },
   async run({ flags, positionals, out, err, signal }) {
     if (positionals.length === 0) throw new MusterError('InvalidFlag', 'test takes a DIR with tests.')
-    if (flags.watch) return await watch(positionals, out, signal)
+    if (flags.watch) return await watch(positionals, [flags['output-dir'], flags.junit], out, signal)
     const jobs = Number(flags.jobs ?? 4)
     if (!Number.isInteger(jobs) || jobs < 1) throw new MusterError('InvalidFlag', '--jobs must be a number above 0.')
     if (!flags['allow-network']) {
@@ -39,6 +39,10 @@ Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
     }
     const outputDir = flags['output-dir']
     if (outputDir !== undefined) {
+      const holds = ['.', ...positionals].find((each) => !path.relative(outputDir, each).startsWith('..'))
+      if (holds !== undefined) {
+        throw new MusterError('InvalidFlag', `--output-dir ${outputDir} is emptied first, and ${holds} lies in it.`)
+      }
       await rm(outputDir, { recursive: true, force: true })
       await mkdir(outputDir, { recursive: true })
     }
@@ -85,13 +89,21 @@ function tell({ name, folder, outcome, discrepancies, durationMs }: TestResult, 
 }
 
 /** A process for each round: what an operator imports is loaded once in a process, and it has just changed. */
-async function watch(folders: readonly string[], out: (line: string) => void, signal: AbortSignal): Promise<number> {
+async function watch(
+  folders: readonly string[],
+  written: readonly (string | undefined)[],
+  out: (line: string) => void,
+  signal: AbortSignal,
+): Promise<number> {
   const { watch: watchFiles } = await import('node:fs')
   const args = [...process.execArgv, ...process.argv.slice(1)].filter((word) => word !== '--watch' && word !== '-w')
   let changed = Promise.withResolvers<void>()
   const watchers = [...new Set(['.', ...folders])].map((folder) =>
     watchFiles(folder, { recursive: true }, (_event, file) => {
-      if (!/(?:^|\/)(?:node_modules|\.git|dist)(?:\/|$)/.test(file ?? '')) changed.resolve()
+      const place = path.resolve(folder, file ?? '')
+      // What a round writes is no reason for another.
+      const isOurs = written.some((each) => each !== undefined && `${place}/`.startsWith(`${path.resolve(each)}/`))
+      if (!isOurs && !/\/(?:node_modules|\.git|dist)(?:\/|$)/.test(place)) changed.resolve()
     }),
   )
   signal.addEventListener('abort', () => changed.resolve(), { once: true })

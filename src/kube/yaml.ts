@@ -452,7 +452,7 @@ function chooseStyle(layout: ScalarLayout): void {
 }
 
 /** The order of kubectl: letters come last, and digits count as the number they make: a2 before a10. */
-function compareKeys(a: string, b: string): number {
+export function compareKeys(a: string, b: string): number {
   let at = 0
   while (at < a.length && a[at] === b[at]) at++
   const [x, y] = [a[at], b[at]]

@@ -180,11 +180,13 @@ async function run(
     if (!cut.isDone) lost()
   }
   const revive = async (): Promise<void> => {
-    if (!isDead) return
-    await trial.stop()
-    isDead = false
-    await trial.start()
-    await trial.settle()
+    // It may die again while it comes back.
+    while (isDead) {
+      await trial.stop()
+      isDead = false
+      await trial.start()
+      await trial.settle()
+    }
   }
   for (const step of script) {
     await act(trial, step)

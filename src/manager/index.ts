@@ -16,7 +16,7 @@ export {
 export { createWebhookHost, type WebhookAddress, type WebhookHost } from './webhooks/webhook-host.ts'
 export { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.ts'
 export { createManager, type HostedOptions, type Manager, type ManagerOptions } from './manager.ts'
-export { operatorMain } from './alone/operator-main.ts'
+export { type AloneOptions, runAlone } from './alone/run-alone.ts'
 export { changesBetween, type Effect, type SettingChange } from './config/changes.ts'
 export { configMapSource, type ConfigMapSourceOptions } from './config/config-map-source.ts'
 export type { Configuration } from './config/configuration.ts'

@@ -60,7 +60,8 @@ export {
 export { defineOperator, type Operator, type OperatorOptions } from './operator.ts'
 export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './pods.ts'
 export type { Apply, Delete, Mutation, Outcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
-export { type Conclusion, type Memory, noMemory, reconcile, type Situation } from './reconcile.ts'
+export { reconcile } from './reconcile.ts'
+export { type Conclusion, type Memory, noMemory, type Situation } from './reconcile/situation.ts'
 export {
   type Context,
   defineResource,

@@ -1,10 +1,6 @@
 /**
- * An operator as a program of its own: the last line of its file, and it runs without `muster`.
- *
- *     import { operatorMain } from 'muster/manager'
- *     if (import.meta.main) await operatorMain(operator)
- *
- * Its flags become the configuration that a manager of many would read, and it is hosted by the same machine.
+ * An operator alone, in a process of its own. Its flags become the configuration that a manager of many would read, and it is
+ * hosted by the same machine. `operatorMain` of `muster/contract` is how a program begins.
  */
 import { hostname } from 'node:os'
 import { systemClock } from '../../clock/system-clock.ts'
@@ -15,17 +11,6 @@ import { logWriter } from '../log-writer.ts'
 import type { Reached } from '../resident/clusters.ts'
 import type { Service } from '../resident/service.ts'
 import { ownHelp, readOwnArguments } from './own-flags.ts'
-
-/** Runs until the process is told to end; the exit code says how it went. */
-export async function operatorMain(operator: Operator): Promise<void> {
-  process.exitCode = await runAlone(operator, {
-    argv: process.argv.slice(2),
-    environment: process.env,
-    signal: stopSignal(),
-    out: (line) => void process.stdout.write(`${line}\n`),
-    err: (line) => void process.stderr.write(`${line}\n`),
-  })
-}
 
 export interface AloneOptions {
   readonly argv: readonly string[]
@@ -97,12 +82,6 @@ function identity(): string {
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, '-')
   return `${host.replaceAll(/^-+|-+$/g, '') || 'operator'}-${process.pid}`
-}
-
-function stopSignal(): AbortSignal {
-  const stop = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
-  return stop.signal
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

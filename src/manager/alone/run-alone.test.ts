@@ -15,7 +15,7 @@ import { defineOperator } from '../../operator/operator.ts'
 import { defineResource } from '../../operator/resource.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { flagLayer } from '../config/override.ts'
-import { runAlone } from './operator-main.ts'
+import { runAlone } from './run-alone.ts'
 import { ownFlags, ownHelp, readOwnArguments } from './own-flags.ts'
 
 const Cache = defineKind({

@@ -1,0 +1,293 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { memcached } from '../../test/examples.ts'
+import { readYaml } from '../kube/yaml.ts'
+import { defineController } from '../operator/controller.ts'
+import { integer } from '../operator/field.ts'
+import { exactly, generated, labelled, referenced } from '../operator/input.ts'
+import { defineKind } from '../operator/kind.ts'
+import { ConfigMap, Namespace, Secret } from '../operator/kinds.ts'
+import { defineResource } from '../operator/resource.ts'
+import { defineOperator, type Operator } from '../operator/operator.ts'
+import { inRole } from '../operator/placement-role.ts'
+import { runContractCommand } from './commands.ts'
+import { actionOf, hashOf } from './mutation.ts'
+import { readOutput } from './output-reader.ts'
+
+const input = 'examples/memcached/tests/creates/input-dir'
+const now = '2026-01-31T12:00:00Z'
+
+interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+  readonly folder: string
+}
+
+function folderOf(files: Readonly<Record<string, string>> = {}): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-contract-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
+    writeFileSync(path.join(folder, name), text)
+  }
+  return folder
+}
+
+async function run(operator: Operator, ...words: readonly string[]): Promise<Ran> {
+  const out: string[] = []
+  const err: string[] = []
+  const folder = path.join(folderOf(), 'out')
+  const isRun = words[0]?.startsWith('apply-') && !words.includes('--output-dir')
+  const code = await runContractCommand(operator, isRun ? [...words, '--output-dir', folder] : words, {
+    out: (text) => void out.push(text),
+    err: (text) => void err.push(text),
+  })
+  return { code, out: out.join('\n'), err: err.join('\n'), folder }
+}
+
+const Wish = defineKind({
+  group: 'test.example.com',
+  version: 'v1',
+  kind: 'Wish',
+  plural: 'wishes',
+  spec: { size: integer({ default: 1 }) },
+})
+const wish = (name: string): string =>
+  `apiVersion: test.example.com/v1\nkind: Wish\nmetadata: {name: ${name}, namespace: shop, uid: ${name}, generation: 1}\nspec: {}\n`
+const wishes = (...names: readonly string[]): string =>
+  folderOf(
+    Object.fromEntries(names.map((name) => [`namespaces/shop/test.example.com/wishes/${name}.yaml`, wish(name)])),
+  )
+
+describe('input-resources and output-resources', () => {
+  it('print what is declared, in every form that there is', async () => {
+    const operator = defineOperator({
+      name: 'wisher',
+      controllers: [
+        defineController({
+          for: Wish,
+          reads: [
+            exactly(ConfigMap, { namespace: 'shop', name: 'a' }),
+            labelled(Secret, { namespace: 'shop', labels: { tier: 'db' } }),
+            referenced(Secret, { from: Wish, namePath: '$.spec.secret', namespacePath: '$.metadata.namespace' }),
+            referenced(Namespace, {
+              from: exactly(ConfigMap, { namespace: 'shop', name: 'a' }),
+              namePath: '$.data.ns',
+            }),
+          ],
+          writes: [generated(ConfigMap, { namespace: 'shop', prefix: 'made-' }), inRole(Namespace, 'userWorkload')],
+          reconcile: () => ({}),
+        }),
+      ],
+    })
+    const inputs = await run(operator, 'input-resources')
+    expect(inputs.code).toBe(0)
+    expect(readYaml(inputs.out)).toEqual({
+      applyConfigurationResources: {
+        exactResources: [{ group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'a' }],
+        generatedNameResources: [
+          { group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'made-' },
+        ],
+        labelSelectedResources: [
+          { group: '', version: 'v1', resource: 'namespaces', labelSelector: {} },
+          {
+            group: '',
+            version: 'v1',
+            resource: 'secrets',
+            namespace: 'shop',
+            labelSelector: { matchLabels: { tier: 'db' } },
+          },
+          { group: 'test.example.com', version: 'v1', resource: 'wishes', labelSelector: {} },
+        ],
+        resourceReferences: [
+          {
+            referringResource: { group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'a' },
+            type: 'ClusterScopedReference',
+            clusterScopedReference: { group: '', version: 'v1', resource: 'namespaces', nameJSONPath: '$.data.ns' },
+          },
+          {
+            referringResource: { group: 'test.example.com', version: 'v1', resource: 'wishes' },
+            type: 'ExplicitNamespacedReference',
+            explicitNamespacedReference: {
+              group: '',
+              version: 'v1',
+              resource: 'secrets',
+              namespaceJSONPath: '$.metadata.namespace',
+              nameJSONPath: '$.spec.secret',
+            },
+          },
+        ],
+      },
+    })
+    expect(readYaml((await run(operator, 'output-resources')).out)).toEqual({
+      configurationResources: {
+        eventingNamespaces: ['*'],
+        generatedNameResources: [
+          { group: '', version: 'v1', resource: 'configmaps', namespace: 'shop', name: 'made-' },
+        ],
+        kindResources: [{ group: 'test.example.com', version: 'v1', resource: 'wishes' }],
+      },
+      managementResources: {},
+      userWorkloadResources: { kindResources: [{ group: '', version: 'v1', resource: 'namespaces' }] },
+    })
+  })
+})
+
+describe('apply-configuration', () => {
+  it('writes what an operator wants, in order, under the names and in the form that others expect', async () => {
+    const { code, folder } = await run(memcached, 'apply-configuration', '--input-dir', input, '--now', now)
+    expect(code).toBe(0)
+    const { mutations } = readOutput(folder)
+    const told = mutations.filter(({ mutation }) => mutation.type.resource !== 'events')
+    expect(told.toSorted((a, b) => a.sequence! - b.sequence!).map(({ mutation }) => mutation.type.resource)).toEqual([
+      'configmaps',
+      'secrets',
+      'deployments',
+      'memcacheds',
+    ])
+    // A name holds the hash of the bytes that the file was written with, whatever a formatter has made of them since.
+    const expected = readdirSync('examples/memcached/tests/creates/expected-output', {
+      recursive: true,
+      encoding: 'utf8',
+    })
+    for (const { file, mutation } of told) {
+      expect(expected).toContain(file)
+      expect(path.basename(file)).toContain(`${hashOf(readFileSync(path.join(folder, file), 'utf8'), '')}-body-sample`)
+      expect(readFileSync(path.join(folder, file.replace('-body-', '-metadata-')), 'utf8')).toBe(
+        `action: ${actionOf(mutation)}\ncontrollerInstanceName: memcached\nfieldManager: memcached\ngenerateName: ""\nname: sample\nnamespace: default\nresourceType:\n  Group: ${mutation.type.group || '""'}\n  Resource: ${mutation.type.resource}\n  Version: ${mutation.type.version}\n`,
+      )
+    }
+    expect(readFileSync(path.join(folder, 'controller-results.yaml'), 'utf8')).toBe(
+      'controllerResults:\n- controllerName: memcached\n  status: Succeeded\n',
+    )
+  })
+
+  it('runs only the controllers that are asked for', async () => {
+    const at = ['apply-configuration', '--input-dir', input, '--controllers'] as const
+    const results = async (words: string): Promise<readonly string[]> => {
+      const { folder, code } = await run(memcached, ...at, words)
+      expect(code).toBe(0)
+      return readOutput(folder).results!.map(({ status }) => status)
+    }
+    expect(await results('memcached')).toEqual(['Succeeded'])
+    expect(await results('-memcached,*')).toEqual(['Skipped'])
+    // Nothing says that it runs.
+    expect(await results('-memcached')).toEqual(['Skipped'])
+    const unknown = await run(memcached, ...at, 'memcache')
+    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining('Did you mean "memcached"?') as string })
+    expect(existsSync(unknown.folder)).toBe(false)
+  })
+
+  it('keeps what succeeded where something failed, and says what', async () => {
+    const operator = defineOperator({
+      name: 'wisher',
+      controllers: [
+        defineController({
+          for: Wish,
+          writes: [ConfigMap],
+          reconcile({ cr }) {
+            if (cr.metadata.name === 'bad') throw new Error('no such wish')
+            const metadata = { name: cr.metadata.name!, namespace: 'shop' }
+            return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata }] }
+          },
+        }),
+      ],
+    })
+    const { code, err, folder } = await run(operator, 'apply-configuration', '--input-dir', wishes('bad', 'good'))
+    expect(code).toBe(1)
+    expect(err).toContain('shop/bad: ObjectsGetter, cr: no such wish')
+    const { results, mutations } = readOutput(folder)
+    expect(results).toMatchObject([{ controller: 'wish', status: 'Failed' }])
+    expect(mutations.find(({ mutation }) => mutation.type.resource === 'configmaps')?.mutation.name).toBe('good')
+  })
+
+  it('refuses and lists what was not declared, read or written', async () => {
+    const operator = defineOperator({
+      name: 'wisher',
+      controllers: [
+        defineController({
+          for: Wish,
+          reads: [ConfigMap, exactly(Secret, { namespace: 'shop', name: 'mine' })],
+          writes: [exactly(ConfigMap, { namespace: 'shop', name: 'mine' })],
+          resources: [defineResource({ for: Wish, kind: ConfigMap })],
+          check({ cr, view }) {
+            if (cr.metadata.name === 'reader') view.get(Secret, { namespace: 'shop', name: 'other' })
+          },
+        }),
+      ],
+    })
+    const wrote = await run(operator, 'apply-configuration', '--input-dir', wishes('mine', 'yours'))
+    expect(wrote.code).toBe(1)
+    expect(wrote.err).toContain('ConfigMap shop/yours, but declares configmaps/v1 shop/mine only')
+    const { mutations } = readOutput(wrote.folder)
+    const named = mutations.filter(({ mutation }) => mutation.type.resource === 'configmaps')
+    expect(named.map(({ folder, mutation }) => `${folder} ${mutation.name}`)).toEqual(['Configuration mine'])
+    const read = await run(operator, 'apply-configuration', '--input-dir', wishes('reader'))
+    expect(read.code).toBe(1)
+    expect(read.err).toContain('undeclared input: wish reads secrets/v1 shop/other')
+  })
+
+  it('reads a missing directory as empty, names a broken file, and is strict when asked', async () => {
+    const nowhere = await run(memcached, 'apply-configuration', '--input-dir', '/nowhere/at/all')
+    expect(nowhere).toMatchObject({ code: 0, err: expect.stringContaining('read as empty') as string })
+    const broken = folderOf({ 'namespaces/default/core/secrets.yaml': 'kind: [' })
+    expect(await run(memcached, 'apply-configuration', '--input-dir', broken)).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('secrets.yaml is left out') as string,
+    })
+    const strict = await run(memcached, 'apply-configuration', '--input-dir', broken, '--strict')
+    expect(strict).toMatchObject({ code: 1, err: expect.stringContaining('MUS1604') as string })
+    expect(existsSync(strict.folder)).toBe(false)
+  })
+
+  it.each([
+    [['apply-configuration', '--output-dir', 'x'], /--input-dir is required/],
+    [['apply-configuration', '--input-dir', 'x', '--output-dir', ''], /--output-dir is required/],
+    [['apply-configuration', '--input-dir', 'x', '--output-dir', 'y', '--now', 'noon'], /--now is "noon"/],
+    [['apply-configuration', '--input-dir', 'x', '--output-dir', 'y', '--nwo', 'noon'], /--nwo/],
+    [['check-health'], /unknown command "check-health"/],
+  ])('ends with 1 when it is asked in a wrong way: %j', async (words, why) => {
+    const { code, err } = await run(memcached, ...words)
+    expect(code).toBe(1)
+    expect(err).toMatch(why)
+  })
+})
+
+describe('apply-configuration-live', () => {
+  it('is the same, and its author code may reach outside', async () => {
+    const operator = defineOperator({
+      name: 'wisher',
+      controllers: [
+        defineController({
+          for: Wish,
+          writes: [ConfigMap],
+          reconcile({ cr, live }) {
+            const metadata = { name: cr.metadata.name!, namespace: 'shop' }
+            return {
+              objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { live: String(live.available) } }],
+            }
+          },
+        }),
+      ],
+    })
+    const kubeconfig = path.join(
+      folderOf({
+        kubeconfig:
+          'clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]\nusers: [{name: u, user: {}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n',
+      }),
+      'kubeconfig',
+    )
+    const isLive = async (...words: readonly string[]): Promise<unknown> => {
+      const { folder, code, err } = await run(operator, ...words, '--input-dir', wishes('a'))
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      return readOutput(folder).mutations.find(({ mutation }) => mutation.type.resource === 'configmaps')?.content
+    }
+    expect(await isLive('apply-configuration')).toMatchObject({ data: { live: 'false' } })
+    expect(await isLive('apply-configuration-live', '--kubeconfig', kubeconfig)).toMatchObject({
+      data: { live: 'true' },
+    })
+  })
+})

@@ -1,0 +1,196 @@
+/**
+ * The four commands that every operator answers, in whatever language it is written. Here are a Muster operator's:
+ *
+ *     input-resources                                       what it reads, as YAML
+ *     output-resources                                      what it writes, as YAML
+ *     apply-configuration --input-dir I --output-dir O      runs once on a directory, without any network
+ *     apply-configuration-live … --kubeconfig K             the same, and may reach the user-workload cluster
+ *
+ * Exit codes: 0, all controllers succeeded and wrote only what is declared. 1, one failed, or something was not declared:
+ * the output is there all the same. 1 without an output: the command itself was wrong.
+ */
+import { parseArgs } from 'node:util'
+import type { Clock } from '../clock/clock.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { describeError, MusterError } from '../kube/errors.ts'
+import type { Live } from '../operator/live.ts'
+import type { Operator } from '../operator/operator.ts'
+import { selectControllers } from './controller-selection.ts'
+import { describeResources, inputResourcesOf, outputResourcesOf } from './declaration.ts'
+import type { WorldRun } from './world.ts'
+
+export const contractCommands = [
+  'input-resources',
+  'output-resources',
+  'apply-configuration',
+  'apply-configuration-live',
+] as const
+
+export type ContractCommand = (typeof contractCommands)[number]
+
+export function isContractCommand(word: string | undefined): word is ContractCommand {
+  return contractCommands.some((command) => command === word)
+}
+
+/** Where the commands print, without line ends. */
+export interface Streams {
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+}
+
+/** Runs a command of the contract; resolves to its exit code. Never rejects. */
+export async function runContractCommand(
+  operator: Operator,
+  [command, ...words]: readonly string[],
+  streams: Streams,
+): Promise<number> {
+  try {
+    switch (command) {
+      case 'input-resources':
+        streams.out(describeResources(inputResourcesOf(operator)).trimEnd())
+        return 0
+      case 'output-resources':
+        streams.out(describeResources(outputResourcesOf(operator)).trimEnd())
+        return 0
+      case 'apply-configuration':
+        return await applyConfiguration(operator, words, streams, undefined)
+      case 'apply-configuration-live':
+        return await applyLive(operator, words, streams)
+      default:
+        streams.err(`error: unknown command "${command ?? ''}" for "${operator.name}": ${contractCommands.join(', ')}`)
+        return 1
+    }
+  } catch (error) {
+    streams.err(`error: ${describeError(error)}`)
+    return 1
+  }
+}
+
+const flags = {
+  'input-dir': { type: 'string' },
+  'output-dir': { type: 'string' },
+  now: { type: 'string' },
+  controllers: { type: 'string' },
+  strict: { type: 'boolean' },
+  kubeconfig: { type: 'string' },
+} as const
+
+interface Asked {
+  readonly inputDir: string
+  readonly outputDir: string
+  readonly now: number
+  readonly controllers: readonly string[]
+  readonly strict: boolean
+  readonly kubeconfig: string | undefined
+}
+
+/** @throws InvalidFlag */
+function readFlags(words: readonly string[], clock: Clock): Asked {
+  const { values } = explained(() => parseArgs({ args: joined(words), options: flags, strict: true }))
+  const inputDir = values['input-dir']
+  const outputDir = values['output-dir']
+  if (!inputDir) throw new MusterError('InvalidFlag', '--input-dir is required.')
+  if (!outputDir) throw new MusterError('InvalidFlag', '--output-dir is required.')
+  return {
+    inputDir,
+    outputDir,
+    now: values.now === undefined ? clock.now() : readNow(values.now),
+    controllers: values.controllers === undefined ? ['*'] : values.controllers.split(',').filter((word) => word !== ''),
+    strict: values.strict ?? false,
+    kubeconfig: values.kubeconfig,
+  }
+}
+
+/** A value may begin with a dash, as in `--controllers -a,*`. */
+function joined(words: readonly string[]): string[] {
+  const out: string[] = []
+  for (let at = 0; at < words.length; at++) {
+    const flag = Object.entries(flags).find(([name]) => words[at] === `--${name}`)
+    const takesValue = flag?.[1].type === 'string' && at + 1 < words.length
+    out.push(takesValue ? `${words[at]}=${words[++at]}` : words[at]!)
+  }
+  return out
+}
+
+function explained<T>(parse: () => T): T {
+  try {
+    return parse()
+  } catch (error) {
+    throw new MusterError('InvalidFlag', `${error instanceof Error ? error.message : String(error)}.`, { cause: error })
+  }
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
+
+/** @throws InvalidFlag */
+export function readNow(text: string): number {
+  const now = rfc3339.test(text) ? Date.parse(text) : NaN
+  if (Number.isNaN(now)) {
+    throw new MusterError('InvalidFlag', `--now is "${text}"; it must be a time such as 2026-01-31T12:00:00Z.`)
+  }
+  return now
+}
+
+/** The longest that a run may take: after that somebody waits for what will not come. */
+const longestRunMs = 60_000
+
+async function applyConfiguration(
+  operator: Operator,
+  words: readonly string[],
+  { err }: Streams,
+  live: Live | undefined,
+): Promise<number> {
+  const asked = readFlags(words, systemClock)
+  const isChosen = selectControllers(
+    asked.controllers,
+    operator.controllers.map(({ name }) => name),
+  )
+  const [{ readInputs }, { openWorld }, { writeOutput }] = await Promise.all([
+    import('./input-directory.ts'),
+    import('./world.ts'),
+    import('./output-directory.ts'),
+  ])
+  const warn = (message: string): void => err(`warning: ${message}`)
+  const objects = await readInputs(asked.inputDir, operator, { strict: asked.strict, warn })
+  const world = await openWorld({ operator, objects, now: asked.now, ...(live && { live }) })
+  const run = await inTime(world.run(isChosen), operator.name)
+  writeOutput(asked.outputDir, run)
+  return report(run, err)
+}
+
+async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
+  const over = Promise.withResolvers<never>()
+  const timer = systemClock.after(longestRunMs, () => {
+    over.reject(new MusterError('ExternalFailed', `${name} did not end within ${longestRunMs} ms.`))
+  })
+  try {
+    return await Promise.race([running, over.promise])
+  } finally {
+    timer.cancel()
+  }
+}
+
+/** Tells what went wrong; the exit code. */
+export function report({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
+  const failed = results.filter(({ status }) => status === 'Failed' || status === 'Panicked')
+  for (const { controller, errors } of failed) for (const message of errors) err(`error: ${controller}: ${message}`)
+  for (const message of refusedReads) err(`error: undeclared input: ${message}`)
+  if (undeclared.length > 0) {
+    const what = undeclared.join(', ')
+    err(`error: ${undeclared.length} output-resource were produced, but not present in the specified output: ${what}`)
+  }
+  return failed.length + undeclared.length + refusedReads.length > 0 ? 1 : 0
+}
+
+/** The outside is the user-workload cluster alone; what is read still comes from the directory. */
+async function applyLive(operator: Operator, words: readonly string[], streams: Streams): Promise<number> {
+  const { kubeconfig } = readFlags(words, systemClock)
+  const { connect } = await import('../client/connect.ts')
+  const { createLive } = await import('../manager/live-calls.ts')
+  const client = await connect(kubeconfig === undefined ? {} : { kubeconfig })
+  try {
+    return await applyConfiguration(operator, words, streams, createLive({ client, clock: systemClock }))
+  } finally {
+    await client.close()
+  }
+}

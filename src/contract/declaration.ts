@@ -1,0 +1,124 @@
+/** What a Muster operator answers when it is asked what it reads and writes. */
+import type { Json } from '../kube/json.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { Input, Output, Reference } from '../operator/input.ts'
+import type { Operator } from '../operator/operator.ts'
+import { type PlacementRole, placementRoleOf } from '../operator/placement-role.ts'
+import { writeGoYaml } from './go-yaml.ts'
+import type { ResourceType } from './mutation.ts'
+import type { InputResources, OutputResources, ResourceList, ResourceReference } from './resource-list.ts'
+
+export function outputResourcesOf(operator: Operator): OutputResources {
+  return {
+    configurationResources: outputsIn(operator, 'configuration'),
+    managementResources: outputsIn(operator, 'management'),
+    userWorkloadResources: outputsIn(operator, 'userWorkload'),
+  }
+}
+
+/** Status and finalizers of its own kinds are among what it writes, and Events are told where those are. */
+function outputsIn(operator: Operator, role: PlacementRole): ResourceList {
+  const isHere = ({ resource }: Input): boolean => placementRoleOf(resource) === role
+  const own = operator.controllers.map((controller): Output => {
+    const { own: declared } = controller
+    return declared.select === 'labels' ? { select: 'kind', resource: declared.resource } : declared
+  })
+  const here = [...own, ...operator.declaredOutputs].filter(isHere)
+  return {
+    ...exactAndGenerated(here),
+    ...listed(
+      'kindResources',
+      here.flatMap((output) => (output.select === 'kind' ? [typeOf(output.resource)] : [])),
+    ),
+    ...(own.some(isHere) && { eventingNamespaces: ['*'] }),
+  }
+}
+
+/** Whoever writes into the configuration reads there, too. */
+export function inputResourcesOf(operator: Operator): InputResources {
+  const { declaredInputs } = operator
+  const written = outputResourcesOf(operator).configurationResources
+  const read = exactAndGenerated(declaredInputs)
+  return {
+    applyConfigurationResources: {
+      ...listed('exactResources', [...(read.exactResources ?? []), ...(written.exactResources ?? [])]),
+      ...listed('generatedNameResources', [
+        ...(read.generatedNameResources ?? []),
+        ...(written.generatedNameResources ?? []),
+      ]),
+      ...listed(
+        'labelSelectedResources',
+        declaredInputs.flatMap((input) => {
+          if (input.select === 'kind') return [{ ...typeOf(input.resource), labelSelector: {} }]
+          if (input.select !== 'labels') return []
+          const labelSelector = { matchLabels: input.labels }
+          return [{ ...typeOf(input.resource), ...namespaceOf(input), labelSelector }]
+        }),
+      ),
+      ...listed(
+        'resourceReferences',
+        declaredInputs.flatMap((input) => (input.select === 'reference' ? [referenceOf(input)] : [])),
+      ),
+    },
+  }
+}
+
+function exactAndGenerated(inputs: readonly Input[]): Pick<ResourceList, 'exactResources' | 'generatedNameResources'> {
+  return {
+    ...listed(
+      'exactResources',
+      inputs.flatMap((input) =>
+        input.select === 'name' ? [{ ...typeOf(input.resource), ...namespaceOf(input), name: input.name }] : [],
+      ),
+    ),
+    ...listed(
+      'generatedNameResources',
+      inputs.flatMap((input) =>
+        input.select === 'prefix' ? [{ ...typeOf(input.resource), ...namespaceOf(input), name: input.prefix }] : [],
+      ),
+    ),
+  }
+}
+
+function referenceOf(input: Reference): ResourceReference {
+  const { from, resource, namePath: nameJSONPath, namespace, namespacePath } = input
+  const type = typeOf(resource)
+  const referringResource = {
+    ...typeOf(from.resource),
+    ...(from.select !== 'kind' && namespaceOf(from)),
+    ...(from.select === 'name' && { name: from.name }),
+  }
+  if (namespace !== undefined) {
+    const implicitNamespacedReference = { ...type, namespace, nameJSONPath }
+    return { referringResource, type: 'ImplicitNamespacedReference', implicitNamespacedReference }
+  }
+  if (namespacePath !== undefined) {
+    const explicitNamespacedReference = { ...type, namespaceJSONPath: namespacePath, nameJSONPath }
+    return { referringResource, type: 'ExplicitNamespacedReference', explicitNamespacedReference }
+  }
+  return { referringResource, type: 'ClusterScopedReference', clusterScopedReference: { ...type, nameJSONPath } }
+}
+
+function typeOf({ group, version, plural }: Resource): ResourceType {
+  return { group, version, resource: plural }
+}
+
+function namespaceOf({ namespace }: { readonly namespace?: string }): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace }
+}
+
+/** Each once, in an order that does not depend on that of the definitions; nothing where there is nothing. */
+function listed<K extends keyof ResourceList, T>(
+  member: K,
+  entries: readonly T[],
+): { readonly [_ in K]?: readonly T[] } {
+  if (entries.length === 0) return {}
+  const found = new Map(entries.map((entry) => [JSON.stringify(entry), entry]))
+  const sorted = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry)
+  return { [member]: sorted } as unknown as { readonly [_ in K]?: readonly T[] }
+}
+
+/** One YAML document, as it is printed. */
+export function describeResources(resources: InputResources | OutputResources): string {
+  return writeGoYaml(resources as unknown as Json)
+}

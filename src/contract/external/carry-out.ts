@@ -1,0 +1,183 @@
+/**
+ * Carries out what somebody else recorded: one request for each mutation, in order. Before the first is sent, all are checked:
+ * against what the operator declared, and against what the cluster serves. If one is not as it should be, none is sent.
+ */
+import type { Client, PatchType } from '../../client/client.ts'
+import type { Writer } from '../../cache/writer.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json, stringifyJson } from '../../kube/json.ts'
+import { type Resource, resourcePath } from '../../kube/kind.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { actionOf, type ClusterFolder, describeMutation, unspecifiedFolder } from '../mutation.ts'
+import { inOrder, type ReadMutation } from '../output-reader.ts'
+import { foldersOf, type OutputResources } from '../resource-list.ts'
+import { servedResource } from './served.ts'
+
+/** Where mutations of one folder are sent. */
+export interface Target {
+  readonly client: Client
+  /** Whose answers enter the caches; makes its requests as the operator. */
+  readonly writer: Writer
+}
+
+export interface CarryOutOptions {
+  readonly targetOf: (folder: ClusterFolder) => Target
+  readonly declared: OutputResources
+  /** For writes that do not say. */
+  readonly fieldManager: string
+}
+
+export interface CarriedOut {
+  readonly read: ReadMutation
+  /** Absent: it was done. */
+  readonly error?: unknown
+}
+
+export interface Checked {
+  readonly read: ReadMutation
+  readonly resource: Resource
+}
+
+/** @throws OutputRefused when anything in it may not be sent */
+export async function checkMutations(
+  mutations: readonly ReadMutation[],
+  { targetOf, declared }: Pick<CarryOutOptions, 'targetOf' | 'declared'>,
+): Promise<readonly Checked[]> {
+  const checked: Checked[] = []
+  for (const read of inOrder(mutations.filter(({ folder }) => folder !== unspecifiedFolder))) {
+    const { mutation, folder, content, file } = read
+    const { type, namespace, subresource, verb } = mutation
+    if (!foldersOf(declared, mutation).some((one) => one === folder)) {
+      const what = describeMutation(mutation, kindIn(content) ?? type.resource)
+      throw refused(`${file}: ${what} is not among its declared outputs for ${folder}`)
+    }
+    const resource = await servedResource(targetOf(folder as ClusterFolder).client, type)
+    if (!resource) throw refused(`${file}: ${type.resource} of ${type.group || 'v1'} is not served`)
+    if (resource.namespaced !== (namespace !== undefined)) {
+      throw refused(`${file}: ${resource.kind} is ${resource.namespaced ? '' : 'not '}in namespaces`)
+    }
+    const isWhole = verb !== 'Patch' && verb !== 'Delete' && (subresource === undefined || subresource === 'status')
+    if (isWhole && kindIn(content) !== resource.kind) {
+      throw refused(`${file} holds a ${kindIn(content)}, and ${type.resource} are of kind ${resource.kind}`)
+    }
+    checked.push({ read, resource })
+  }
+  return checked
+}
+
+/** One after the other; what fails does not stop the others, unless they are about the same object. */
+export async function carryOut(checked: readonly Checked[], options: CarryOutOptions): Promise<readonly CarriedOut[]> {
+  const done: CarriedOut[] = []
+  const failed = new Set<string>()
+  for (const { read, resource } of checked) {
+    const { type, namespace = '', name } = read.mutation
+    const key = `${type.resource}.${type.group} ${namespace}/${name}`
+    if (name !== '' && failed.has(key)) {
+      done.push({ read, error: new MusterError('Conflict', 'an earlier write of the same object failed.') })
+      continue
+    }
+    try {
+      await send(read, resource, options)
+      done.push({ read })
+    } catch (error) {
+      failed.add(key)
+      done.push({ read, error })
+    }
+  }
+  return done
+}
+
+const patchTypes: Readonly<Record<string, PatchType>> = {
+  'application/json-patch+json': 'json',
+  'application/merge-patch+json': 'merge',
+  'application/strategic-merge-patch+json': 'strategic',
+}
+
+async function send(
+  read: ReadMutation,
+  resource: Resource,
+  { targetOf, fieldManager }: CarryOutOptions,
+): Promise<void> {
+  const { client, writer } = targetOf(read.folder as ClusterFolder)
+  const { mutation, content } = read
+  const { verb, subresource, namespace, name, options } = mutation
+  const manager =
+    mutation.fieldManager ?? (typeof options['fieldManager'] === 'string' ? options['fieldManager'] : fieldManager)
+  const validation = options['fieldValidation']
+  const how = {
+    fieldManager: manager,
+    ...(isValidation(validation) && { fieldValidation: validation }),
+    ...(subresource !== undefined && { subresource }),
+    dryRun: Array.isArray(options['dryRun']),
+  }
+  const object = content as unknown as UntypedObject
+  switch (verb) {
+    case 'Create':
+      if (subresource === undefined) await writer.create(resource, object, how)
+      // Evictions, bindings, tokens: actions, whose answers are no objects of a cache.
+      else {
+        const path = resourcePath(resource, { namespace, name, subresource })
+        await client.request({ method: 'POST', path, body: stringifyJson(content) })
+      }
+      break
+    case 'Update':
+      await writer.update(resource, object, how)
+      break
+    case 'Apply':
+      await writer.apply(resource, object, { ...how, force: options['force'] === true })
+      break
+    case 'Patch': {
+      const type = patchTypes[mutation.patchType ?? '']
+      if (!type) throw refused(`${read.file}: there is no patch of type ${mutation.patchType}`)
+      await writer.patch(resource, { name, namespace }, content, { ...how, type })
+      break
+    }
+    default:
+      await writer.delete(resource, { name, namespace }, deleteOptions(content))
+  }
+}
+
+function isValidation(value: Json | undefined): value is 'Strict' | 'Warn' | 'Ignore' {
+  return value === 'Strict' || value === 'Warn' || value === 'Ignore'
+}
+
+function deleteOptions(content: Json | undefined): Parameters<Writer['delete']>[2] {
+  if (!isJsonObject(content)) return {}
+  const { propagationPolicy, gracePeriodSeconds, preconditions, dryRun } = content
+  const { uid, resourceVersion } = isJsonObject(preconditions) ? preconditions : {}
+  const is = propagationPolicy === 'Foreground' || propagationPolicy === 'Background' || propagationPolicy === 'Orphan'
+  return {
+    ...(is && { propagation: propagationPolicy }),
+    ...(typeof gracePeriodSeconds === 'number' && { gracePeriodSeconds }),
+    preconditions: {
+      ...(typeof uid === 'string' && { uid }),
+      ...(typeof resourceVersion === 'string' && { resourceVersion }),
+    },
+    dryRun: Array.isArray(dryRun),
+  }
+}
+
+function kindIn(content: Json | undefined): string | undefined {
+  return isJsonObject(content) && typeof content['kind'] === 'string' ? content['kind'] : undefined
+}
+
+/** Objects that are written more than once in one run, other than by apply: the second goes by what is old by then. */
+export function severalWrites(mutations: readonly ReadMutation[]): readonly string[] {
+  const plain = mutations.filter(
+    ({ folder, mutation: { verb, name } }) =>
+      folder !== unspecifiedFolder && (verb === 'Update' || verb === 'Create') && name !== '',
+  )
+  const byObject = Map.groupBy(plain, ({ folder, mutation }) => {
+    const { type, namespace = '', name, subresource = '' } = mutation
+    return `${folder} ${type.resource}.${type.group} ${namespace}/${name} ${subresource}`.trim()
+  })
+  return [...byObject].flatMap(([object, reads]) =>
+    reads.length > 1
+      ? [`${object}: ${reads.map(({ mutation }) => `${actionOf(mutation)} by ${mutation.controller}`).join(', ')}`]
+      : [],
+  )
+}
+
+function refused(problem: string): MusterError {
+  return new MusterError('OutputRefused', `${problem}.`)
+}

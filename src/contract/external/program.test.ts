@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock as clock } from '../../clock/system-clock.ts'
+import { type EgressProxy, openEgressProxy } from './egress-proxy.ts'
+import { type Ended, networkTrouble, runProgram, type RunOptions } from './program.ts'
+
+const sh = (script: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
+  runProgram({ program: { command: '/bin/sh', args: ['-c', script] }, clock, ...options }, [])
+const node = (code: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
+  runProgram({ program: { command: process.execPath, args: ['-e', code] }, clock, ...options }, [])
+
+/** Somebody on this machine who answers. */
+async function listening(): Promise<number> {
+  const server = createServer((_request, response) => response.end('hello'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return (server.address() as { readonly port: number }).port
+}
+
+async function egress(allow: readonly string[]): Promise<{ readonly proxy: EgressProxy; readonly socket: string }> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-egress-'))
+  const socket = path.join(folder, 's')
+  const proxy = await openEgressProxy(socket, { allow, operator: 'x' })
+  onTestFinished(async () => {
+    await proxy.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return { proxy, socket }
+}
+
+const get = (target: string, through: string): string => `
+require('node:http').get(${JSON.stringify(through)}, { path: ${JSON.stringify(target)} }, (answer) => {
+  console.log(answer.statusCode)
+  answer.pipe(process.stdout)
+}).on('error', (error) => console.log(error.code))`
+
+describe('a program of an operator', () => {
+  it('has no network: what listens on this machine is out of reach', async () => {
+    expect(await networkTrouble(clock)).toBeUndefined()
+    const port = await listening()
+    const url = `http://127.0.0.1:${port}/`
+    expect((await node(get('/', url))).stdout).not.toContain('hello')
+    // The same, where it has one.
+    expect((await node(get('/', url), { network: 'open' })).stdout).toContain('hello')
+  })
+
+  it('gets the environment that it is given, and nothing of the manager’s', async () => {
+    process.env['MUSTER_TEST_TOKEN'] = 'hush'
+    onTestFinished(() => void delete process.env['MUSTER_TEST_TOKEN'])
+    const program = { command: '/bin/sh', args: ['-c', 'env'], env: { OWN: 'mine' } }
+    for (const network of ['cut', 'open'] as const) {
+      const { stdout } = await runProgram({ program, clock, network }, [])
+      expect(stdout).toContain('OWN=mine')
+      expect(stdout).not.toContain('hush')
+    }
+  })
+
+  it('finds nothing where the manager’s kubeconfig is', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
+    const file = path.join(folder, 'kubeconfig')
+    writeFileSync(file, 'hush')
+    const before = process.env['KUBECONFIG']
+    process.env['KUBECONFIG'] = file
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true, force: true })
+      if (before === undefined) delete process.env['KUBECONFIG']
+      else process.env['KUBECONFIG'] = before
+    })
+    // Put together there, so that the path is no word that it was given.
+    const read = `cat "${folder}"/kube"config"`
+    expect(await sh(read)).toMatchObject({ code: 0, stdout: '' })
+    expect(await sh(read, { network: 'open' })).toMatchObject({ stdout: 'hush' })
+  })
+
+  it('is ended when it takes too long, with all that it has started', async () => {
+    const { trouble, code } = await sh('setsid sleep 1000 & sleep 1000', { limits: { timeoutMs: 300 } })
+    expect(trouble).toBe('it did not end within 300 ms')
+    expect(code).toBeUndefined()
+  })
+
+  it('leaves nothing running: its end is the end of all', async () => {
+    // The pipes are open as long as anybody holds them: that this returns is the proof.
+    expect(await sh('setsid sleep 1000 & echo done')).toMatchObject({ code: 0, stdout: 'done\n', trouble: undefined })
+  })
+
+  it('is ended when it takes too much memory, and what it prints is cut off', async () => {
+    const greedy = await node('const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))', { limits: { memoryMb: 400 } })
+    expect(greedy.code).not.toBe(0)
+    const loud = await sh('yes | head -c 3000000', { limits: { printedBytes: 1000 } })
+    expect(loud.stdout.length).toBeLessThan(200_000)
+    expect(await sh('exit 7')).toMatchObject({ code: 7, trouble: undefined })
+    const none = await runProgram({ program: { command: '/no/such/program' }, clock, network: 'open' }, [])
+    expect(none.trouble).toMatch(/does not start/)
+  })
+
+  it('that runs live reaches what is listed, through its proxy and in no other way; the rest is recorded', async () => {
+    const port = await listening()
+    const other = await listening()
+    const { proxy, socket } = await egress([`127.0.0.1:${port}`, '*.example.com:8443'])
+    const network = { egress: socket }
+    const through = (target: string): Promise<Ended> =>
+      node(`const proxy = process.env.HTTP_PROXY\n${get(target, 'PROXY').replace('"PROXY"', 'proxy')}`, { network })
+    expect((await through(`http://127.0.0.1:${port}/`)).stdout).toBe('200\nhello')
+    expect((await through(`http://127.0.0.1:${other}/`)).stdout).toBe('403\n')
+    expect((await node(get('/', `http://127.0.0.1:${port}/`), { network })).stdout).toBe('ECONNREFUSED\n')
+    expect(proxy.refused).toEqual([
+      { operator: 'x', target: `127.0.0.1:${other}`, message: `x tried to reach 127.0.0.1:${other}.` },
+    ])
+  })
+
+  it('cannot have an allow-list that makes no sense', async () => {
+    await expect(egress(['https://x/'])).rejects.toThrow(/no address/)
+  })
+})

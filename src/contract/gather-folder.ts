@@ -1,0 +1,113 @@
+/**
+ * A must-gather directory as operators of every kind can read it: list files only, one for each resource and namespace, with
+ * the kind `<Kind>List`; Namespaces where they are looked for; both discovery files. It is kept up to date: a file is written
+ * anew only when something in it has changed.
+ */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Json } from '../kube/json.ts'
+import { formatApiVersion } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { writeGoYaml } from './go-yaml.ts'
+import type { ResourceType } from './mutation.ts'
+import type { Selected } from './selection.ts'
+
+export interface GatherFolder {
+  readonly path: string
+  /** Makes the directory hold these, and nothing else. Returns how many files were written or removed. */
+  update(content: GatherContent): number
+}
+
+export interface GatherContent {
+  readonly selected: Selected
+  /** All Namespace objects that shall be there. */
+  readonly namespaces?: readonly UntypedObject[]
+  /** Files at the root, by name: discovery. */
+  readonly extra?: ReadonlyMap<string, Json>
+}
+
+export const discoveryFiles = {
+  core: 'aggregated-discovery-api.yaml',
+  groups: 'aggregated-discovery-apis.yaml',
+} as const
+
+export function openGatherFolder(folder: string): GatherFolder {
+  /** What each file was made from. */
+  const written = new Map<string, string>()
+  return {
+    path: folder,
+    update(content) {
+      const wanted = filesOf(content)
+      let changes = 0
+      for (const [name, { mark, value }] of wanted) {
+        if (written.get(name) === mark) continue
+        write(path.join(folder, name), writeGoYaml(value()))
+        written.set(name, mark)
+        changes++
+      }
+      for (const name of written.keys()) {
+        if (wanted.has(name)) continue
+        rmSync(path.join(folder, name), { force: true })
+        written.delete(name)
+        changes++
+      }
+      return changes
+    },
+  }
+}
+
+interface Wanted {
+  /** Equal for equal content: versions, not texts, so that nothing unchanged is written out only to be compared. */
+  readonly mark: string
+  readonly value: () => Json
+}
+
+function filesOf({ selected, namespaces = [], extra = new Map() }: GatherContent): ReadonlyMap<string, Wanted> {
+  const files = new Map<string, Wanted>()
+  const put = (name: string, objects: readonly UntypedObject[], value: () => Json): void => {
+    const mark = objects.map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`).join('\n')
+    files.set(name, {
+      mark: objects.every(({ metadata }) => metadata.resourceVersion) ? mark : JSON.stringify(value()),
+      value,
+    })
+  }
+  for (const { type, objects } of selected.values()) {
+    if (isNamespaces(type)) continue
+    for (const [namespace, each] of Map.groupBy(objects, ({ metadata }) => metadata.namespace)) {
+      const scope = namespace === undefined ? 'cluster-scoped-resources' : `namespaces/${namespace}`
+      put(path.posix.join(scope, type.group || 'core', `${type.resource}.yaml`), each, () => listOf(type, each))
+    }
+  }
+  const declared = [...selected.values()].flatMap(({ type, objects }) => (isNamespaces(type) ? objects : []))
+  for (const object of [...namespaces, ...declared]) {
+    const { name = '' } = object.metadata
+    put(`namespaces/${name}/${name}.yaml`, [object], () => object as unknown as Json)
+  }
+  for (const [name, value] of extra) files.set(name, { mark: JSON.stringify(value), value: () => value })
+  return files
+}
+
+function isNamespaces({ group, resource }: ResourceType): boolean {
+  return group === '' && resource === 'namespaces'
+}
+
+/** Items do not repeat what they are; others expect that they may. */
+function listOf(type: ResourceType, objects: readonly UntypedObject[]): Json {
+  const [{ apiVersion, kind }] = objects as readonly [UntypedObject]
+  const resourceVersion = objects
+    .map(({ metadata }) => Number(metadata.resourceVersion ?? 0))
+    .reduce((highest, version) => Math.max(highest, version), 0)
+  return {
+    apiVersion: apiVersion ?? formatApiVersion(type),
+    kind: `${kind}List`,
+    items: objects as unknown as readonly Json[],
+    metadata: { resourceVersion: String(resourceVersion) },
+  }
+}
+
+/** Whole, or not at all: somebody may be reading. */
+function write(file: string, text: string): void {
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(`${file}.new`, text, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}

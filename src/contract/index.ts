@@ -1,0 +1,26 @@
+/** The public surface: what makes a program of an operator, and what hosts programs of others. */
+export {
+  contractCommands,
+  type ContractCommand,
+  isContractCommand,
+  runContractCommand,
+  type Streams,
+} from './commands.ts'
+export type { ControllerResult, ResultStatus } from './controller-results.ts'
+export { inputResourcesOf, outputResourcesOf } from './declaration.ts'
+export { type EgressProxy, type EgressRefusal, openEgressProxy } from './external/egress-proxy.ts'
+export {
+  type ExternalHost,
+  type ExternalOptions,
+  type ExternalRun,
+  hostExternal,
+} from './external/external-operator.ts'
+export { networkTrouble, type Program, type ProgramLimits } from './external/program.ts'
+export { openGatherFolder, type GatherFolder } from './gather-folder.ts'
+export { inputsOfCluster, inputsOfGather } from './inputs.ts'
+export { operatorMain } from './main.ts'
+export type { ClusterFolder, RecordedMutation } from './mutation.ts'
+export { inOrder, type ReadMutation, readOutput, type ReadOutput } from './output-reader.ts'
+export { redacted } from './redaction.ts'
+export type { InputResources, OutputResources, ResourceList } from './resource-list.ts'
+export { openWorld, type World, type WorldOptions, type WorldRun } from './world.ts'

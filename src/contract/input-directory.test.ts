@@ -1,0 +1,72 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { memcached as operator } from '../../test/examples.ts'
+import { readInputs } from './input-directory.ts'
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-input-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
+    writeFileSync(path.join(folder, name), text)
+  }
+  return folder
+}
+
+const named = (kind: string, name: string): string =>
+  JSON.stringify({ apiVersion: 'v1', kind, metadata: { name, namespace: 'shop' } })
+const read = async (files: Readonly<Record<string, string>>): Promise<readonly string[]> =>
+  (await readInputs(folderOf(files), operator)).map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted()
+
+describe('an input directory', () => {
+  it('may be what kubectl cluster-info dump writes', async () => {
+    const pods = {
+      kind: 'PodList',
+      apiVersion: 'v1',
+      metadata: { resourceVersion: '9' },
+      items: [{ metadata: { name: 'p', namespace: 'shop' } }],
+    }
+    const nodes = { kind: 'NodeList', apiVersion: 'v1', metadata: {}, items: [{ metadata: { name: 'n' } }] }
+    expect(
+      await read({
+        'shop/pods.json': JSON.stringify(pods),
+        'nodes.json': JSON.stringify(nodes),
+        'shop/p/logs.txt': 'kind: Pod',
+      }),
+    ).toEqual(['Pod p'])
+  })
+
+  it('may be what oc adm inspect writes, list files and single ones beside each other', async () => {
+    expect(
+      await read({
+        'namespaces/shop/shop.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n',
+        'namespaces/shop/core/pods.yaml':
+          '---\napiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a, namespace: shop}\n',
+        'namespaces/shop/pods/b/b.yaml': `---\n${named('Pod', 'b')}`,
+        'namespaces/shop/core/configmaps/c.yaml': named('ConfigMap', 'c'),
+        'namespaces/shop/core/events.yaml': 'apiVersion: v1\nkind: EventList\nitems: []\n',
+        'event-filter.html': '<html>',
+        timestamp: 'now',
+      }),
+    ).toEqual(['ConfigMap c', 'Namespace shop', 'Pod a', 'Pod b'])
+  })
+
+  it('keeps what its operator declares, and the definitions of that alone', async () => {
+    const crd = (plural: string, kind: string, group: string): string =>
+      JSON.stringify({
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: `${plural}.${group}` },
+        spec: { group, names: { plural, kind }, versions: [] },
+      })
+    expect(
+      await read({
+        'crds/a.yaml': crd('memcacheds', 'Memcached', 'cache.example.com'),
+        'crds/b.yaml': crd('others', 'Other', 'example.org'),
+        'several.yaml': `kind: List\napiVersion: v1\nitems:\n- ${named('Secret', 's')}\n- ${named('Service', 'x')}\n---\n${named('Pod', 'p')}`,
+      }),
+    ).toEqual(['CustomResourceDefinition memcacheds.cache.example.com', 'Pod p', 'Secret s'])
+  })
+})

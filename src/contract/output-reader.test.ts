@@ -1,0 +1,171 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { writeGoYaml } from './go-yaml.ts'
+import { outputFiles } from './output-directory.ts'
+import { inOrder, readOutput } from './output-reader.ts'
+import type { RecordedMutation } from './mutation.ts'
+
+function folderOf(files: Iterable<readonly [string, string]>): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-output-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, text] of files) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
+    writeFileSync(path.join(folder, name), text)
+  }
+  return folder
+}
+
+const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } }
+const mutation: RecordedMutation = {
+  verb: 'Create',
+  type: { group: '', version: 'v1', resource: 'configmaps' },
+  namespace: 'shop',
+  name: 'a',
+  generateName: '',
+  controller: 'c',
+  body: writeGoYaml(object),
+  options: {},
+}
+const output = (...mutations: readonly RecordedMutation[]) =>
+  new Map(
+    outputFiles({
+      mutations: mutations.map((each) => ({ mutation: each, folders: ['Management'], content: undefined })),
+      results: [],
+    }),
+  )
+
+const place = 'Management/Create/namespaces/shop/core/configmaps'
+const metadata = (change: object = {}): string =>
+  writeGoYaml({
+    action: 'Create',
+    controllerInstanceName: 'c',
+    generateName: '',
+    name: 'a',
+    namespace: 'shop',
+    resourceType: { Group: '', Resource: 'configmaps', Version: 'v1' },
+    ...change,
+  })
+const files = (body: string, meta = metadata(), at = place): Map<string, string> =>
+  new Map([
+    [`${at}/0000-body-a.yaml`, body],
+    [`${at}/0000-metadata-a.yaml`, meta],
+  ])
+
+describe('an output directory', () => {
+  it('is read as it was written, in its order', () => {
+    const others: readonly RecordedMutation[] = [
+      { ...mutation, verb: 'Delete', name: 'z', body: '' },
+      { ...mutation, verb: 'Apply', subresource: 'status', fieldManager: 'c', options: { force: true } },
+      { ...mutation, verb: 'Update', subresource: 'scale' },
+      { ...mutation, verb: 'Patch', patchType: 'application/merge-patch+json', body: '{"data":{"a":"b"}}' },
+      {
+        ...mutation,
+        name: '',
+        generateName: 'system:made-',
+        body: writeGoYaml({ ...object, metadata: { generateName: 'system:made-', namespace: 'shop' } }),
+      },
+      mutation,
+    ]
+    const read = readOutput(folderOf(output(...others)))
+    expect(inOrder(read.mutations).map((each) => each.mutation)).toEqual(others)
+    expect([...output(...others).keys()]).toContain(
+      'Management/Create/namespaces/shop/core/configmaps/' +
+        [...output(others[4]!).keys()]
+          .find((name) => name.includes('-body-'))!
+          .split('/')
+          .at(-1),
+    )
+    expect([...output(others[4]!).keys()].some((name) => name.endsWith('-body-system-COLON-made-.yaml'))).toBe(true)
+  })
+
+  it('has an order that makes sense where none was recorded, and may misspell names', () => {
+    const recorded = output(
+      { ...mutation, verb: 'Delete', name: 'z', body: '' },
+      { ...mutation, verb: 'Apply' },
+      mutation,
+    )
+    recorded.delete('Management/order.yaml')
+    const old = new Map([...recorded].map(([name, text]) => [name, text.replace(/^name: /m, 'mame: ')] as const))
+    const { mutations } = readOutput(folderOf(old))
+    expect(inOrder(mutations).map(({ mutation: each }) => `${each.verb} ${each.name}`)).toEqual([
+      'Create a',
+      'Apply a',
+      'Delete z',
+    ])
+  })
+
+  const aliases = Array.from(
+    { length: 9 },
+    (_, at) => `${'abcdefghij'[at + 1]}: &${'abcdefghij'[at + 1]} [${Array(9).fill(`*${'abcdefghij'[at]}`).join(',')}]`,
+  )
+  const bomb = `a: &a [1,2,3,4,5,6,7,8,9]\n${aliases.join('\n')}\n`
+
+  it.each<[string, ReadonlyMap<string, string>, RegExp]>([
+    ['a name that leads out', files(writeGoYaml(object), metadata({ name: '../../x' })), /may not|".*" is|name/],
+    ['a namespace that leads out', files(writeGoYaml(object), metadata({ namespace: '..' })), /lies in/],
+    [
+      'a resource that leads out',
+      files(writeGoYaml(object), metadata({ resourceType: { Group: '', Resource: '../nodes', Version: 'v1' } })),
+      /lies in/,
+    ],
+    [
+      'a file that is about something else',
+      files(writeGoYaml(object), metadata({ name: 'b' })),
+      /its name is "a", by its metadata "b"/,
+    ],
+    ['another kind of object', files(writeGoYaml({ ...object, apiVersion: 'apps/v1' })), /its group is "apps"/],
+    [
+      'another namespace in the body',
+      files(writeGoYaml({ ...object, metadata: { name: 'a', namespace: 'kube-system' } })),
+      /its namespace is "kube-system"/,
+    ],
+    ['another action than its folder', files(writeGoYaml(object), metadata({ action: 'Delete' })), /lies in/],
+    ['an action that there is not', files(writeGoYaml(object), metadata({ action: 'Exec' })), /no action "Exec"/],
+    ['a body that is no object', files('[1, 2]'), /is no object/],
+    ['a body without metadata', new Map([[`${place}/0000-body-a.yaml`, 'a: 1']]), /has no metadata beside it/],
+    ['YAML that is none', files('a: ['), /0000-body-a.yaml/],
+    ['a YAML bomb', files(bomb), /too many values/],
+    ['a folder without end', new Map([['Management/a/b/c/d/e/f/g/h/i/j/k.yaml', '']]), /too deep/],
+  ])('is refused as a whole for %s', (_, bad, why) => {
+    const folder = folderOf([
+      ...output({
+        ...mutation,
+        name: 'fine',
+        body: writeGoYaml({ ...object, metadata: { name: 'fine', namespace: 'shop' } }),
+      }),
+      ...bad,
+    ])
+    expect(() => readOutput(folder)).toThrow(why)
+    expect(() => readOutput(folder)).toThrow(expect.objectContaining({ code: 'MUS2002' }) as Error)
+  })
+
+  it('is refused for links, pipes, files that are too large, and too many of them', () => {
+    const withLink = folderOf(output(mutation))
+    symlinkSync('/etc/passwd', path.join(withLink, place, '1111-body-b.yaml'))
+    expect(() => readOutput(withLink)).toThrow(/neither a file nor a folder/)
+    const linked = folderOf(output(mutation))
+    symlinkSync('/etc', path.join(linked, 'Configuration'))
+    expect(() => readOutput(linked)).toThrow(/neither a file nor a folder/)
+    const piped = folderOf(output(mutation))
+    execFileSync('mkfifo', [path.join(piped, 'Management/pipe.yaml')])
+    expect(() => readOutput(piped)).toThrow(/neither a file nor a folder/)
+    const huge = folderOf(files(''))
+    truncateSync(path.join(huge, place, '0000-body-a.yaml'), 2 ** 30)
+    expect(() => readOutput(huge)).toThrow(/larger than/)
+    const limits = { files: 3, fileBytes: 1000, bytes: 10_000 }
+    expect(() => readOutput(folderOf(output(mutation, { ...mutation, verb: 'Update' })), limits)).toThrow(/more than 3/)
+    const bytes = { files: 100, fileBytes: 1000, bytes: 100 }
+    expect(() => readOutput(folderOf(output(mutation)), bytes)).toThrow(/more than 100 bytes/)
+  })
+
+  it('says what lies there that it does not know, and that there are no results', () => {
+    const folder = folderOf([
+      ['core', 'x'],
+      ['stdout.log', ''],
+    ])
+    expect(readOutput(folder)).toEqual({ mutations: [], results: undefined, unknown: ['core'] })
+  })
+})

@@ -1,0 +1,303 @@
+/**
+ * Reads an output directory that somebody else wrote, and trusts nothing in it. It is refused as a whole where anything in it
+ * is not as the contract says: a link, a device, too much of anything, a file that says it is about something else than the
+ * place where it lies. Half of what a broken operator wanted is not what it wanted.
+ */
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import path from 'node:path'
+import { errorCode } from '../client/error-code.ts'
+import { isMusterError, MusterError } from '../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { parseApiVersion } from '../kube/kind.ts'
+import { checkDnsLabel, checkPathSegment } from '../kube/name.ts'
+import { readYaml } from '../kube/yaml.ts'
+import { type ControllerResult, readResults } from './controller-results.ts'
+import {
+  actionOf,
+  type ClusterFolder,
+  clusterFolders,
+  parseAction,
+  type RecordedMutation,
+  unspecifiedFolder,
+} from './mutation.ts'
+import { escaped, orderFile, resultsFile } from './output-directory.ts'
+import { scalarText } from './scalar-text.ts'
+
+export interface OutputLimits {
+  /** @default 20_000 */
+  readonly files: number
+  /** Of one; a server takes no more than this. @default 3 MiB */
+  readonly fileBytes: number
+  /** Of all together. @default 128 MiB */
+  readonly bytes: number
+}
+
+export const defaultOutputLimits: OutputLimits = { files: 20_000, fileBytes: 3 * 2 ** 20, bytes: 128 * 2 ** 20 }
+
+export interface ReadMutation {
+  readonly folder: ClusterFolder | typeof unspecifiedFolder
+  readonly mutation: RecordedMutation
+  /** What the body says. */
+  readonly content: Json | undefined
+  /** Its place in the order of all, where that is known. */
+  readonly sequence: number | undefined
+  /** Relative to the directory. */
+  readonly file: string
+}
+
+export interface ReadOutput {
+  readonly mutations: readonly ReadMutation[]
+  /** Undefined: there is no such file, so the run did not come to its end. */
+  readonly results: readonly ControllerResult[] | undefined
+  /** What lies beside the folders that are known. */
+  readonly unknown: readonly string[]
+}
+
+const folders: ReadonlySet<string> = new Set([...clusterFolders, unspecifiedFolder])
+const known: ReadonlySet<string> = new Set([...folders, resultsFile, 'stdout.log', 'stderr.log'])
+/** Namespace folders are no deeper than this. */
+const deepest = 8
+
+/** @throws OutputRefused */
+export function readOutput(folder: string, limits: OutputLimits = defaultOutputLimits): ReadOutput {
+  const reader = createReader(folder, limits)
+  const top = reader.entries('')
+  const results = top.find(({ name }) => name === resultsFile)
+  const mutations = top
+    .filter(({ name, isFolder }) => folders.has(name) && isFolder)
+    .flatMap(({ name }) => mutationsIn(name as ReadMutation['folder'], reader))
+  return {
+    mutations,
+    results: results && readResults(document(reader, resultsFile)),
+    unknown: top.filter(({ name }) => !known.has(name)).map(({ name }) => name),
+  }
+}
+
+interface Entry {
+  readonly name: string
+  readonly isFolder: boolean
+}
+
+interface Reader {
+  entries(folder: string): readonly Entry[]
+  /** Every file below, by its path. */
+  files(folder: string): readonly string[]
+  text(file: string): string
+}
+
+function createReader(root: string, limits: OutputLimits): Reader {
+  let bytes = 0
+  let count = 0
+  const entries = (folder: string): readonly Entry[] => {
+    try {
+      return readdirSync(path.join(root, folder), { withFileTypes: true })
+        .map((entry) => {
+          const place = path.posix.join(folder, entry.name)
+          if (++count > limits.files) throw refused(`it holds more than ${limits.files} files`)
+          if (!entry.isFile() && !entry.isDirectory()) throw refused(`${place} is neither a file nor a folder`)
+          return { name: entry.name, isFolder: entry.isDirectory() }
+        })
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    } catch (error) {
+      throw isMusterError(error) ? error : refused(`${folder || root} cannot be read (${errorCode(error)})`)
+    }
+  }
+  const files = (folder: string, depth = 0): readonly string[] => {
+    if (depth > deepest) throw refused(`${folder} lies too deep`)
+    return entries(folder).flatMap(({ name, isFolder }) => {
+      const place = path.posix.join(folder, name)
+      return isFolder ? files(place, depth + 1) : [place]
+    })
+  }
+  return {
+    entries,
+    files: (folder) => files(folder),
+    text(file) {
+      // Not through a link, and not from what was put in its place meanwhile.
+      const handle = opened(path.join(root, file), file)
+      try {
+        const { size, isFile } = statOf(handle)
+        if (!isFile) throw refused(`${file} is no file`)
+        if (size > limits.fileBytes) throw refused(`${file} is larger than ${limits.fileBytes} bytes`)
+        bytes += size
+        if (bytes > limits.bytes) throw refused(`it holds more than ${limits.bytes} bytes`)
+        const buffer = Buffer.alloc(size)
+        const read = readSync(handle, buffer, 0, size, 0)
+        return buffer.toString('utf8', 0, read)
+      } finally {
+        closeSync(handle)
+      }
+    },
+  }
+}
+
+function opened(file: string, shown: string): number {
+  try {
+    return openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    throw refused(`${shown} cannot be read (${errorCode(error)})`)
+  }
+}
+
+function statOf(handle: number): { readonly size: number; readonly isFile: boolean } {
+  const about = fstatSync(handle)
+  return { size: about.size, isFile: about.isFile() }
+}
+
+function mutationsIn(folder: ReadMutation['folder'], reader: Reader): readonly ReadMutation[] {
+  const files = new Set(reader.files(folder))
+  const order = orderIn(path.posix.join(folder, orderFile), files, reader)
+  return [...files].flatMap((file) => {
+    const [, before, name] = /^(.*\/[^/]*?)-body-([^/]+)\.yaml$/.exec(file) ?? []
+    if (before === undefined || name === undefined) return []
+    const sibling = (part: string): string => `${before}-${part}-${name}.yaml`
+    if (!files.has(sibling('metadata'))) throw refused(`${file} has no metadata beside it`)
+    const metadata = document(reader, sibling('metadata'))
+    const options = files.has(sibling('options')) ? document(reader, sibling('options')) : {}
+    const body = reader.text(file)
+    const mutation = mutationOf(metadata, options, body, file)
+    checkPlace(mutation, folder, file)
+    const content = body === '' ? undefined : parsed(body, file)
+    checkBody(mutation, content, file)
+    return [{ folder, mutation, content, file, sequence: order.get(file) }]
+  })
+}
+
+function orderIn(file: string, files: ReadonlySet<string>, reader: Reader): ReadonlyMap<string, number> {
+  if (!files.has(file)) return new Map()
+  const { order } = document(reader, file)
+  const entries = Array.isArray(order) ? (order as readonly Json[]) : []
+  return new Map(
+    entries.flatMap((entry) => {
+      const { file: name, sequence } = isJsonObject(entry) ? entry : {}
+      const isEntry = typeof name === 'string' && typeof sequence === 'number'
+      return isEntry ? [[path.posix.join(path.posix.dirname(file), name), sequence] as const] : []
+    }),
+  )
+}
+
+function mutationOf(metadata: JsonObject, options: JsonObject, body: string, file: string): RecordedMutation {
+  const text = (member: string): string => {
+    const value = metadata[member] ?? ''
+    if (typeof value !== 'string') throw refused(`${file}: ${member} of its metadata is no text`)
+    return value
+  }
+  const type: JsonObject = isJsonObject(metadata['resourceType']) ? metadata['resourceType'] : {}
+  const action = parseAction(text('action'))
+  if (!action) throw refused(`${file}: there is no action "${text('action')}"`)
+  const optional = (member: string): string | undefined => text(member) || undefined
+  return {
+    ...action,
+    // A verb on a subresource of more than one word says so.
+    ...(optional('subresource') !== undefined && { subresource: optional('subresource') }),
+    type: {
+      group: scalarText(type['Group']),
+      version: scalarText(type['Version']),
+      resource: scalarText(type['Resource']),
+    },
+    namespace: optional('namespace'),
+    // Libraries of before September 2025 misspell it.
+    name: text('name') || text('mame'),
+    generateName: text('generateName'),
+    controller: text('controllerInstanceName'),
+    fieldManager: optional('fieldManager'),
+    patchType: optional('patchType'),
+    body,
+    options,
+  }
+}
+
+/** It lies where its metadata says, and there is such a place in a cluster. */
+function checkPlace(mutation: RecordedMutation, folder: string, file: string): void {
+  const { type, namespace, name, generateName } = mutation
+  const scope = namespace === undefined ? 'cluster-scoped-resources' : `namespaces/${namespace}`
+  const place = escaped(path.posix.join(actionOf(mutation), scope, type.group || 'core', type.resource))
+  // Others keep a patch of a Namespace in that namespace.
+  const isOfNamespace = type.group === '' && type.resource === 'namespaces'
+  const inside = escaped(path.posix.join(actionOf(mutation), 'namespaces', name, 'core/namespaces'))
+  const is = path.posix.relative(folder, path.posix.dirname(file))
+  if (is !== place && !(isOfNamespace && is === inside)) {
+    throw refused(`${file} lies in ${is}, but is about ${place} by its metadata`)
+  }
+  const words = [type.version, type.resource, ...(type.group === '' ? [] : [type.group])]
+  const isCreation = mutation.verb === 'Create' && mutation.subresource === undefined
+  const [problem] = [
+    ...words.flatMap((word) => (/^[a-z0-9][a-z0-9.-]*$/.test(word) ? [] : [`"${word}" is no part of a URL`])),
+    ...(namespace === undefined || isOfNamespace ? [] : checkDnsLabel(namespace).map((each) => `namespace ${each}`)),
+    ...[name, generateName].filter((each) => each !== '').flatMap((each) => checkPathSegment(each)),
+    ...(name === '' && !(isCreation && generateName !== '') ? ['it has no name'] : []),
+  ]
+  if (problem !== undefined) throw refused(`${file}: ${problem}`)
+}
+
+/** A body is about what its metadata says. */
+function checkBody(mutation: RecordedMutation, content: Json | undefined, file: string): void {
+  const { verb, type, namespace, name, generateName, subresource, patchType } = mutation
+  if (verb === 'Delete') {
+    if (content !== undefined && !isJsonObject(content)) throw refused(`${file} is no DeleteOptions`)
+    return
+  }
+  if (verb === 'Patch') {
+    const isJsonPatch = patchType === 'application/json-patch+json'
+    if (isJsonPatch ? !Array.isArray(content) : !isJsonObject(content)) throw refused(`${file} is no ${patchType}`)
+    return
+  }
+  if (!isJsonObject(content)) throw refused(`${file} is no object`)
+  const metadata: JsonObject = isJsonObject(content['metadata']) ? content['metadata'] : {}
+  const isOther = subresource !== undefined && subresource !== 'status'
+  const { group, version } = parseApiVersion(scalarText(content['apiVersion']))
+  const said: readonly (readonly [string, Json | undefined, string])[] = [
+    // Of a subresource the body is often of another kind: a Scale, an Eviction.
+    ...(isOther
+      ? []
+      : ([
+          ['group', group, type.group],
+          ['version', version, type.version],
+        ] as const)),
+    ['name', metadata['name'] ?? '', name],
+    ['generateName', name === '' ? (metadata['generateName'] ?? '') : generateName, generateName],
+    ['namespace', metadata['namespace'] ?? namespace ?? '', namespace ?? ''],
+  ]
+  for (const [what, is, should] of said) {
+    if (is !== should) throw refused(`${file}: its ${what} is "${scalarText(is)}", by its metadata "${should}"`)
+  }
+}
+
+function document(reader: Reader, file: string): JsonObject {
+  const value = parsed(reader.text(file), file)
+  if (value !== null && !isJsonObject(value)) throw refused(`${file} is no mapping`)
+  return value ?? {}
+}
+
+function parsed(text: string, file: string): Json {
+  try {
+    return readYaml(text, { source: file })
+  } catch (error) {
+    throw new MusterError('OutputRefused', isMusterError(error) ? error.message : `${file} cannot be read.`)
+  }
+}
+
+function refused(problem: string): MusterError {
+  return new MusterError('OutputRefused', `${problem}.`)
+}
+
+/** Who said nothing about the order gets this one: what others need comes first, what takes away last. */
+const ranks: readonly ((read: ReadMutation) => boolean)[] = [
+  ({ mutation: { verb, type } }) => verb !== 'Delete' && type.resource === 'namespaces' && type.group === '',
+  ({ mutation: { verb, type } }) => verb !== 'Delete' && type.resource === 'customresourcedefinitions',
+  ({ mutation: { verb, subresource } }) => verb === 'Create' && subresource === undefined,
+  ({ mutation: { verb, subresource } }) => verb === 'Apply' && subresource === undefined,
+  ({ mutation: { verb, subresource } }) => verb === 'Update' && subresource === undefined,
+  ({ mutation: { verb, subresource } }) => verb !== 'Patch' && subresource !== undefined,
+  ({ mutation: { verb } }) => verb === 'Patch',
+  () => true,
+]
+
+/** In the order that was recorded; where there is none, in one that makes sense. */
+export function inOrder(mutations: readonly ReadMutation[]): readonly ReadMutation[] {
+  const isRecorded = mutations.every(({ sequence }) => sequence !== undefined)
+  const rank = (read: ReadMutation): number => read.sequence ?? 0
+  const usual = (read: ReadMutation): number => ranks.findIndex((isIt) => isIt(read))
+  const by = isRecorded ? rank : usual
+  return mutations.toSorted((a, b) => by(a) - by(b) || (a.file < b.file ? -1 : 1))
+}

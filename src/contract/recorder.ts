@@ -1,0 +1,121 @@
+/**
+ * A transport that writes down what goes through it. Reads pass; whatever asks for a change is recorded as a mutation, and
+ * then answered by the server behind, which is an embedded one: so what no server would accept is known at once, and whoever
+ * wrote it goes on from a true answer. What was not declared is recorded, too, and refused.
+ */
+import { attributesOf } from '../apiserver/access/request-attributes.ts'
+import { bodyOf } from '../client/body.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
+import { writeGoYaml } from './go-yaml.ts'
+import type { RecordedMutation, Verb } from './mutation.ts'
+import { scalarText } from './scalar-text.ts'
+
+export interface RecorderOptions {
+  readonly transport: Transport
+  /** Who writes: for the record. */
+  readonly controller: string
+  /** False: it is refused. Called once for each, in order. */
+  readonly record: (mutation: RecordedMutation, body: Json | undefined) => boolean
+  /** Before anything is written there. */
+  readonly prepare?: (namespace: string) => Promise<void>
+}
+
+export function recording({ transport, controller, record, prepare }: RecorderOptions): Transport {
+  return {
+    ...transport,
+    async send(request) {
+      if (request.method === 'GET') return await transport.send(request)
+      const { mutation, body } = mutationOf(request, controller)
+      if (!record(mutation, body)) return answer(403, forbidden(mutation))
+      // Events are told, and nobody in here listens.
+      if (isEvent(mutation)) return answer(201, body ?? {})
+      if (mutation.namespace !== undefined) await prepare?.(mutation.namespace)
+      return await transport.send(request)
+    },
+  }
+}
+
+const verbs: Readonly<Record<string, Verb>> = { POST: 'Create', PUT: 'Update', DELETE: 'Delete', PATCH: 'Patch' }
+const applyType = 'application/apply-patch+yaml'
+
+/** A request as a mutation, and what its body says. */
+export function mutationOf(
+  request: TransportRequest,
+  controller: string,
+): { readonly mutation: RecordedMutation; readonly body: Json | undefined } {
+  const [path = '', query] = request.path.split('?')
+  const parameters = new URLSearchParams(query)
+  const asked = attributesOf(request.method, path, parameters)
+  const {
+    group = '',
+    version = '',
+    resource = '',
+    subresource,
+    name = '',
+    namespace,
+  } = asked as typeof asked & {
+    readonly [member in 'group' | 'version' | 'resource' | 'subresource' | 'name' | 'namespace']?: string | undefined
+  }
+  const contentType = String(request.headers['content-type'] ?? '').split(';')[0]!
+  const verb = contentType === applyType ? 'Apply' : verbs[request.method]!
+  const text = textOf(request.body)
+  const body = text === '' ? undefined : parseJson(text)
+  const metadata = isJsonObject(body) && isJsonObject(body['metadata']) ? body['metadata'] : {}
+  const isNew = verb === 'Create' && subresource === undefined
+  const told = isNew ? scalarText(metadata['name']) : name
+  const isRaw =
+    contentType === 'application/merge-patch+json' || contentType === 'application/strategic-merge-patch+json'
+  const options = optionsIn(parameters)
+  let written: string | undefined
+  const isNamespace = group === '' && resource === 'namespaces'
+  return {
+    body,
+    mutation: {
+      verb,
+      ...(subresource !== undefined && { subresource }),
+      type: { group, version, resource },
+      // Whoever asks for a namespace asks for it in itself.
+      ...(namespace !== undefined && !isNamespace && { namespace }),
+      name: told,
+      generateName: told === '' && isNew ? scalarText(metadata['generateName']) : '',
+      controller,
+      ...((verb === 'Apply' || verb === 'Patch') && typeof options['fieldManager'] === 'string'
+        ? { fieldManager: options['fieldManager'] }
+        : {}),
+      ...(verb === 'Patch' && { patchType: contentType }),
+      // Not everybody who records it looks at it as text.
+      get body() {
+        return (written ??= body === undefined ? '' : isRaw ? stringifyJson(body) : writeGoYaml(body))
+      },
+      options,
+    },
+  }
+}
+
+function textOf(body: TransportRequest['body']): string {
+  return body === undefined ? '' : typeof body === 'string' ? body : new TextDecoder().decode(body)
+}
+
+function optionsIn(parameters: URLSearchParams): JsonObject {
+  const options: Record<string, Json> = {}
+  for (const [key, value] of parameters) {
+    if (key === 'dryRun') options[key] = parameters.getAll(key)
+    else options[key] = value === 'true' || value === 'false' ? value === 'true' : value
+  }
+  return options
+}
+
+function isEvent({ type }: RecordedMutation): boolean {
+  return type.resource === 'events' && (type.group === '' || type.group === 'events.k8s.io')
+}
+
+function forbidden({ type, name }: RecordedMutation): JsonObject {
+  const message = `${type.resource}.${type.group} "${name}" is forbidden: the operator does not declare it as an output`
+  return { apiVersion: 'v1', kind: 'Status', metadata: {}, status: 'Failure', message, reason: 'Forbidden', code: 403 }
+}
+
+function answer(status: number, value: Json): TransportResponse {
+  const whole = new TextEncoder().encode(stringifyJson(value))
+  return { status, headers: { 'content-type': 'application/json' }, body: bodyOf(whole), whole }
+}

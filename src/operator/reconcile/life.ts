@@ -1,0 +1,47 @@
+/**
+ * The application in a run: one more object, that is observed in ObjectsGetter, decided about in Mutator and acted upon in
+ * Updater. What is decided is written with the status, and what was written is acted upon in the next run.
+ */
+import type { Health } from '../../kube/health.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { type Outside, statusOf } from '../lifecycle/application.ts'
+import type { LifecycleStep } from '../lifecycle/step.ts'
+import type { Run } from './run.ts'
+
+export async function observeLife(run: Run): Promise<void> {
+  const { application } = run.situation.controller.options
+  if (application) run.observed = await run.author(() => application.observe(outsideOf(run)))
+}
+
+export function stepLife(run: Run): void {
+  const { application } = run.situation.controller.options
+  if (!application || !run.observed) return
+  const { context, cr, journal } = run
+  run.life = application.step({ ...context, cr }, run.observed, run.isFinalizing)
+  const { requeueAtMs, status } = run.life
+  // What is new decides which objects are wanted, and goes by what is stored: so once more, when it is.
+  if (status !== statusOf(cr)) journal.requeue(0)
+  journal.requeue(requeueAtMs === undefined ? application.observeEveryMs : Math.max(requeueAtMs - context.now, 0))
+}
+
+export async function actOnLife(run: Run): Promise<void> {
+  const { application } = run.situation.controller.options
+  const { act } = run.life ?? {}
+  if (!application || !act) return
+  try {
+    await run.author(() => application.perform(act, outsideOf(run)))
+    const message = act.verb === 'start' ? `started ${act.action}` : 'cancelled what took too long'
+    run.journal.note('application', 'acted', { message })
+  } catch (error) {
+    run.journal.fail(error, 'application')
+  }
+}
+
+export function healthOfLife({ condition }: LifecycleStep): Health {
+  const { status, reason, message = '' } = condition
+  return { status: status === 'True' ? 'Current' : reason === 'Failed' ? 'Failed' : 'InProgress', reason, message }
+}
+
+function outsideOf({ context, cr, situation }: Run): Outside<KubeObject> {
+  return { ...context, cr, clock: situation.clock }
+}

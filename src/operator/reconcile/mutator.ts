@@ -1,0 +1,17 @@
+/** Mutator: what each object shall look like, and what shall become of the application. */
+import { desiredOf } from '../desired.ts'
+import { stepLife } from './life.ts'
+import type { Run } from './run.ts'
+
+export function mutate(run: Run): void {
+  for (const entry of run.entries) {
+    // One that cannot be told keeps no other from being.
+    try {
+      entry.desired = desiredOf(entry.resource, entry.context, run.owner)
+    } catch (error) {
+      entry.state = 'failed'
+      run.journal.fail(error, entry.subject)
+    }
+  }
+  stepLife(run)
+}

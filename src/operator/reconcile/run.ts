@@ -1,0 +1,73 @@
+/**
+ * One run through the steps for one CR: what they all read and add to. Each step is a function of it, and what one leaves
+ * here the next may find; of all that only the conclusion outlives the run.
+ *
+ * To the kit a CR is an object like any other, and its settings are anything: what they are, their author's code knows.
+ * So the types that authors see end here.
+ */
+import type { KubeObject } from '../../kube/object.ts'
+import { runAuthorCode } from '../author-code.ts'
+import type { LiveContext, Report } from '../controller.ts'
+import type { Owner } from '../desired.ts'
+import type { Entry, Settled } from '../entry.ts'
+import type { Observed } from '../lifecycle/observation.ts'
+import type { LifecycleStep } from '../lifecycle/step.ts'
+import type { Outcome, Wave } from '../plan.ts'
+import type { ResourceDefinition } from '../resource.ts'
+import { watchSecrets } from '../secrecy.ts'
+import { Journal } from './journal.ts'
+import type { Refused, Situation } from './situation.ts'
+
+/** Yields what shall be written; is told what came of it, in the same order. */
+export type Waves<Result = void> = AsyncGenerator<Wave, Result, readonly Outcome[]>
+
+export class Run {
+  /** As it was at the start; its view remembers which Secrets were read. */
+  readonly situation: Situation<KubeObject>
+  readonly owner: Owner
+  /** What author code is given. */
+  readonly context: LiveContext<KubeObject>
+  readonly journal: Journal
+
+  /** As it is after what was written to it; authors see the one that was read. */
+  cr: KubeObject
+  isFinalizing = false
+  /** Nothing more is to be done about it, or can be. */
+  isGone = false
+
+  /** What shall be looked at in ObjectsGetter. */
+  readonly registered: ResourceDefinition<KubeObject>[]
+  /** Each object that is wanted; from ObjectsGetter on. */
+  readonly entries: Entry<KubeObject>[] = []
+  /** How many were to be created. */
+  creations = 0
+
+  /** What was seen of the application, and what follows from it. */
+  observed: Observed | undefined
+  life: LifecycleStep | undefined
+  /** What the author has to say; absent when the run did not come so far. */
+  report: Report<KubeObject> | undefined
+
+  /** For the next run. */
+  readonly settled: Map<string, Settled>
+  readonly refused: Map<string, Refused> = new Map()
+
+  constructor(situation: Situation<KubeObject>) {
+    const { operator, controller, cr, clock, config, live, memory } = situation
+    const secrets = watchSecrets(situation.view)
+    const { view } = secrets
+    this.situation = { ...situation, view }
+    this.owner = { operator, controller: controller.name }
+    this.context = { cr, view, now: clock.now(), config, live }
+    this.journal = new Journal(this.owner, secrets)
+    this.cr = cr
+    this.registered = [...controller.resources]
+    this.settled = new Map(memory.settled)
+  }
+
+  /** Runs what the author wrote, within its time. */
+  author<T>(code: () => T | Promise<T>): Promise<T> {
+    const { clock, controller, marks } = this.situation
+    return runAuthorCode({ place: this.journal.here, clock, timeoutMs: controller.timeoutMs, marks }, code)
+  }
+}

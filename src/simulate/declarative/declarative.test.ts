@@ -1,0 +1,184 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { memcached } from '../../../test/examples.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { junitReport } from './junit.ts'
+import { runTest, type TestOptions, type TestResult } from './run-test.ts'
+import { runSuite } from './suite.ts'
+import { readTest } from './test-file.ts'
+
+const examples = fileURLToPath(new URL('../../../examples/memcached/tests', import.meta.url))
+const shell = fileURLToPath(new URL('../../../test/contract/shell-operator.sh', import.meta.url))
+const options: TestOptions = { clock: systemClock, load: () => Promise.resolve(memcached) }
+
+/** A copy of an example, with other files in it. */
+function copyOf(example: string, files: Readonly<Record<string, string>> = {}): string {
+  const folder = path.join(mkdtempSync(path.join(tmpdir(), 'muster-declarative-')), 'test')
+  onTestFinished(() => rmSync(path.dirname(folder), { recursive: true, force: true }))
+  if (example !== '') cpSync(path.join(examples, example), folder, { recursive: true })
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
+    writeFileSync(path.join(folder, name), text)
+  }
+  return folder
+}
+
+function fileIn(folder: string, pattern: RegExp): string {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return path.join(
+    folder,
+    names.find((name) => pattern.test(name))!,
+  )
+}
+
+const edit = (file: string, change: (text: string) => string): void =>
+  writeFileSync(file, change(readFileSync(file, 'utf8')))
+
+const head = 'operator: x\ntestName: t\ndescription: d\nnow: 2026-01-31T12:00:00Z\n'
+const titles = ({ discrepancies }: TestResult): readonly string[] => discrepancies.map(({ title }) => title)
+
+describe('a declarative test', () => {
+  it('compares what is said, not how: YAML in another form is the same', async () => {
+    const folder = copyOf('creates')
+    const file = fileIn(folder, /-body-sample\.yaml$/)
+    edit(file, (text) => `# by hand\n${text.replace(/^kind: (\w+)$/m, 'kind: "$1"')}`)
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
+  })
+
+  it('shows what is different, what is missing and what nobody expected', async () => {
+    const folder = copyOf('creates')
+    edit(fileIn(folder, /deployments\/\w+-body-/), (text) => text.replace('replicas: 3', 'replicas: 2'))
+    rmSync(path.join(folder, 'expected-output/Configuration/Apply/namespaces/default/core/secrets'), {
+      recursive: true,
+    })
+    const result = await runTest(folder, options)
+    expect(result.outcome).toBe('failed')
+    expect(titles(result)).toEqual([
+      'different: Configuration Apply deployments.apps/v1 default/sample by memcached',
+      'not expected: Configuration Apply secrets/v1 default/sample by memcached',
+    ])
+    expect(result.discrepancies[0]!.lines).toContain('-    replicas: 2')
+    expect(result.discrepancies[0]!.lines).toContain('+    replicas: 3')
+  })
+
+  it('writes what comes out as what is expected when it is told to, without what does not count', async () => {
+    const folder = copyOf('creates')
+    rmSync(path.join(folder, 'expected-output'), { recursive: true })
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'failed' })
+    expect(await runTest(folder, { ...options, update: true })).toMatchObject({ outcome: 'updated' })
+    const names = (of: string): readonly string[] => readdirSync(of, { recursive: true, encoding: 'utf8' }).toSorted()
+    const written = path.join(folder, 'expected-output')
+    expect(names(written)).toEqual(names(path.join(examples, 'creates/expected-output')))
+    expect(names(written).some((name) => name.includes('events'))).toBe(false)
+    expect(await runTest(folder, { ...options, update: true })).toMatchObject({ outcome: 'passed' })
+  })
+
+  it('ignores and masks by rule', async () => {
+    const rules =
+      'ignore:\n- resource: secrets\n- {resource: deployments, fields: [spec.replicas]}\nmasks:\n- pattern: "memory.*"\n- fields: ["status.conditions[*].lastTransitionTime"]\n'
+    const folder = copyOf('creates', { 'test.yaml': head + rules })
+    edit(fileIn(folder, /deployments\/\w+-body-/), (text) => text.replace('replicas: 3', 'replicas: 9'))
+    edit(fileIn(folder, /memcacheds\/\w+-body-/), (text) => text.replaceAll('2026-01-31', '1999-01-31'))
+    rmSync(path.join(folder, 'expected-output/Configuration/Apply/namespaces/default/core/secrets'), {
+      recursive: true,
+    })
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed' })
+    writeFileSync(path.join(folder, 'test.yaml'), head)
+    expect((await runTest(folder, options)).discrepancies).toHaveLength(3)
+  })
+
+  it('goes on step by step, until nothing moves, and looks at what is there then', async () => {
+    expect(await runTest(copyOf('life'), options)).toMatchObject({ outcome: 'passed' })
+    const folder = copyOf('life')
+    edit(path.join(folder, 'test.yaml'), (text) =>
+      text.replace('replicas: 4', 'replicas: 5').replace(/name: cache\}\n$/, 'name: other}\n'),
+    )
+    const result = await runTest(folder, options)
+    expect(titles(result)).toEqual(['grown: different: Deployment default/cache'])
+    expect(result.discrepancies[0]!.lines.join('\n')).toMatch(/-\s+replicas: 5\n\+\s+replicas: 4/)
+  })
+
+  it('may be about a failure', async () => {
+    const wrong =
+      'apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: x, namespace: default, uid: u}\nspec: {size: 1, image: ""}\n'
+    const input = { 'input-dir/namespaces/default/cache.example.com/memcacheds/x.yaml': wrong }
+    const folder = copyOf('', { 'test.yaml': `${head}desiredError: NonZeroReturn\n`, ...input })
+    await runTest(folder, { ...options, update: true })
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed' })
+    writeFileSync(path.join(folder, 'test.yaml'), head)
+    expect(titles(await runTest(folder, options))).toEqual(['it failed'])
+    const fine = copyOf('creates', { 'test.yaml': `${head}desiredError: NonZeroReturn\n` })
+    expect(titles(await runTest(fine, options))).toEqual(['it succeeded, but desiredError says that it fails'])
+  })
+
+  it.each([
+    ['testNmae: x\n', /no key "testNmae". Did you mean "testName"/],
+    ['binaryName: x\n', /either binaryName or operator/],
+    ['testType: Live\n', /testType is "Live"/],
+    ['until: noon\n', /until is "noon"/],
+    ['masks: [{fields: ["a b"]}]\n', /is no path to a field/],
+    ['masks: [{pattern: "("}]\n', /is no pattern/],
+    ['steps: [{name: ../x}]\n', /cannot be the name of a folder/],
+  ])('is broken, and says why, when it is written wrong: %j', async (text, why) => {
+    const folder = copyOf('creates', { 'test.yaml': head + text })
+    expect(() => readTest(folder)).toThrow(why)
+    const result = await runTest(folder, options)
+    expect(result.outcome).toBe('broken')
+  })
+})
+
+describe('a declarative test of a program', () => {
+  const wish =
+    'apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata:\n    labels: {answer: wanted}\n    name: wish\n    namespace: shop\n    uid: w\n  data:\n    size: "3"\nmetadata: {resourceVersion: "1"}\n'
+  const input = { 'input-dir/namespaces/shop/core/configmaps.yaml': wish }
+  const program = `binaryName: ${shell}\ntestName: t\ndescription: d\ntestType: ApplyConfiguration\n`
+
+  it('needs nothing but the format that others use', async () => {
+    const folder = copyOf('', { 'test.yaml': program, ...input, 'expected-output/controller-results.yaml': '' })
+    expect(titles(await runTest(folder, options))).toEqual([
+      'different: controller-results.yaml',
+      'not expected: Configuration Apply configmaps/v1 shop/answer by shell-Answer as shell',
+    ])
+    await runTest(folder, { ...options, update: true })
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed' })
+  })
+
+  it('can have steps, too: what it wants is carried out in between', async () => {
+    const steps = `${program}env: {WHO: us}\nsteps:\n- name: first\n  expect:\n    requests: false\n    objects:\n    - {apiVersion: v1, kind: ConfigMap, metadata: {name: answer, namespace: shop}, data: {amount: "3", for: us}}\n- name: second\n  apply: more.yaml\n  expect:\n    requests: false\n    objects:\n    - {apiVersion: v1, kind: ConfigMap, metadata: {name: answer, namespace: shop}, data: {amount: "5"}}\n`
+    const single =
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wish, namespace: shop, labels: {answer: wanted}}\ndata: {size: "5"}\n'
+    const folder = copyOf('', { 'test.yaml': steps, ...input, 'more.yaml': single })
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
+  })
+
+  it('fails when the program hangs, and ends it', async () => {
+    const text = `${program}timeout: 300ms\nenv: {HOSTILE: hang}\n`
+    const folder = copyOf('', { 'test.yaml': text, ...input, 'expected-output/controller-results.yaml': '' })
+    const result = await runTest(folder, options)
+    expect(titles(result)).toContain('it did not end within 300 ms')
+  })
+})
+
+describe('a suite', () => {
+  it('finds all tests below, keeps what came out, and reports them with counters that are true', async () => {
+    const folder = path.dirname(copyOf('creates'))
+    cpSync(path.join(folder, 'test'), path.join(folder, 'nested/other'), { recursive: true })
+    edit(path.join(folder, 'nested/other/test.yaml'), (text) => `${text}\nnonsense: 1\n`)
+    cpSync(path.join(folder, 'test'), path.join(folder, 'third'), { recursive: true })
+    edit(fileIn(path.join(folder, 'third'), /deployments\/\w+-body-/), (text) =>
+      text.replace('replicas: 3', 'replicas: <&>'),
+    )
+    const outputFolder = path.join(folder, 'out')
+    const results = await runSuite(folder, { ...options, outputFolder })
+    expect(results.map(({ outcome }) => outcome)).toEqual(['broken', 'passed', 'failed'])
+    expect(existsSync(path.join(outputFolder, 'test/controller-results.yaml'))).toBe(true)
+    const xml = junitReport(results)
+    expect(xml).toContain('tests="3" failures="1" errors="1" skipped="0"')
+    expect(xml).toContain('replicas: &lt;&amp;&gt;')
+    expect(xml.match(/<testcase /g)).toHaveLength(3)
+    await expect(runSuite(path.join(folder, 'out'), options)).rejects.toThrow(/no test.yaml/)
+  })
+})

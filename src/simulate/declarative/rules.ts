@@ -1,0 +1,134 @@
+/**
+ * What does not count when two outputs are compared: mutations that are ignored, fields that may be anything. Both sides go
+ * through the same rules, so an expected output may hold last month's random value.
+ *
+ *     ignore:
+ *     - resource: leases                        all writes of these
+ *     - {resource: certificatesigningrequests, fields: [spec.request]}
+ *     masks:
+ *     - fields: ['status.conditions[*].lastTransitionTime']
+ *     - pattern: 'token-[a-z0-9]{5}'            wherever it stands in a text
+ */
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import type { ReadMutation } from '../../contract/output-reader.ts'
+
+export interface Mask {
+  /** `deployments`, `deployments.apps`; absent: of every kind. */
+  readonly resource?: string
+  readonly namespace?: string
+  readonly name?: string
+  /** Members with dots, keys in ["…"], all items of a list as [*]. */
+  readonly fields?: readonly string[]
+  readonly pattern?: string
+}
+
+export interface Rules {
+  /** Events count as little as they do upstream, unless they are asked for. */
+  readonly ignore: readonly Mask[]
+  readonly masks: readonly Mask[]
+}
+
+export const noRules: Rules = { ignore: [{ resource: 'events' }, { resource: 'events.events.k8s.io' }], masks: [] }
+
+const ruleKeys = ['resource', 'namespace', 'name', 'fields', 'pattern']
+
+/** @throws InvalidTest */
+export function readRules(ignore: readonly Json[], masks: readonly Json[]): Rules {
+  return {
+    ignore: [...noRules.ignore, ...ignore.map((rule) => readRule(rule, 'ignore'))],
+    masks: masks.map((rule) => {
+      const mask = readRule(rule, 'masks')
+      if (!mask.fields && mask.pattern === undefined) throw invalid('a mask needs fields or a pattern')
+      return mask
+    }),
+  }
+}
+
+function readRule(rule: Json, place: string): Mask {
+  if (!isJsonObject(rule)) throw invalid(`${place} holds something that is no mapping`)
+  const wrong = Object.keys(rule).find((key) => !ruleKeys.includes(key))
+  if (wrong !== undefined) throw invalid(`${place}: there is no key "${wrong}". There are: ${ruleKeys.join(', ')}`)
+  const mask = rule as Mask
+  for (const field of mask.fields ?? []) parsePath(field)
+  if (mask.pattern !== undefined) patternOf(mask.pattern)
+  return mask
+}
+
+/** Whether a mutation does not count at all. */
+export function isIgnored(read: ReadMutation, { ignore }: Rules): boolean {
+  return ignore.some((rule) => rule.fields === undefined && concerns(rule, read))
+}
+
+export function concerns(rule: Mask, { mutation: { type, namespace, name } }: ReadMutation): boolean {
+  const qualified = type.group === '' ? type.resource : `${type.resource}.${type.group}`
+  return (
+    (rule.resource === undefined || rule.resource === qualified || rule.resource === type.resource) &&
+    (rule.namespace === undefined || rule.namespace === namespace) &&
+    (rule.name === undefined || rule.name === name)
+  )
+}
+
+export const masked = '(masked)'
+
+/** What is left to compare. */
+export function reduced(read: ReadMutation, { ignore, masks }: Rules): Json | undefined {
+  let { content } = read
+  for (const rule of ignore) {
+    if (content === undefined || !concerns(rule, read)) continue
+    for (const field of rule.fields ?? []) content = atPath(content, parsePath(field), () => undefined)
+  }
+  for (const rule of masks) {
+    if (content === undefined || !concerns(rule, read)) continue
+    for (const field of rule.fields ?? []) content = atPath(content, parsePath(field), () => masked)
+    if (rule.pattern !== undefined) content = inTexts(content, patternOf(rule.pattern))
+  }
+  return content
+}
+
+type Part = string | typeof everyItem
+
+const everyItem = Symbol('[*]')
+const partPattern = /\.?([A-Za-z_][\w-]*)|\["((?:[^"\\]|\\.)*)"\]|\[(\*)\]/y
+
+function parsePath(text: string): readonly Part[] {
+  const parts: Part[] = []
+  partPattern.lastIndex = 0
+  while (partPattern.lastIndex < text.length) {
+    const found = partPattern.exec(text)
+    if (!found) throw invalid(`"${text}" is no path to a field: write members with dots, keys in ["…"], items as [*]`)
+    parts.push(found[3] === undefined ? (found[1] ?? found[2]!) : everyItem)
+  }
+  return parts
+}
+
+/** A copy in which what stands there is something else; undefined takes it out. */
+function atPath(value: Json, [part, ...rest]: readonly Part[], change: (value: Json) => Json | undefined): Json {
+  const next = (inner: Json): Json | undefined => (rest.length === 0 ? change(inner) : atPath(inner, rest, change))
+  if (part === everyItem) {
+    return Array.isArray(value) ? (value as readonly Json[]).flatMap((item) => next(item) ?? []) : value
+  }
+  if (!isJsonObject(value) || part === undefined || !Object.hasOwn(value, part)) return value
+  const { [part]: inner, ...others } = value
+  const changed = next(inner ?? null)
+  return changed === undefined ? others : { ...others, [part]: changed }
+}
+
+function inTexts(value: Json, pattern: RegExp): Json {
+  if (typeof value === 'string') return value.replace(pattern, masked)
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => inTexts(item, pattern))
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inTexts(inner ?? null, pattern)]))
+}
+
+function patternOf(text: string): RegExp {
+  try {
+    return new RegExp(text, 'gu')
+  } catch (error) {
+    throw new MusterError('InvalidTest', `"${text}" is no pattern.`, { cause: error })
+  }
+}
+
+function invalid(problem: string): MusterError {
+  return new MusterError('InvalidTest', `${problem}.`)
+}

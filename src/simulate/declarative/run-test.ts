@@ -1,0 +1,294 @@
+/** Runs one declarative test, and says what is not as expected. */
+import { readFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import type { Clock } from '../../clock/clock.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import { kindOf, type Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { readYamlDocuments } from '../../kube/yaml.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { ControllerResult } from '../../contract/controller-results.ts'
+import { selectControllers } from '../../contract/controller-selection.ts'
+import { readInputs } from '../../contract/input-directory.ts'
+import { unspecifiedFolder } from '../../contract/mutation.ts'
+import { outputFiles, type Placed, writeFiles } from '../../contract/output-directory.ts'
+import { type ReadMutation, readOutput, type ReadOutput } from '../../contract/output-reader.ts'
+import { fillGround, type Ground, openGround, openWorld, type World } from '../../contract/world.ts'
+import { mostRuns, neverQuiet, runBinary, runBinaryOn } from './binary.ts'
+import { compareOutputs, differing, type Discrepancy } from './comparison.ts'
+import { isIgnored } from './rules.ts'
+import { withSeed } from './seeded-crypto.ts'
+import { type DeclarativeTest, expectedFolder, inputFolder, type ObjectRef, readTest, type Step } from './test-file.ts'
+
+export interface TestOptions {
+  /** Loads the operator of a module: the reference of a test, from its folder. */
+  readonly load: (reference: string) => Promise<Operator>
+  readonly clock: Clock
+  /** Writes what comes out as what is expected. @default false */
+  readonly update?: boolean
+  /** Keeps what came out there. @default nowhere */
+  readonly outputFolder?: string
+}
+
+export interface TestResult {
+  readonly name: string
+  readonly folder: string
+  /** `broken`: it could not even be run. */
+  readonly outcome: 'passed' | 'updated' | 'failed' | 'broken'
+  readonly discrepancies: readonly Discrepancy[]
+  readonly durationMs: number
+  /** What the program printed. */
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** What a run of one step left behind, in files and in words. */
+export interface StepOutput {
+  readonly files: () => ReadonlyMap<string, string>
+  readonly read: ReadOutput
+  readonly hasFailed: boolean
+  readonly stdout: string
+  readonly stderr: string
+  /** Something about the run itself. */
+  readonly problems: readonly Discrepancy[]
+}
+
+/** Never rejects: what goes wrong is a result. */
+export async function runTest(folder: string, options: TestOptions): Promise<TestResult> {
+  const { clock } = options
+  const startedAt = clock.now()
+  const printed = { stdout: '', stderr: '' }
+  const result = (name: string, outcome: TestResult['outcome'], discrepancies: readonly Discrepancy[]): TestResult => ({
+    name,
+    folder,
+    outcome,
+    discrepancies,
+    durationMs: clock.now() - startedAt,
+    ...printed,
+  })
+  let name = folder
+  try {
+    const test = readTest(folder)
+    name = test.name
+    const found: Discrepancy[] = []
+    let isUpdated = false
+    for await (const { step, output, world } of stepsOf(test, options)) {
+      printed.stdout += output.stdout
+      printed.stderr += output.stderr
+      if (options.outputFolder !== undefined) writeFiles(path.join(options.outputFolder, step.name), output.files())
+      const judged = [...judgeRequests(test, step, output), ...(await judgeObjects(step, world))]
+      const mayUpdate = options.update === true && output.problems.length === 0
+      if (mayUpdate && judged.some(({ isRequest }) => isRequest)) {
+        const expected = path.join(folder, expectedFolder, step.name)
+        rmSync(expected, { recursive: true, force: true })
+        writeFiles(expected, countedFiles(output, test))
+        isUpdated = true
+      }
+      const left = mayUpdate ? judged.filter(({ isRequest }) => !isRequest) : judged
+      found.push(...[...output.problems, ...left].map((each) => (step.name === '' ? each : inStep(each, step))))
+    }
+    return result(name, found.length > 0 ? 'failed' : isUpdated ? 'updated' : 'passed', found)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    return result(name, 'broken', [{ title: message, lines: [] }])
+  }
+}
+
+/** What does not count is not kept: nobody has to read it in a review. */
+function countedFiles({ read, files }: StepOutput, { rules }: DeclarativeTest): ReadonlyMap<string, string> {
+  const ignored = new Set(read.mutations.filter((each) => isIgnored(each, rules)).map(({ mutation }) => mutation))
+  if (ignored.size === 0) return files()
+  const kept = read.mutations.filter(({ mutation }) => !ignored.has(mutation))
+  const placed = [...Map.groupBy(kept, ({ mutation }) => mutation)].map(([mutation, reads]) => ({
+    mutation,
+    folders: reads.flatMap(({ folder }) => (folder === unspecifiedFolder ? [] : [folder])),
+    content: reads[0]?.content,
+  }))
+  return outputFiles({ mutations: placed, results: read.results ?? [] })
+}
+
+function inStep({ title, lines }: Discrepancy, { name }: Step): Discrepancy {
+  return { title: `${name}: ${title}`, lines }
+}
+
+async function* stepsOf(
+  test: DeclarativeTest,
+  options: TestOptions,
+): AsyncGenerator<{ readonly step: Step; readonly output: StepOutput; readonly world: Ground | undefined }> {
+  if (test.binary !== undefined) {
+    yield* binarySteps(test, test.binary, options)
+    return
+  }
+  const operator = await options.load(path.resolve(test.folder, test.operator!))
+  const objects = await readInputs(path.join(test.folder, inputFolder), operator, { strict: true })
+  const { now, seed, config, workloads } = test
+  const world = await openWorld({ operator, objects, seed, config, workloads, ...(now !== undefined && { now }) })
+  for (const step of test.steps) {
+    await change(step, test, world)
+    yield { step, output: await withSeed(seed, () => runStep(step, test, operator, world)), world }
+  }
+}
+
+/** A program is run on the directory as it is, where that is all; else on what an embedded cluster holds by then. */
+async function* binarySteps(
+  test: DeclarativeTest,
+  binary: string,
+  { clock }: TestOptions,
+): AsyncGenerator<{ readonly step: Step; readonly output: StepOutput; readonly world: Ground | undefined }> {
+  const [first] = test.steps
+  const isPlain = !test.hasSteps && !first!.untilQuiet && first!.objects.length + first!.absent.length === 0
+  if (isPlain) {
+    yield { step: first!, output: await runBinary(test, first!, binary, clock), world: undefined }
+    return
+  }
+  const world = await openGround({
+    ...(test.now !== undefined && { now: test.now }),
+    seed: test.seed,
+    workloads: test.workloads,
+  })
+  await fillGround(world, path.join(test.folder, inputFolder))
+  for (const step of test.steps) {
+    await change(step, test, world)
+    yield { step, output: await runBinaryOn(world, test, step, binary, clock), world }
+  }
+}
+
+async function runStep(step: Step, test: DeclarativeTest, operator: Operator, world: World): Promise<StepOutput> {
+  const isChosen = selectControllers(
+    step.controllers,
+    operator.controllers.map(({ name }) => name),
+  )
+  const mutations: Placed[] = []
+  const problems: Discrepancy[] = []
+  let results: readonly ControllerResult[] = []
+  let hasFailed = false
+  for (let run = 1; ; run++) {
+    const done = await world.run(isChosen)
+    mutations.push(...done.mutations)
+    results = done.results
+    hasFailed =
+      done.undeclared.length + done.refusedReads.length > 0 ||
+      results.some(({ status }) => status === 'Failed' || status === 'Panicked')
+    const isQuiet = readOf(done.mutations).every((read) => isIgnored(read, test.rules))
+    if (!step.untilQuiet || isQuiet) break
+    if (run === mostRuns) {
+      problems.push(neverQuiet)
+      break
+    }
+    if (test.workloads) await world.clock.advance(60_000)
+  }
+  const output = { mutations, results }
+  const read = { mutations: readOf(mutations), results, unknown: [] }
+  return { files: () => outputFiles(output), read, hasFailed, problems, stdout: '', stderr: '' }
+}
+
+function readOf(mutations: readonly Placed[]): readonly ReadMutation[] {
+  return mutations.flatMap(({ mutation, folders, content }, sequence) => {
+    const places = folders.length > 0 ? folders : [unspecifiedFolder as typeof unspecifiedFolder]
+    return places.map((folder) => ({ folder, mutation, content, sequence, file: '' }))
+  })
+}
+
+/** What a person does before the step. */
+async function change({ apply, remove, advanceMs }: Step, { folder }: DeclarativeTest, world: Ground): Promise<void> {
+  const { client, clock } = world
+  for (const file of apply) {
+    const documents = readYamlDocuments(readFileSync(path.join(folder, file), 'utf8'), { source: file })
+    for (const document of documents) {
+      const { status, ...object } = document as unknown as UntypedObject
+      const resource = await resourceOf(object, world)
+      const how = { fieldManager: 'test', force: true }
+      await client.apply(resource, object, how)
+      if (status !== undefined) await client.apply(resource, { ...object, status }, { ...how, subresource: 'status' })
+    }
+  }
+  for (const ref of remove) await client.delete(await resourceOf(ref, world), ref)
+  if (advanceMs > 0) await clock.advance(advanceMs)
+}
+
+async function resourceOf(object: Pick<KubeObject, 'apiVersion' | 'kind'>, { client }: Ground): Promise<Resource> {
+  const resource = await client.discovery.resourceFor(kindOf(object))
+  if (!resource) throw new MusterError('InvalidTest', `${object.kind} of ${object.apiVersion} is not served here.`)
+  return resource
+}
+
+type Judged = Discrepancy & { readonly isRequest: boolean }
+
+function judgeRequests(test: DeclarativeTest, step: Step, { read, hasFailed, stderr }: StepOutput): readonly Judged[] {
+  const failure: readonly Judged[] =
+    hasFailed === step.mustFail
+      ? []
+      : [
+          {
+            title: step.mustFail ? 'it succeeded, but desiredError says that it fails' : 'it failed',
+            lines: step.mustFail ? [] : [...failuresOf(read), ...stderr.split('\n').slice(-20)],
+            isRequest: false,
+          },
+        ]
+  if (!step.requests) return failure
+  const expected = path.join(test.folder, expectedFolder, step.name)
+  return [
+    ...failure,
+    ...compareWith(expected, read, test).map(({ title, lines }) => ({ title, lines, isRequest: true })),
+  ]
+}
+
+function failuresOf({ results = [] }: ReadOutput): readonly string[] {
+  return results.flatMap(({ controller, errors }) => errors.map((message) => `${controller}: ${message}`))
+}
+
+function compareWith(folder: string, read: ReadOutput, { rules }: DeclarativeTest): readonly Discrepancy[] {
+  let expected: ReadOutput
+  try {
+    expected = readOutput(folder)
+  } catch (error) {
+    const message = isMusterError(error) ? error.message : String(error)
+    return [{ title: `${folder} cannot be compared with: ${message} --update writes it anew`, lines: [] }]
+  }
+  return compareOutputs(expected, read, rules)
+}
+
+/** What is there in the end. */
+async function judgeObjects(step: Step, world: Ground | undefined): Promise<readonly Judged[]> {
+  const found: Discrepancy[] = []
+  for (const wanted of step.objects) {
+    const object = wanted as unknown as UntypedObject
+    const is = await objectAt(object, world!)
+    const name = `${object.kind} ${nameOf(object.metadata)}`
+    if (!is) found.push({ title: `missing: ${name}`, lines: [] })
+    else found.push(...differing(name, wanted, projected(is as unknown as Json, wanted)))
+  }
+  for (const ref of step.absent) {
+    const is = await objectAt({ ...ref, metadata: ref } as unknown as UntypedObject, world!)
+    if (is) found.push({ title: `there, though it should not be: ${ref.kind} ${nameOf(ref)}`, lines: [] })
+  }
+  return found.map(({ title, lines }) => ({ title, lines, isRequest: false }))
+}
+
+async function objectAt(object: UntypedObject, world: Ground): Promise<UntypedObject | undefined> {
+  const { name = '', namespace } = object.metadata
+  try {
+    return await world.client.get(await resourceOf(object, world), { name, namespace })
+  } catch (error) {
+    if (isMusterError(error, 'NotFound')) return undefined
+    throw error
+  }
+}
+
+/** Of what is there, as much as is told about what should be. */
+function projected(is: Json, wanted: Json): Json {
+  if (Array.isArray(is) && Array.isArray(wanted) && is.length === wanted.length) {
+    return (is as readonly Json[]).map((item, at) => projected(item, (wanted as readonly Json[])[at]!))
+  }
+  if (!isJsonObject(is) || !isJsonObject(wanted)) return is
+  const shown = Object.keys(wanted).flatMap((key) => {
+    const [inner, told] = [is[key], wanted[key]]
+    return inner === undefined || !Object.hasOwn(is, key) ? [] : [[key, projected(inner, told ?? null)] as const]
+  })
+  return Object.fromEntries(shown)
+}
+
+function nameOf({ namespace, name }: Partial<ObjectRef>): string {
+  return namespace === undefined ? (name ?? '') : `${namespace}/${name}`
+}

@@ -1,0 +1,32 @@
+/** Many declarative tests, some at a time, reported in the order of their folders. */
+import path from 'node:path'
+import { MusterError } from '../../kube/errors.ts'
+import { runTest, type TestOptions, type TestResult } from './run-test.ts'
+import { findTests } from './test-file.ts'
+
+export interface SuiteOptions extends TestOptions {
+  /** At once. @default 4 */
+  readonly jobs?: number
+  /** Told of each when it has ended. */
+  readonly onResult?: (result: TestResult) => void
+}
+
+/** @throws InvalidTest when there are no tests */
+export async function runSuite(folder: string, options: SuiteOptions): Promise<readonly TestResult[]> {
+  const { jobs = 4, onResult, outputFolder } = options
+  const folders = findTests(folder)
+  if (folders.length === 0) throw new MusterError('InvalidTest', `there is no test.yaml in ${folder} or below it.`)
+  const results = new Map<string, TestResult>()
+  const left = folders.values()
+  const work = async (): Promise<void> => {
+    for (const each of left) {
+      const kept =
+        outputFolder === undefined ? {} : { outputFolder: path.join(outputFolder, path.relative(folder, each)) }
+      const result = await runTest(each, { ...options, ...kept })
+      results.set(each, result)
+      onResult?.(result)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(jobs, folders.length) }, work))
+  return folders.map((each) => results.get(each)!)
+}
