@@ -1,11 +1,12 @@
+/** Programs behind real walls: network namespaces of this machine, where it has some. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock as clock } from '../../clock/system-clock.ts'
-import { type EgressProxy, openEgressProxy } from './egress-proxy.ts'
-import { type Ended, networkTrouble, runProgram, type RunOptions } from './program.ts'
+import { systemClock as clock } from '../../src/clock/system-clock.ts'
+import { type EgressProxy, openEgressProxy } from '../../src/contract/external/egress-proxy.ts'
+import { type Ended, networkTrouble, runProgram, type RunOptions } from '../../src/contract/external/program.ts'
 
 const sh = (script: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
   runProgram({ program: { command: '/bin/sh', args: ['-c', script] }, clock, ...options }, [])
