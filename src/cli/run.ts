@@ -128,8 +128,14 @@ async function runUntilOutdated(running: Running): Promise<void> {
     log,
     onProblem: (operator, { message }) => log({ operator, problem: message }),
   })
-  /** Whose kinds were looked at. */
-  const known = new Set<string>()
+  /** Ends with the service, and not before it: who is told to end has not failed. */
+  const end = new AbortController()
+  /** Whose kinds were looked at: once, however many ask. */
+  const prepared = new Map<string, Promise<void>>()
+  const prepare = async (client: Client, operator: Operator): Promise<void> => {
+    if (install) await installKinds(client, operator, end.signal)
+    for (const line of await missingKinds(client, operator, end.signal)) err(line)
+  }
   try {
     service = await muster.manager.startService({
       ...(from && { from }),
@@ -139,21 +145,28 @@ async function runUntilOutdated(running: Running): Promise<void> {
       declared: (settings) => loader.declared(settings),
       async load(name, section, client) {
         const one = await loader.load(name, section)
-        if (known.has(name)) return one
-        if (install) await installKinds(client, one.operator, signal)
-        for (const line of await missingKinds(client, one.operator)) err(line)
-        known.add(name)
-        return one
+        try {
+          if (!prepared.has(name)) prepared.set(name, prepare(client, one.operator))
+          await prepared.get(name)
+          return one
+        } catch (error) {
+          prepared.delete(name)
+          await one.close?.()
+          throw error
+        }
       },
       connect: muster.manager.reachLocal,
       reach: muster.manager.reachCluster,
       identity: identity(),
       log,
+      signal,
       ...(running.webhooks && { webhooks: running.webhooks }),
     })
     const forget = writeManagerFile(service.statusUrl)
     try {
-      await Promise.race([service.resident.settled(), aborted(signal)])
+      // One that waits for its caches for ever must not keep the others from being announced.
+      const patience = systemClock.sleep(patienceMs, signal).catch(() => undefined)
+      await Promise.race([service.resident.settled(), patience, aborted(signal)])
       if (!signal.aborted) out(announcement(service, namespaces))
       await Promise.race([service.outdated, aborted(signal)])
     } finally {
@@ -163,6 +176,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
   } catch (error) {
     if (!signal.aborted) throw translated(error)
   } finally {
+    end.abort()
     await loader.close()
   }
 }
@@ -170,10 +184,14 @@ async function runUntilOutdated(running: Running): Promise<void> {
 function announcement({ resident, configuration }: Service, namespaces: readonly string[] | undefined): string {
   const posts = resident.posts()
   const failed = posts.filter(({ stand }) => stand === 'failed').length
-  const names = posts.filter(({ stand }) => stand !== 'failed').map(({ id }) => id)
+  const starting = posts.filter(({ stand }) => stand === 'starting').length
+  const names = posts.filter(({ stand }) => stand !== 'failed' && stand !== 'starting').map(({ id }) => id)
   const { leaderElection, sharding } = configuration.current.settings
   const where = namespaces ? ` in ${namespaces.join(', ')}` : ''
-  const rest = failed === 0 ? '' : `; ${failed} cannot be started, and will be tried again`
+  const rest = [
+    starting === 0 ? '' : `; ${starting} still waiting for what it reads`,
+    failed === 0 ? '' : `; ${failed} cannot be started, and will be tried again`,
+  ].join('')
   if (names.length === 0) return `no operator is running${rest}`
   const isOne = names.length === 1
   const who = isOne ? names[0] : `${names.length} operators`
@@ -210,6 +228,9 @@ function identity(): string {
 }
 
 const usualPort = 9443
+
+/** How long the announcement waits for caches to be filled. */
+const patienceMs = 30_000
 
 function readWebhooks(place: string | undefined, port: string | undefined): WebhookPlace | undefined {
   const given = port === undefined ? undefined : Number(port)
@@ -258,9 +279,13 @@ async function withEmbeddedCluster(
 }
 
 /** An operator whose kinds are missing waits for them; a person should know. */
-async function missingKinds(client: Client, { inputs, kinds }: Operator): Promise<readonly string[]> {
+async function missingKinds(
+  client: Client,
+  { inputs, kinds }: Operator,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const lines = inputs.map(async (resource) => {
-    if (await client.discovery.resourceFor(resource)) return []
+    if (await client.discovery.resourceFor(resource, { signal })) return []
     const isOwn = kinds.some((kind) => formatResource(kind) === formatResource(resource))
     const cure = isOwn ? 'run with --install to install it' : 'install what brings it'
     return [`waiting for ${resource.kind} (${formatResource(resource)}), which the cluster does not serve: ${cure}`]

@@ -25,8 +25,16 @@ FILE#NAME. Its scenes (a CR is created, changed, deleted, created again) are pla
 each thing that can go wrong at each write and each event. The end has to be the same. What fails is told as a story,
 with the command that replays it. Ends with 1 when a law is broken. Faults and laws: docs/simulator.md.`,
   flags: {
-    seed: { type: 'string', value: 'NUMBER', help: 'what chance is drawn from; the same seed, the same runs (default: 1)' },
-    plans: { type: 'string', value: 'GROUPS', help: `which faults, separated by commas: ${faultGroups.join(', ')} (default: all)` },
+    seed: {
+      type: 'string',
+      value: 'NUMBER',
+      help: 'what chance is drawn from; the same seed, the same runs (default: 1)',
+    },
+    plans: {
+      type: 'string',
+      value: 'GROUPS',
+      help: `which faults, separated by commas: ${faultGroups.join(', ')} (default: all)`,
+    },
     limit: { type: 'string', value: 'NUMBER', help: 'at most so many plans, drawn by the seed (default: all)' },
     sample: { type: 'string', value: 'FILE', help: 'the CRs, and what they need (default: made from the schema)' },
     live: {
@@ -63,7 +71,10 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
 
     if (flags.replay !== undefined) return await replay(options, flags.replay, out)
     const progress = process.stderr.isTTY ? progressBar() : undefined
-    const report = await simulate({ ...options, ...(progress && { onProgress: progress.show }) })
+    const report = await simulate({
+      ...options,
+      ...(progress && { onProgress: (done, of, failed) => progress.show(done, of, failed) }),
+    })
     progress?.end()
     if (flags.report !== undefined) await writeFile(flags.report, `${JSON.stringify(report, undefined, 2)}\n`)
     for (const failure of report.failures) for (const line of formatFailure(failure, repeat)) out(line)
@@ -148,4 +159,3 @@ async function readOutside(file: string): Promise<MakeOutside> {
   if (typeof live === 'function') return () => ({ live: (live as () => Live)() })
   throw new MusterError('ModuleUnusable', `${file} exports no function live or outside: it makes what answers.`)
 }
-

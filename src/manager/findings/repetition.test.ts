@@ -53,6 +53,11 @@ describe('repetition', () => {
     expect(describeFinding({ ...found!, with: ['hpa'] } as Finding)).toContain('and hpa changed it back')
   })
 
+  it('takes more of a status, which follows what others do', () => {
+    expect(follow(every(100, 39, 'statusWritten'))).toEqual([])
+    expect(follow(every(100, 40, 'statusWritten'))).toMatchObject([{ kind: 'hotLoop', times: 40 }])
+  })
+
   it('is none when it is slow, when the input changed in between, or when nothing was written', () => {
     expect(follow(every(2000, 50, 'updated'))).toEqual([])
     expect(follow(every(100, 50, 'unchanged'))).toEqual([])

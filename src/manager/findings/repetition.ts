@@ -11,11 +11,13 @@ import type { Conflict, HotLoop } from './finding.ts'
 export interface RepetitionOptions {
   /** So many writes of one object are too many … @default 8 */
   readonly most: number
+  /** A status follows what others do, pods that come and go: of those writes it takes more. @default 40 */
+  readonly mostReports: number
   /** … within this time. @default 10_000 */
   readonly windowMs: number
 }
 
-export const defaultRepetition: RepetitionOptions = { most: 8, windowMs: 10_000 }
+export const defaultRepetition: RepetitionOptions = { most: 8, mostReports: 40, windowMs: 10_000 }
 
 interface Written {
   readonly at: number
@@ -43,7 +45,7 @@ const counted: ReadonlySet<LedgerEntry['operation']> = new Set([
 export function noteLedger(
   before: Repetition,
   ledger: Ledger,
-  { most, windowMs }: RepetitionOptions = defaultRepetition,
+  { most, mostReports, windowMs }: RepetitionOptions = defaultRepetition,
 ): { readonly repetition: Repetition; readonly findings: readonly (HotLoop | Conflict)[] } {
   const { generation, startedAt: at, operator, controller, key } = ledger
   const writes = new Map(generation === before.generation ? before.writes : [])
@@ -60,7 +62,7 @@ export function noteLedger(
       ...(writes.get(name) ?? []),
       { at, fields: entry.fields ?? [], isCorrection: entry.operation === 'corrected' },
     ]
-    if (recent.length < most) {
+    if (recent.length < (entry.operation === 'statusWritten' ? mostReports : most)) {
       writes.set(name, recent)
       continue
     }

@@ -1,0 +1,70 @@
+/**
+ * The cluster of a simulation: an embedded API server that can be forked. A fork begins with the objects, versions and
+ * moment of a snapshot, and shares them: objects are never changed in place. So a thousand runs can begin where one
+ * run came to rest, and none of them pays for how it got there.
+ */
+import { seededRandom } from '../clock/random.ts'
+import { createServer } from '../apiserver/server.ts'
+import { simulatedNodes, simulatedWorkloads } from '../apiserver/simulated/simulation.ts'
+import type { JsonObject } from '../kube/json.ts'
+import type { ApiServer } from '../apiserver/api-server.ts'
+import type { ClusterState } from '../apiserver/state.ts'
+import type { Storage, StoredObject } from '../apiserver/storage.ts'
+import { writePath } from '../apiserver/write-path.ts'
+import { type SimulatedTime, simulatedTime } from './time.ts'
+
+export interface Snapshot {
+  readonly at: number
+  /** How it stood outside the cluster. */
+  readonly outside?: JsonObject | undefined
+  readonly entries: readonly { readonly table: string; readonly object: StoredObject }[]
+}
+
+export interface ClusterOptions {
+  readonly seed: number
+  /** Where it begins. @default empty */
+  readonly from?: Snapshot | undefined
+  /** Pods are scheduled and run, Deployments make them. */
+  readonly workloads: boolean
+}
+
+export interface Cluster {
+  readonly time: SimulatedTime
+  readonly server: ApiServer
+  readonly storage: Storage
+  snapshot(): Snapshot
+  /** Nothing lives in it any more but the API server. */
+  halt(): void
+}
+
+export function openCluster({ seed, from, workloads }: ClusterOptions): Cluster {
+  const time = simulatedTime(from?.at)
+  let state: ClusterState | undefined
+  let lively: { stop(): void } | undefined
+  // Workloads begin when what they are to find is there.
+  const hold = (made: ClusterState): { stop(): void } => {
+    state = made
+    return { stop: () => lively?.stop() }
+  }
+  // What is new must not be given a uid that the snapshot has, too: a fork draws other numbers than what it forks.
+  const random = seededRandom(seed + (from?.entries.length ?? 0) * 7919 + (from ? from.at % 1_000_003 : 0))
+  const { server, restore, stop } = createServer({ clock: time, random, workloads: hold }, writePath)
+  const { storage } = state!
+  // What every cluster is made with need not be put back.
+  const first = storage.revision
+  for (const { table, object } of from?.entries ?? []) restore({ cluster: '', table, isRemoval: false, object })
+  if (workloads) lively = simulatedWorkloads({ nodes: simulatedNodes(1) })(state!)
+  return {
+    time,
+    server,
+    storage,
+    halt: stop,
+    snapshot: () => ({
+      at: time.now(),
+      entries: [...storage.tables()].flatMap((table) => {
+        const own = table.objects().filter(({ metadata }) => Number(metadata.resourceVersion) > first)
+        return own.map((object) => ({ table: table.name, object }))
+      }),
+    }),
+  }
+}

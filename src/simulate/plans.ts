@@ -1,0 +1,77 @@
+/**
+ * Plans are derived from what happened when nothing went wrong: at each write and each event of a scene, everything that
+ * can go wrong there, one at a time. And a few of them two at a time, drawn by the seed.
+ */
+import { seededRandom } from '../clock/random.ts'
+import { type Fault, type FaultKind, faultTable, type Plan } from './fault.ts'
+import type { Reference } from './stage.ts'
+
+const hourMs = 3_600_000
+
+/** Everything that may go wrong in a scene, one fault a plan. */
+export function plansOf({ scene, run }: Reference, crTables: ReadonlySet<string>): readonly Plan[] {
+  const faults: Fault[] = []
+  const put = (kind: FaultKind, at: Fault['at'], value?: string | number): void =>
+    void faults.push({ kind, at, ...(value !== undefined && { value: String(value) }) })
+  for (const { number: at } of run.writes) {
+    for (const kind of ['crash-before', 'crash', 'crash-after'] as const) put(kind, at)
+    for (const status of [409, 429, 500]) put('refuse', at, status)
+    for (const kind of ['lost', 'unheard', 'silent'] as const) put(kind, at)
+    // The past may be any moment before; of long scenes a few will do.
+    const pasts = at <= 8 ? Array.from({ length: at + 1 }, (_, back) => back) : [0, Math.floor(at / 2), at - 1, at]
+    for (const back of pasts) put('travel', at, back)
+    put('usurp', at)
+    put('leaders', at)
+    put('jump', at, hourMs)
+    put('jump', at, -hourMs)
+    if (scene.steps.length > 1) put('hurry', at)
+  }
+  if (run.writes.length > 0) put('slow', 1, 3000)
+  for (const { number: at } of run.events) {
+    for (const kind of ['lose', 'merge', 'repeat', 'expire'] as const) put(kind, at)
+    put('delay', at, 500)
+    put('freeze', at, 2000)
+  }
+  const points: readonly (readonly [Fault['at'], readonly string[]])[] = [
+    ...run.objectsAfter.map((objects, index) => [index + 1, objects] as const),
+    ['rest', run.objectsAfter.at(-1) ?? [...run.end.keys()]],
+  ]
+  for (const [at, objects] of points) {
+    for (const object of objects) {
+      const isCr = crTables.has(object.slice(0, object.indexOf(' ')))
+      if (!isCr) put('remove', at, object)
+      if (!isCr) put('edit', at, object)
+      put('add', at, object)
+    }
+  }
+  return faults.map((fault) => ({ scene: scene.name, faults: [fault] }))
+}
+
+export function groupOf({ faults: [fault] }: Plan): string {
+  return fault ? faultTable[fault.kind].group : 'walk'
+}
+
+/** `count` of them, each kind of fault as likely as any other; the same ones for the same seed. */
+export function someOf<T>(plans: readonly T[], count: number, seed: number): readonly T[] {
+  if (plans.length <= count) return plans
+  const random = seededRandom(seed)
+  const left = plans.map((plan, index) => ({ plan, index, rank: random.next() }))
+  return left
+    .toSorted((a, b) => a.rank - b.rank)
+    .slice(0, count)
+    .toSorted((a, b) => a.index - b.index)
+    .map(({ plan }) => plan)
+}
+
+/** Two faults in one run. */
+export function mixedPlans(plans: readonly Plan[], count: number, seed: number): readonly Plan[] {
+  const random = seededRandom(seed)
+  const pick = (): Plan => plans[Math.floor(random.next() * plans.length)]!
+  const mixed: Plan[] = []
+  for (let tries = 0; mixed.length < count && tries < 10 * count && plans.length > 1; tries++) {
+    const [one, other] = [pick(), pick()]
+    if (one.scene === other.scene && one !== other)
+      mixed.push({ scene: one.scene, faults: [...one.faults, ...other.faults] })
+  }
+  return mixed
+}

@@ -1,0 +1,281 @@
+/**
+ * One run of a scene: a fork of a cluster, an operator's process on it, people who act, faults that strike, and a record of
+ * all that happened, which others judge.
+ */
+import { seededRandom } from '../clock/random.ts'
+import { createSharedCache } from '../cache/shared-cache.ts'
+import { createClient } from '../client/create-client.ts'
+import { inProcessTransport } from '../client/in-process.ts'
+import type { JsonObject } from '../kube/json.ts'
+import { isMusterError } from '../kube/errors.ts'
+import type { Ledger } from '../operator/ledger.ts'
+import { openCluster, type Snapshot } from './cluster.ts'
+import { foreignEntry, foreignKey } from './end-state.ts'
+import { type Fault, faultTable } from './fault.ts'
+import { beginLife, type Life } from './life.ts'
+import { openRecord, type Outside, type Recorded } from './record.ts'
+import { changeField, ownedFields } from './scorecard/change.ts'
+import type { Scene, Step } from './scene.ts'
+import type { RunningSubject, Subject } from './subject.ts'
+import { type Line, openTrace } from './trace.ts'
+import { openWire, type SeenEvent, type WireOptions, type Write } from './wire.ts'
+import type { Request } from './scorecard/request.ts'
+
+/** `state`: how it stood when the cluster was as it is at the begin. */
+export type MakeOutside = (state: JsonObject | undefined) => Outside
+
+export interface RunOptions {
+  readonly subject: Subject
+  readonly scene: Scene
+  readonly faults: readonly Fault[]
+  readonly from: Snapshot
+  readonly seed: number
+  readonly workloads: boolean
+  readonly outside: MakeOutside
+  readonly answers: WireOptions['answers']
+  /** Notes which objects there are after each write. @default false */
+  readonly observes?: boolean
+}
+
+/** What happened. */
+export interface Run extends Recorded {
+  readonly trace: readonly Line[]
+  readonly writes: readonly Write[]
+  readonly events: readonly SeenEvent[]
+  readonly requests: readonly Request[]
+  readonly ledgers: readonly Ledger[]
+  /** What the operator wrote or looks after, after each write: whom a person may disturb there. */
+  readonly objectsAfter: readonly (readonly string[])[]
+  readonly outside: JsonObject
+  /** Faults whose point never came. */
+  readonly unstruck: readonly Fault[]
+  /** Why a person's step was not taken by the server. */
+  readonly refused: string | undefined
+  /** Undefined when it never came to rest. */
+  readonly restedAfterMs: number | undefined
+  /** Where it ended; only of runs that others go on from. */
+  readonly snapshot: Snapshot | undefined
+}
+
+/** Nothing asked for, nothing under way for so long: rest. */
+const quietMs = 30_000
+/** Within this it has to come to rest, faults included. */
+export const boundMs = 900_000
+/** Who writes more than this goes round in circles: there is no need to watch him to the end. */
+const mostWrites = 500
+const restartMs = 1000
+const lagMs = 2000
+const leaseMs = 15_000
+const overlapMs = 10_000
+
+export async function runScene(options: RunOptions): Promise<Run> {
+  const { subject, scene, from, seed, workloads } = options
+  const cluster = openCluster({ seed, from, workloads })
+  const { time, server, storage } = cluster
+  const random = seededRandom(seed ^ 0x5eed)
+  const trace = openTrace(time)
+  const outside = options.outside(from.outside)
+  const client = createClient({
+    transport: inProcessTransport(server),
+    clock: time,
+    random,
+    fieldManager: 'somebody',
+  })
+  const left = [...options.faults]
+  const ledgers: Ledger[] = []
+  const objectsAfter: (readonly string[])[] = []
+  const record = openRecord(cluster, subject, outside)
+  const firstRevision = storage.revision
+  const steps = [...scene.steps]
+  const lives: { readonly life: Life; running: RunningSubject | undefined }[] = []
+  let starting = 0
+  let problem: unknown
+  let refused: string | undefined
+
+  const strike = (on: 'write' | 'event', number: number | 'rest'): readonly Fault[] => {
+    const due = left.filter((fault) => fault.at === number && faultTable[fault.kind].on === on)
+    for (const fault of due) left.splice(left.indexOf(fault), 1)
+    return due
+  }
+
+  const wire = openWire({
+    time,
+    server,
+    storage,
+    random,
+    trace,
+    strike: (on, number) => strike(on, number),
+    async onFault(fault, life) {
+      switch (fault.kind) {
+        case 'crash':
+        case 'crash-before':
+        case 'crash-after':
+          startLater(restartMs)
+          break
+        case 'travel': {
+          const back = Number(fault.value ?? 0)
+          const revision = back === 0 ? firstRevision : (wire.writes[back - 1]?.revision ?? firstRevision)
+          startLater(restartMs, revision)
+          break
+        }
+        case 'usurp':
+          startLater(leaseMs)
+          break
+        case 'leaders':
+          trace.note('a second process begins to work beside it', told)
+          startLater(0)
+          time.after(overlapMs, () => {
+            trace.note(`process ${life.number} notices that it no longer leads`, told)
+            life.end()
+          })
+          break
+        default:
+          await disturb(fault)
+      }
+    },
+    answers: options.answers,
+    onWrite: () => void (options.observes && objectsAfter.push(record.objects())),
+  })
+
+  /** What a person does at this point. */
+  const disturb = async (fault: Fault): Promise<void> => {
+    switch (fault.kind) {
+      case 'hurry': {
+        const next = steps[0]
+        if (next && (next.isReady?.(storage) ?? true)) await act(steps.shift()!)
+        break
+      }
+      case 'remove':
+      case 'edit':
+      case 'add':
+        await person(fault.kind, fault.value ?? '')
+        break
+      default:
+    }
+  }
+
+  const person = async (kind: 'remove' | 'edit' | 'add', name: string): Promise<void> => {
+    const found = record.find(name)
+    if (!found) return
+    const { resource, object } = found
+    const ref = { namespace: object.metadata.namespace, name: object.metadata.name }
+    try {
+      if (kind === 'remove') {
+        trace.note(`somebody deletes ${name}`, told)
+        record.removing(name)
+        await client.delete(resource, ref)
+      } else if (kind === 'add') {
+        trace.note(`somebody adds to ${name}: ${foreignKey}`, told)
+        const annotations = { [foreignKey]: 'kept' }
+        const data = { [foreignEntry]: 'kept' }
+        const hasData = resource.kind === 'ConfigMap' && object['immutable'] !== true
+        await client.patch(resource, ref, { metadata: { annotations }, ...(hasData && { data }) }, { type: 'merge' })
+        record.added(name, { uid: object.metadata.uid, hasData })
+      } else {
+        const paths = ownedFields(object, subject.name)
+        const path = paths[wire.writes.length % Math.max(paths.length, 1)]
+        const target = { resource, name: ref.name, namespace: ref.namespace }
+        const changed = path && (await changeField(client, target, object, path, { mayRemove: false }))
+        trace.note(
+          `somebody changes ${name}${changed ? `: ${JSON.stringify(changed.after)}` : ': nothing to change'}`,
+          told,
+        )
+      }
+    } catch (error) {
+      if (!isMusterError(error)) throw error
+      trace.note(`  which is refused: ${error.name}`)
+    }
+  }
+
+  const act = async (step: Step): Promise<void> => {
+    trace.note(step.text, told)
+    try {
+      await step.act(client)
+    } catch (error) {
+      if (!isMusterError(error)) throw error
+      refused ??= error.message
+      trace.note(`which is refused: ${error.message}`, told)
+    }
+  }
+
+  const startLater = (ms: number, revision?: number): void => {
+    starting++
+    time.after(ms, () => void start(revision))
+  }
+
+  const start = async (revision?: number): Promise<void> => {
+    const life = beginLife(lives.length + 1, time)
+    if (revision !== undefined) life.lag = { revision, until: time.now() + lagMs }
+    const entry: (typeof lives)[number] = { life, running: undefined }
+    lives.push(entry)
+    trace.note(
+      `process ${life.number} starts${revision === undefined ? '' : `, and its server is behind: it is at version ${revision}`}`,
+      told,
+    )
+    const own = createClient({ transport: wire.transport(life), clock: life.clock, random })
+    const cache = createSharedCache({ client: own, clock: life.clock, random })
+    try {
+      const program = await time.hold(Promise.resolve(subject.spawn()))
+      entry.running = await program({
+        client: own,
+        cache,
+        clock: life.clock,
+        random,
+        live: outside.live,
+        onLedger: (ledger) => void ledgers.push(ledger),
+      })
+    } catch (error) {
+      if (!life.isOver) problem ??= error
+    } finally {
+      starting--
+    }
+  }
+
+  const isHopeless = (): boolean => problem !== undefined || wire.writes.length > mostWrites
+  const isQuiet = (): boolean =>
+    isHopeless() ||
+    (starting === 0 && !wire.isBusy && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
+  const rest = async (): Promise<boolean> => (await time.run(boundMs, isQuiet)) && !isHopeless()
+
+  starting++
+  void start()
+  await time.run(60_000, () => starting === 0)
+  const begun = time.now()
+  let isRested = true
+  while (steps.length > 0 && isRested) {
+    const step = steps.shift()!
+    const isReady = (): boolean => step.isReady?.(storage) ?? true
+    if (!(await time.run(boundMs, isReady))) {
+      isRested = false
+      break
+    }
+    await act(step)
+    isRested = await rest()
+  }
+  for (const fault of strike('write', 'rest')) {
+    await disturb(fault)
+    isRested &&= await rest()
+  }
+  const restedAt = time.now() - quietMs
+  if (problem !== undefined) throw problem
+  const finished = record.finish(time.now())
+  const snapshot = options.observes ? { ...cluster.snapshot(), outside: outside.state?.() } : undefined
+  for (const { life } of lives) life.end()
+  cluster.halt()
+  return {
+    trace: trace.lines,
+    writes: wire.writes,
+    events: wire.events,
+    requests: wire.requests,
+    ledgers,
+    objectsAfter,
+    outside: outside.state?.() ?? {},
+    ...finished,
+    unstruck: left,
+    refused,
+    restedAfterMs: isRested ? restedAt - begun : undefined,
+    snapshot,
+  }
+}
+
+const told = { isTold: true } as const

@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { database, memcached } from '../../test/examples.ts'
+import { sample as brokenSample } from '../../test/broken-operators/bare.ts'
+import { intermediateState } from '../../test/broken-operators/intermediate-state.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import type { Operator } from '../operator/operator.ts'
+import { type FaultKind, faultTable, formatPlan, parsePlan, type Plan } from './fault.ts'
+import { someOf } from './plans.ts'
+import { samplesOf } from './scorecard/sample.ts'
+import { openSimulator, shrink, simulate, type Simulator } from './simulate.ts'
+import { operatorSubject } from './subject.ts'
+import { formatTrace } from './trace.ts'
+
+/** All plans take minutes; the suite that has them sets this. */
+const playsAll = process.env['MUSTER_ALL_PLANS'] === '1'
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+async function open(
+  operator: Operator,
+  {
+    seed = 1,
+    workloads = false,
+    sample = samplesOf(operator),
+  }: { seed?: number; workloads?: boolean; sample?: readonly UntypedObject[] } = {},
+): Promise<Simulator> {
+  return await openSimulator({ subject: await operatorSubject(() => operator), sample, seed, workloads })
+}
+
+async function traceOf(simulator: Simulator, plan: string): Promise<string> {
+  return formatTrace((await simulator.play(parsePlan(plan))).run.trace)
+}
+
+/** What is broken, by plan. */
+async function brokenBy(simulator: Simulator, plans: readonly Plan[]): Promise<readonly string[]> {
+  const broken: string[] = []
+  for (const plan of plans) {
+    const { failings } = await simulator.play(plan)
+    for (const { law, text } of failings) broken.push(`${formatPlan(plan)} breaks ${law}: ${text}`)
+  }
+  return broken
+}
+
+describe('a simulation', () => {
+  const plan = 'create and change: crash@2, delay@e3=500, edit@4=configmaps default/sample'
+
+  it('has the same trace for the same seed, byte for byte, and another one for another seed', async () => {
+    const [one, other, third] = [await open(memcached), await open(memcached), await open(memcached, { seed: 2 })]
+    const trace = await traceOf(one, plan)
+    // What was played in between leaves nothing behind.
+    await one.play(parsePlan('delete: lose@e1'))
+    expect(await traceOf(one, plan)).toBe(trace)
+    expect(await traceOf(other, plan)).toBe(trace)
+    expect(await traceOf(third, plan)).not.toBe(trace)
+    expect(trace.split('\n').length).toBeGreaterThan(20)
+  }, 60_000)
+
+  it('has the same trace in another process', async () => {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [
+        '--conditions=muster-source',
+        'src/cli/main.ts',
+        'simulate',
+        'examples/memcached/operator.ts',
+        '--bare',
+        '--replay',
+        plan,
+      ],
+      { cwd: root },
+    )
+    expect(stdout).toBe(`${await traceOf(await open(memcached), plan)}\n${plan}: no law is broken\n`)
+  }, 120_000)
+
+  it('with workloads has the same trace for the same seed, too', async () => {
+    const traces = [await open(memcached, { workloads: true }), await open(memcached, { workloads: true })]
+    const [one, other] = await Promise.all(traces.map((simulator) => traceOf(simulator, 'create: crash@6')))
+    expect(one).toBe(other)
+    expect(one).toContain('pods default/sample-')
+  }, 60_000)
+
+  it('tries every kind of fault on the memcached example, and each strikes', async () => {
+    const simulator = await open(memcached)
+    const plans = await Array.fromAsync(simulator.plans())
+    const byKind = Map.groupBy(
+      plans.filter(({ faults }) => faults.length === 1),
+      ({ faults }) => faults[0]!.kind,
+    )
+    expect(new Set(byKind.keys())).toEqual(new Set(Object.keys(faultTable) as FaultKind[]))
+    for (const [first] of byKind.values()) {
+      const { run } = await simulator.play(first!)
+      expect(run.unstruck).toEqual([])
+    }
+  }, 120_000)
+
+  it('tells of a fault whose point never came', async () => {
+    const { run } = await (await open(memcached)).play(parsePlan('change: crash@99'))
+    expect(run.unstruck).toEqual([{ kind: 'crash', at: 99 }])
+  }, 60_000)
+})
+
+describe('a sample that the server refuses', () => {
+  it('is no sample', async () => {
+    const [cr] = samplesOf(memcached)
+    const simulator = await open(memcached, { sample: [{ ...cr!, spec: { size: 99 } }] })
+    await expect(simulator.play({ scene: 'create', faults: [] })).rejects.toMatchObject({ name: 'NoSample' })
+  }, 60_000)
+})
+
+describe('the operators of this repository', () => {
+  it('memcached passes its plans', async () => {
+    const simulator = await open(memcached)
+    const plans = await Array.fromAsync(simulator.plans())
+    expect(plans.length).toBeGreaterThan(500)
+    expect(await brokenBy(simulator, playsAll ? plans : someOf(plans, 40, 7))).toEqual([])
+  }, 600_000)
+
+  it('memcached passes its plans where pods live', async () => {
+    const simulator = await open(memcached, { workloads: true })
+    const plans = await Array.fromAsync(simulator.plans(playsAll ? undefined : ['crash']))
+    expect(await brokenBy(simulator, playsAll ? plans : someOf(plans, 12, 7))).toEqual([])
+  }, 900_000)
+
+  it('the database passes its plans up to its end, whose sidecar nobody plays here', async () => {
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token', namespace: 'default' } }
+    const [cr] = samplesOf(database)
+    const sample = [secret, { ...cr!, spec: { ...(cr!['spec'] as object), tokenFrom: 'token' } } as UntypedObject]
+    const simulator = await open(database, { sample })
+    const groups = ['crash', 'answers', 'events', 'leaders', 'person']
+    const plans = (await Array.fromAsync(simulator.plans(groups))).filter(({ scene }) => !scene.includes('delete'))
+    expect(await brokenBy(simulator, playsAll ? plans : someOf(plans, 20, 7))).toEqual([])
+  }, 600_000)
+})
+
+describe('a failure', () => {
+  const [specimen] = intermediateState
+
+  it('is made as short as it gets', async () => {
+    const simulator = await openSimulator({ subject: specimen!.make(false), sample: [brokenSample], workloads: false })
+    const long = parsePlan('create: repeat@e1, crash@1, delay@e2=500')
+    const { failings } = await simulator.play(long)
+    expect(formatPlan(await shrink(simulator, long, failings))).toBe('create: crash@1')
+  }, 60_000)
+
+  it('is told as a story, and the report says how much was tried', async () => {
+    const subject = specimen!.make(false)
+    const progress: number[] = []
+    const report = await simulate({
+      subject,
+      sample: [brokenSample],
+      workloads: false,
+      groups: ['crash'],
+      limit: 20,
+      mostFailures: 1,
+      onProgress: (done) => void progress.push(done),
+    })
+    expect(report).toMatchObject({ operator: 'broken', passed: false, plans: { failed: 1 } })
+    expect(progress).toEqual(Array.from({ length: report.plans.played }, (_, index) => index + 1))
+    const [{ story, shortest }] = report.failures as readonly [(typeof report.failures)[number]]
+    expect(shortest).toMatch(/^create: crash@1$/)
+    expect(story.join('\n')).toMatch(/somebody creates App sample[^]*process 1 crashes before it hears of write 1/)
+    expect(story.at(-1)).toBe('broken: same end: secrets default/sample is missing')
+  }, 60_000)
+})

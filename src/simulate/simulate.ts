@@ -1,0 +1,282 @@
+/**
+ * The fault simulator: plays an operator's scenes with everything that can go wrong in them, and says which law it
+ * breaks. What fails is made as short as it gets, and told as a story that one command replays.
+ */
+import { MusterError } from '../kube/errors.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import type { EndState } from './end-state.ts'
+import { type Fault, formatPlan, type Plan } from './fault.ts'
+import { type Expected, type Failing, judge } from './judge.ts'
+import { groupOf, mixedPlans, plansOf, someOf } from './plans.ts'
+import type { Outside } from './record.ts'
+import type { MakeOutside, Run } from './run.ts'
+import { changeStep, createStep, deleteStep, type Placed, placeSample, type Scene, tableOf } from './scene.ts'
+import { openStage, type Reference } from './stage.ts'
+import type { Subject } from './subject.ts'
+import { formatLine } from './trace.ts'
+import { patchOf, type Turn, turnsOf, walkScenes } from './walk.ts'
+
+export interface SimulationOptions {
+  readonly subject: Subject
+  /** CRs and what they need. */
+  readonly sample: readonly UntypedObject[]
+  /** @default 1 */
+  readonly seed?: number
+  /** Pods are scheduled and run, Deployments make them. @default true */
+  readonly workloads?: boolean
+  /** What the operator reaches outside the cluster: one for each run. @default nothing */
+  readonly outside?: MakeOutside
+  /** Groups of faults, as `faultGroups` names them. @default all */
+  readonly groups?: readonly string[] | undefined
+  /** At most so many plans, drawn by the seed. @default all */
+  readonly limit?: number | undefined
+  /** How many plans have two faults. @default 60 */
+  readonly mixed?: number
+  /** Ends after so many plans that failed. @default 10 */
+  readonly mostFailures?: number
+  readonly onProgress?: (done: number, of: number, failed: number) => void
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface SimulationReport {
+  readonly operator: string
+  readonly seed: number
+  readonly passed: boolean
+  /** How many plans of the groups asked for there are, how many were played, and how many of those broke a law. */
+  readonly plans: { readonly all: number; readonly played: number; readonly failed: number }
+  readonly byGroup: Readonly<Record<string, number>>
+  readonly scenes: readonly { readonly name: string; readonly writes: number; readonly events: number }[]
+  /** Fields that were walked over. */
+  readonly fields: readonly string[]
+  readonly failures: readonly Failure[]
+}
+
+export interface Failure {
+  /** As it was found. */
+  readonly plan: string
+  /** As short as it gets. */
+  readonly shortest: string
+  readonly failings: readonly Failing[]
+  readonly story: readonly string[]
+}
+
+export interface Simulator {
+  readonly subject: Subject
+  readonly scenes: readonly Scene[]
+  /** All plans of these groups, scene by scene; each scene is played when it is its turn. @default all groups */
+  plans(groups?: readonly string[]): AsyncGenerator<Plan>
+  /** @throws InvalidPlan */
+  play(plan: Plan): Promise<Played>
+}
+
+export interface Played {
+  readonly run: Run
+  readonly failings: readonly Failing[]
+}
+
+const nothing: Outside = {
+  live: {
+    available: true,
+    exec: (pod) => Promise.reject(new MusterError('ExecFailed', `Pod ${pod.name}: no container runs in a simulation.`)),
+    http: () => Promise.reject(new MusterError('Unreachable', 'there is no network in a simulation.')),
+  },
+}
+
+export async function openSimulator(options: SimulationOptions): Promise<Simulator> {
+  const { subject, sample, seed = 1, workloads = true, outside = () => nothing } = options
+  const stage = await openStage({ subject, seed, workloads, outside })
+  const placed = placeSample(sample, subject)
+  const crTables = new Set(subject.controls.map(tableOf))
+  const scenes = scenesOf(subject, placed)
+  const byName = new Map(scenes.map((scene) => [scene.name, scene]))
+
+  const sceneOf = (name: string): Scene => {
+    const scene = byName.get(name)
+    if (scene) return scene
+    throw new MusterError('InvalidPlan', `there is no scene "${name}"; there are ${[...byName.keys()].join(', ')}.`)
+  }
+  const referenceOf = async (scene: Scene): Promise<Reference> => {
+    if (scene.after !== undefined) await referenceOf(sceneOf(scene.after))
+    const reference = await stage.reference(scene)
+    const { refused } = reference.run
+    if (scene.name === 'create' && refused !== undefined) {
+      throw new MusterError('NoSample', `${subject.name}: the server refuses the sample: ${refused}`)
+    }
+    return reference
+  }
+
+  const play = async ({ scene: name, faults }: Plan): Promise<Played> => {
+    const reference = await referenceOf(sceneOf(name))
+    const run = faults.length === 0 ? reference.run : await stage.play(reference, faults)
+    return { run, failings: await judged(reference, run, faults) }
+  }
+
+  const judged = async (reference: Reference, run: Run, faults: readonly Fault[]): Promise<readonly Failing[]> => {
+    const { scene } = reference
+    const found = judge(run, subject, expectedOf(reference, faults))
+    if (faults.length > 0 || scene.like === undefined || run.refused !== undefined) return found
+    const other = await referenceOf(sceneOf(scene.like))
+    // Who says what is wrong has done what he could.
+    if (other.run.refused !== undefined || (scene.name.startsWith('set ') && hasTrouble(run.end))) return found
+    const mask = new Set([...reference.mask, ...other.mask])
+    const again = judge(run, subject, { ...expectedOf(other, []), mask, counts: undefined })
+    return [
+      ...found,
+      ...again
+        .filter(({ law, text }) => law === 'same end' && !defaultedOnce.test(text))
+        .map(({ object, text }) => ({ law: 'walk' as const, object, text })),
+    ]
+  }
+
+  return {
+    subject,
+    scenes,
+    play,
+    async *plans(groups) {
+      const isAsked = (group: string): boolean => groups?.includes(group) ?? true
+      const single: Plan[] = []
+      for (const scene of scenes) {
+        if (isWalk(scene) && !isAsked('walk')) continue
+        const reference = await referenceOf(scene)
+        if (isAsked('walk')) yield { scene: scene.name, faults: [] }
+        // Who never rests when nothing goes wrong has nothing to be compared with.
+        if (reference.run.restedAfterMs === undefined) return
+        if (isWalk(scene)) continue
+        const plans = plansOf(reference, crTables)
+        single.push(...plans)
+        yield* plans.filter((plan) => isAsked(groupOf(plan)))
+      }
+      if (isAsked('mixed')) yield* mixedPlans(single, options.mixed ?? 60, seed)
+    },
+  }
+}
+
+/** What a server fills in from another field when an object is created, and never again: that is nobody's. */
+const defaultedOnce = /\.imagePullPolicy /
+
+function isWalk({ name }: Scene): boolean {
+  return /^(?:fresh|set|back) /.test(name)
+}
+
+function scenesOf(subject: Subject, placed: readonly Placed[]): readonly Scene[] {
+  const create = createStep(placed)
+  const remove = deleteStep(placed)
+  const walks: { readonly cr: Placed; readonly turns: readonly Turn[] }[] = placed.flatMap((cr) => {
+    const kind = subject.kinds.find((one) => one.kind === cr.resource.kind && one.group === cr.resource.group)
+    return cr.isCr && kind ? [{ cr, turns: turnsOf(kind, cr.object) }] : []
+  })
+  const [first] = walks.flatMap(({ cr, turns }) => turns.map((turn) => ({ cr, turn })))
+  const change = first && changeStep(first.cr, patchOf(first.turn.path, first.turn.after))
+  return [
+    { name: 'create', steps: [create] },
+    ...(change
+      ? [
+          { name: 'change', after: 'create', steps: [change] },
+          { name: 'create and change', steps: [create, change] },
+        ]
+      : []),
+    { name: 'delete', after: 'create', steps: [remove] },
+    { name: 'create and delete', steps: [create, remove] },
+    { name: 'delete and create again', after: 'create', steps: [remove, create], like: 'create' },
+    ...(change
+      ? [{ name: 'change, delete and create again', after: 'change', steps: [remove, create], like: 'create' }]
+      : []),
+    ...walks.flatMap(({ cr, turns }) => walkScenes(cr, placed, turns)),
+  ]
+}
+
+/** What a run with these faults is compared with. */
+function expectedOf({ run, mask }: Reference, faults: readonly Fault[]): Expected {
+  const isCounted = faults.every(({ kind }) => kind !== 'hurry')
+  return { end: run.end, mask, outside: JSON.stringify(run.outside), counts: isCounted ? run : undefined }
+}
+
+function hasTrouble(end: EndState): boolean {
+  return [...end.values()].some((fields) =>
+    [...fields].some(
+      ([path, value]) => /^\.status\.conditions\.(?:Ready|Reconciled|Available)\.is$/.test(path) && value !== '"True"',
+    ),
+  )
+}
+
+export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  const { seed = 1, groups, limit = Infinity, mostFailures = 10, onProgress = () => undefined, signal } = options
+  const simulator = await openSimulator(options)
+  const all = await Array.fromAsync(simulator.plans(groups))
+  const kindOf = (plan: Plan): string => (plan.faults.length > 1 ? 'mixed' : groupOf(plan))
+  const plans = someOf(all, limit, seed)
+  const failures: Failure[] = []
+  const byGroup: Record<string, number> = {}
+  let played = 0
+  for (const plan of plans) {
+    if (signal?.aborted || failures.length >= mostFailures) break
+    const { failings } = await simulator.play(plan)
+    played++
+    byGroup[kindOf(plan)] = (byGroup[kindOf(plan)] ?? 0) + 1
+    if (failings.length > 0) failures.push(await failureOf(simulator, plan, failings))
+    onProgress(played, plans.length, failures.length)
+  }
+  return {
+    operator: options.subject.name,
+    seed,
+    passed: failures.length === 0,
+    plans: { all: all.length, played, failed: failures.length },
+    byGroup,
+    scenes: await scenesIn(simulator, all),
+    fields: simulator.scenes.filter(({ name }) => name.startsWith('set ')).map(({ name }) => name.slice(4)),
+    failures,
+  }
+}
+
+/** How those went that were played. */
+async function scenesIn(simulator: Simulator, all: readonly Plan[]): Promise<SimulationReport['scenes']> {
+  const played = simulator.scenes.filter(({ name }) => all.some(({ scene }) => scene === name))
+  return await Promise.all(
+    played.map(async ({ name }) => {
+      const { run } = await simulator.play({ scene: name, faults: [] })
+      return { name, writes: run.writes.length, events: run.events.length }
+    }),
+  )
+}
+
+async function failureOf(simulator: Simulator, plan: Plan, failings: readonly Failing[]): Promise<Failure> {
+  const shortest = await shrink(simulator, plan, failings)
+  const { run, failings: left } = await simulator.play(shortest)
+  return { plan: formatPlan(plan), shortest: formatPlan(shortest), failings: left, story: storyOf(run, left) }
+}
+
+/** The shortest plan that breaks one of the same laws: faults are left out, then made weaker, as long as it does. */
+export async function shrink(simulator: Simulator, plan: Plan, failings: readonly Failing[]): Promise<Plan> {
+  const laws = new Set(failings.map(({ law }) => law))
+  const stillFails = async (other: Plan): Promise<boolean> =>
+    (await simulator.play(other)).failings.some(({ law }) => laws.has(law))
+  let shortest = plan
+  for (let isShorter = true; isShorter;) {
+    isShorter = false
+    for (const candidate of shorterThan(shortest)) {
+      if (!(await stillFails(candidate))) continue
+      shortest = candidate
+      isShorter = true
+      break
+    }
+  }
+  return shortest
+}
+
+function* shorterThan({ scene, faults }: Plan): Generator<Plan> {
+  for (const index of faults.keys()) yield { scene, faults: faults.toSpliced(index, 1) }
+  for (const [index, fault] of faults.entries()) {
+    const ms = Number(fault.value)
+    if (!['delay', 'freeze', 'slow'].includes(fault.kind) || !(ms > 100)) continue
+    const weaker = { ...fault, value: String(Math.max(100, Math.floor(ms / 4))) }
+    yield { scene, faults: faults.with(index, weaker) }
+  }
+}
+
+/** What happened, for people. */
+export function storyOf(run: Run, failings: readonly Failing[]): readonly string[] {
+  return [
+    ...run.trace.filter(({ isTold }) => isTold).map(formatLine),
+    ...failings.map(({ law, text }) => `broken: ${law}: ${text}`),
+  ]
+}

@@ -1,0 +1,88 @@
+/**
+ * The stage: everything that is the same for all runs of a simulation. The kinds of the operator are installed
+ * once, each scene is played once without faults, and where it ended is where those that come after it begin.
+ */
+import { createClient } from '../client/create-client.ts'
+import { inProcessTransport } from '../client/in-process.ts'
+import { seededRandom } from '../clock/random.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { openCluster, type Snapshot } from './cluster.ts'
+import { type Mask, maskOf } from './end-state.ts'
+import type { Fault } from './fault.ts'
+import { type MakeOutside, type Run, runScene } from './run.ts'
+import type { Scene } from './scene.ts'
+import type { Subject } from './subject.ts'
+
+export interface StageOptions {
+  readonly subject: Subject
+  readonly seed: number
+  readonly workloads: boolean
+  readonly outside: MakeOutside
+}
+
+/** A scene as it goes when nothing goes wrong. */
+export interface Reference {
+  readonly scene: Scene
+  readonly from: Snapshot
+  readonly run: Run
+  /** What is chance. */
+  readonly mask: Mask
+}
+
+export interface Stage {
+  readonly subject: Subject
+  readonly seed: number
+  reference(scene: Scene): Promise<Reference>
+  play(reference: Reference, faults: readonly Fault[], seed?: number): Promise<Run>
+}
+
+const crds: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+
+export async function openStage(options: StageOptions): Promise<Stage> {
+  const { subject, seed, workloads, outside } = options
+  const empty = await emptyCluster(options)
+  const answers = new Map()
+  const references = new Map<string, Promise<Reference>>()
+
+  const find = async (scene: Scene): Promise<Reference> => {
+    const from = scene.after === undefined ? empty : (await references.get(scene.after))?.run.snapshot
+    if (!from) throw new MusterError('InvalidPlan', `scene ${scene.name} follows ${scene.after}, which was not played.`)
+    const play = (own: number): Promise<Run> =>
+      runScene({ subject, scene, faults: [], from, seed: own, workloads, outside, answers, observes: true })
+    // What is loaded when it is first used is loaded here: real time passes for it, and that must not show in a trace.
+    const other = await play(seed + 1)
+    const run = await play(seed)
+    return { scene, from, run, mask: maskOf(run.end, other.end) }
+  }
+
+  return {
+    subject,
+    seed,
+    reference(scene) {
+      let known = references.get(scene.name)
+      if (!known) references.set(scene.name, (known = find(scene)))
+      return known
+    },
+    play: ({ scene, from }, faults, own = seed) =>
+      runScene({ subject, scene, faults, from, seed: own, workloads, outside, answers }),
+  }
+}
+
+/** A cluster with the operator's kinds, and nothing else. */
+async function emptyCluster({ subject, seed, workloads }: StageOptions): Promise<Snapshot> {
+  const cluster = openCluster({ seed, workloads })
+  const { time, server } = cluster
+  const client = createClient({ transport: inProcessTransport(server), clock: time, random: seededRandom(seed) })
+  for (const kind of subject.kinds) await client.create(crds, kind.crd() as unknown as UntypedObject)
+  await time.run(10_000)
+  cluster.halt()
+  return cluster.snapshot()
+}

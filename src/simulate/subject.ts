@@ -1,0 +1,72 @@
+/**
+ * What is simulated: something that keeps a cluster as its CRs ask, and can be started as often as it dies. Operators made
+ * with the kit run on a manager, as they do everywhere; anything else that works through a client and a cache can be a
+ * subject, too.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Random } from '../clock/random.ts'
+import type { Client } from '../client/client.ts'
+import type { SharedCache } from '../cache/shared-cache.ts'
+import type { PolicyRule } from '../apiserver/access/policy-rule.ts'
+import type { Resource } from '../kube/kind.ts'
+import { createManager } from '../manager/manager.ts'
+import type { Kind } from '../operator/kind.ts'
+import type { Ledger } from '../operator/ledger.ts'
+import type { Live } from '../operator/live.ts'
+import type { Operator } from '../operator/operator.ts'
+import { roleOf } from '../operator/role.ts'
+
+export interface Subject {
+  /** Its field manager. */
+  readonly name: string
+  /** What has to be installed first. */
+  readonly kinds: readonly Kind[]
+  /** The kinds of its CRs. */
+  readonly controls: readonly Resource[]
+  /** What it writes beside them. */
+  readonly outputs: readonly Resource[]
+  /** The rules of the role that it has. */
+  readonly rules: readonly PolicyRule[]
+  /** A new process of it, with an empty memory. */
+  spawn(): Program | Promise<Program>
+}
+
+/** Begins to work; resolves when its caches are filled. */
+export type Program = (around: Surroundings) => Promise<RunningSubject>
+
+export interface Surroundings {
+  readonly client: Client
+  readonly cache: SharedCache
+  readonly clock: Clock
+  readonly random: Random
+  readonly live: Live
+  /** Told of each reconcile, by those who keep a ledger. */
+  readonly onLedger: (ledger: Ledger) => void
+}
+
+export interface RunningSubject {
+  stop(): Promise<void>
+}
+
+/** The operator, anew: what an earlier one kept in its memory is gone. */
+export type Load = () => Operator | Promise<Operator>
+
+/** An operator on a manager. */
+export async function operatorSubject(load: Load): Promise<Subject> {
+  const first = await load()
+  return {
+    name: first.name,
+    kinds: first.kinds,
+    controls: first.controllers.map(({ kind }) => kind),
+    outputs: first.outputs,
+    rules: roleOf(first).rules ?? [],
+    async spawn() {
+      const operator = await load()
+      return async ({ client, cache, clock, live, onLedger }) => {
+        const manager = createManager({ client, cache, clock, live, onLedger })
+        await manager.add(operator)
+        return manager
+      }
+    },
+  }
+}

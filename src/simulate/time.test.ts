@@ -1,0 +1,56 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { simulatedTime } from './time.ts'
+
+describe('simulated time', () => {
+  it('fires timers in the order of their moments, those of one moment in the order in which they were set', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(20), { maxLength: 40 }), async (delays) => {
+        const time = simulatedTime(0)
+        const fired: (readonly [number, number])[] = []
+        for (const [index, ms] of delays.entries()) time.after(ms, () => fired.push([time.now(), index]))
+        await time.run(100)
+        expect(fired).toEqual(
+          delays.map((ms, index) => [ms, index] as const).toSorted((a, b) => a[0] - b[0] || a[1] - b[1]),
+        )
+        expect(time.now()).toBe(100)
+      }),
+    )
+  })
+
+  it('lets everything run that a timer set off before the next one fires, however long the chain', async () => {
+    const time = simulatedTime(0)
+    const seen: string[] = []
+    time.after(1, () => {
+      void (async () => {
+        for (let step = 0; step < 1000; step++) await Promise.resolve()
+        seen.push('first')
+      })()
+    })
+    time.after(1, () => seen.push('second'))
+    await time.run(10)
+    expect(seen).toEqual(['first', 'second'])
+  })
+
+  it('stands still while it is held', async () => {
+    const time = simulatedTime(0)
+    let heldUntil = -1
+    time.after(5, () => {
+      void time.hold(import('node:os')).then(() => (heldUntil = time.now()))
+    })
+    time.after(6, () => undefined)
+    await time.run(10)
+    expect(heldUntil).toBe(5)
+  })
+
+  it('does not fire what was cancelled, and ends early when it is done', async () => {
+    const time = simulatedTime(0)
+    let count = 0
+    time.after(1, () => count++)
+    time.after(2, () => count++).cancel()
+    time.after(3, () => count++)
+    expect(await time.run(10, () => count === 2)).toBe(true)
+    expect(time.now()).toBe(3)
+    expect(await time.run(10, () => count === 9)).toBe(false)
+  })
+})

@@ -1,0 +1,115 @@
+/**
+ * Time as a scheduler: everything that happens in a simulation happens because a timer of this clock fired, and one
+ * fires only when all that the one before set off has run dry. Nothing else decides what comes first, so a run is a
+ * function of its seed. An hour of waiting takes no time.
+ */
+import type { Clock, Timer } from '../clock/clock.ts'
+import { sleepOn } from '../clock/clock.ts'
+
+export interface SimulatedTime extends Clock {
+  /** Moves ahead, timer by timer, until `isDone` says so; false when `limitMs` pass first. */
+  run(limitMs: number, isDone?: () => boolean): Promise<boolean>
+  /** Time stands still until this is done: for what is not part of the simulation, such as loading a file. */
+  hold<T>(work: Promise<T>): Promise<T>
+}
+
+interface Pending {
+  readonly at: number
+  readonly order: number
+  readonly fire: () => void
+  isCancelled: boolean
+}
+
+export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTime {
+  let now = start
+  let order = 0
+  /** A binary heap, the next one first. Cancelled ones are dropped when they come up. */
+  const heap: Pending[] = []
+
+  const isBefore = (a: Pending, b: Pending): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
+
+  const push = (timer: Pending): void => {
+    let at = heap.push(timer) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      if (!isBefore(timer, heap[above]!)) break
+      heap[at] = heap[above]!
+      at = above
+    }
+    heap[at] = timer
+  }
+
+  const pop = (): void => {
+    const last = heap.pop()!
+    if (heap.length === 0) return
+    let at = 0
+    for (;;) {
+      let below = 2 * at + 1
+      if (below >= heap.length) break
+      if (below + 1 < heap.length && isBefore(heap[below + 1]!, heap[below]!)) below++
+      if (!isBefore(heap[below]!, last)) break
+      heap[at] = heap[below]!
+      at = below
+    }
+    heap[at] = last
+  }
+
+  const held = new Set<Promise<unknown>>()
+
+  /** Lets everything that is ready run. */
+  const settle = async (): Promise<void> => {
+    await dry()
+    while (held.size > 0) {
+      await Promise.allSettled(held)
+      await dry()
+    }
+  }
+
+  const next = (): Pending | undefined => {
+    while (heap[0]?.isCancelled) pop()
+    return heap[0]
+  }
+
+  const after = (ms: number, fire: () => void): Timer => {
+    const timer: Pending = { at: now + Math.max(ms, 0), order: order++, fire, isCancelled: false }
+    push(timer)
+    return { cancel: () => void (timer.isCancelled = true) }
+  }
+
+  return {
+    now: () => now,
+    after,
+    sleep: (ms, signal) => sleepOn(after, ms, signal),
+    hold(work) {
+      held.add(work)
+      const release = (): void => void held.delete(work)
+      work.then(release, release)
+      return work
+    },
+    async run(limitMs, isDone = () => false) {
+      const end = now + limitMs
+      await settle()
+      while (!isDone()) {
+        const timer = next()
+        if (!timer || timer.at > end) {
+          now = end
+          return isDone()
+        }
+        pop()
+        timer.isCancelled = true
+        now = timer.at
+        timer.fire()
+        await settle()
+      }
+      return true
+    },
+  }
+}
+
+/**
+ * Everything in a simulation is promises: a turn of the event loop begins when the last of them has run. What needs a
+ * second turn (a module that is loaded when it is first used) is not part of a simulation, and has to be there before.
+ */
+function dry(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,35 @@
+/**
+ * A trace: what happened in a run, line by line. It is what a run is compared by: two runs of one seed have the same
+ * trace, byte for byte. Uids and versions are in it, for they follow from the seed, too.
+ */
+import type { SimulatedTime } from './time.ts'
+
+export interface Trace {
+  readonly lines: readonly Line[]
+  note(text: string, detail?: Omit<Line, 'at' | 'text'>): void
+}
+
+export interface Line {
+  /** Milliseconds since the scene began. */
+  readonly at: number
+  readonly text: string
+  /** Part of a story: what people care for. */
+  readonly isTold: boolean
+}
+
+export function openTrace(time: SimulatedTime): Trace {
+  const begun = time.now()
+  const lines: Line[] = []
+  return {
+    lines,
+    note: (text, { isTold } = { isTold: false }) => void lines.push({ at: time.now() - begun, text, isTold }),
+  }
+}
+
+export function formatTrace(lines: readonly Line[]): string {
+  return lines.map(formatLine).join('\n')
+}
+
+export function formatLine({ at, text }: Line): string {
+  return `${(at / 1000).toFixed(3).padStart(9)} s  ${text}`
+}

@@ -1,0 +1,489 @@
+/**
+ * The wire between an operator and its server. Everything that an operator learns or does goes over it, so here is where
+ * faults strike: a write is refused, lost, answered late or never; an event is dropped, delayed, merged, repeated; a
+ * cache is shown the past. How long anything takes is drawn from the seed, and that decides what comes first.
+ */
+import type { Random } from '../clock/random.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
+import type { ApiServer } from '../apiserver/api-server.ts'
+import type { Storage } from '../apiserver/storage.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import { expiredLine, jsonHeaders, once, refusal } from './answer.ts'
+import { type Fault, formatFault } from './fault.ts'
+import type { Life } from './life.ts'
+import { isWrite, type Request, requestOf } from './scorecard/request.ts'
+import type { SimulatedTime } from './time.ts'
+import type { Trace } from './trace.ts'
+
+/** A write as the run remembers it. */
+export interface Write {
+  /** Counted in the order in which they reach the server; 1 is the first. */
+  readonly number: number
+  readonly request: Request
+  readonly status: number
+  /** Of the server, before this write. */
+  readonly revision: number
+}
+
+/** An event on its way to a cache. */
+export interface SeenEvent {
+  readonly number: number
+  readonly type: string
+  /** `configmaps default/sample` */
+  readonly object: string
+}
+
+export interface WireOptions {
+  readonly time: SimulatedTime
+  readonly server: ApiServer
+  readonly storage: Storage
+  readonly random: Random
+  readonly trace: Trace
+  /** The faults that are due at the nth write or event. They are struck off by whoever takes them. */
+  readonly strike: (on: 'write' | 'event', number: number) => readonly Fault[]
+  /** Things that others do at this moment: a person, another process. Awaited before the answer goes out. */
+  readonly onFault: (fault: Fault, life: Life, write: Write) => Promise<void>
+  /** Told of each write when it is done. */
+  readonly onWrite: () => void
+  /** Answers that are the same in all runs. */
+  readonly answers: Map<string, TransportResponse>
+}
+
+export interface Wire {
+  readonly writes: readonly Write[]
+  readonly events: readonly SeenEvent[]
+  /** Everything that was asked for and answered, watches included. */
+  readonly requests: readonly Request[]
+  /** When the operator last asked for a change. */
+  readonly lastWriteAt: number
+  /** Something is under way: a request without its answer, an event that is held back. */
+  readonly isBusy: boolean
+  transport(life: Life): Transport
+}
+
+/** How long a request, an answer or an event takes at the least and at the most. */
+const latencyMs = [1, 4] as const
+/** How long a broken watch cannot be mended. */
+const outageMs = 500
+/** The longest that an event waits for another one to take its place. */
+const mergeMs = 500
+/** How far apart events come that a server has to catch up with. */
+const catchUpMs = 10
+/** How long a process hangs that is taken for dead. */
+export const hangMs = 20_000
+
+export function openWire(options: WireOptions): Wire {
+  const { time, server, storage, random, trace, strike, onFault, onWrite, answers } = options
+  const writes: Write[] = []
+  const events: SeenEvent[] = []
+  const requests: Request[] = []
+  let lastWriteAt = time.now()
+  /** What each process waits for. Nobody waits for one that is gone. */
+  const waiting = new Map<Life, number>()
+  let slowMs = 0
+  /** Watches that may not resume where they were: by process and path. */
+  const expired = new Set<string>()
+  const brokenUntil = new Map<string, number>()
+
+  const latency = (): number => latencyMs[0] + Math.floor(random.next() * (latencyMs[1] - latencyMs[0] + 1)) + slowMs
+
+  const wait = (life: Life, change: 1 | -1): void => void waiting.set(life, (waiting.get(life) ?? 0) + change)
+
+  const transport = (life: Life): Transport => {
+    let isDoomed = false
+
+    /** A moment on the way; never comes back for a process that is gone. */
+    const travel = async (ms: number): Promise<void> => {
+      await time.sleep(ms)
+      if (life.isOver) await never()
+    }
+
+    const send = async (sent: TransportRequest): Promise<TransportResponse> => {
+      if (isDoomed) life.end()
+      if (life.isOver) return await never()
+      const request = requestOf(sent, life.number)
+      if (request.verb === 'watch' || request.verb === 'list') return await read(sent, request)
+      wait(life, 1)
+      try {
+        sent.signal?.throwIfAborted()
+        const answered = exchange(sent, request)
+        return await (sent.signal ? abortable(answered, sent.signal) : answered)
+      } finally {
+        wait(life, -1)
+        // What comes of an answer, or of none, begins here.
+        if (isWrite(request)) lastWriteAt = time.now()
+      }
+    }
+
+    const handle = async (sent: TransportRequest): Promise<TransportResponse> => {
+      const { signal: _, ...rest } = sent
+      // A server goes on with what it was asked, whatever becomes of the client.
+      return await server.handle(rest)
+    }
+
+    /** What is served is the same for all runs: the answer to that is kept as long as no definition changes. */
+    const known = async (sent: TransportRequest): Promise<TransportResponse> => {
+      if (sent.path !== '/api' && sent.path !== '/apis') return await handle(sent)
+      const definitions = storage.table('customresourcedefinitions.apiextensions.k8s.io').objects()
+      const versions = definitions.map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`)
+      const key = [sent.path, String(sent.headers['accept']), ...versions].join('\n')
+      const kept = answers.get(key)
+      if (kept?.whole) return { ...kept, body: once(kept.whole) }
+      const answer = await handle(sent)
+      if (answer.whole && answer.status === 200) answers.set(key, answer)
+      return answer
+    }
+
+    const exchange = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
+      await travel(latency())
+      if (!isWrite(request)) {
+        const answer = await known(sent)
+        requests.push({ ...request, status: answer.status })
+        await travel(latency())
+        return answer
+      }
+      lastWriteAt = time.now()
+      const number = writes.length + 1
+      const revision = storage.revision
+      const faults = strike('write', number)
+      const name = `write ${number}: ${shownRequest(request)}`
+      const struck = (...kinds: readonly Fault['kind'][]): Fault | undefined =>
+        faults.find(({ kind }) => kinds.includes(kind))
+      const note = (status: number): Write => {
+        const write: Write = { number, request: { ...request, status }, status, revision }
+        writes.push(write)
+        requests.push(write.request)
+        onWrite()
+        return write
+      }
+
+      const early = struck('crash-before', 'lost', 'refuse', 'usurp')
+      if (early?.kind === 'crash-before') {
+        await onFault(early, life, note(0))
+        trace.note(`${name} never arrives: process ${life.number} has crashed`, told)
+        life.end()
+        return await never()
+      }
+      if (early?.kind === 'lost') {
+        trace.note(`${name} never arrives: the connection broke`, told)
+        await onFault(early, life, note(0))
+        throw new MusterError('ConnectionLost', 'the connection broke.')
+      }
+      if (early?.kind === 'refuse') {
+        const status = Number(early.value ?? 500)
+        trace.note(`${name} is refused with ${status}`, told)
+        await onFault(early, life, note(status))
+        await travel(latency())
+        return refusal(status)
+      }
+      if (early?.kind === 'usurp') {
+        trace.note(`${name} is held up, and process ${life.number} loses its lease`, told)
+        life.frozenUntil = Infinity
+        await onFault(early, life, { number, request, status: 0, revision })
+        await time.sleep(hangMs)
+        isDoomed = true
+      }
+      const answer = await handle(sent)
+      const write = note(answer.status)
+      trace.note(`${name} → ${answer.status}, version ${storage.revision}, by process ${life.number}`, told)
+      for (const fault of faults) {
+        switch (fault.kind) {
+          case 'crash':
+          case 'travel':
+            trace.note(`process ${life.number} crashes before it hears of write ${number}`, told)
+            life.end()
+            break
+          case 'crash-after':
+            trace.note(`process ${life.number} hears of write ${number} and crashes`, told)
+            isDoomed = true
+            break
+          case 'slow':
+            slowMs = Number(fault.value ?? 3000)
+            trace.note(`from here on each request takes ${2 * slowMs} ms more`, told)
+            break
+          case 'jump':
+            life.skewMs += Number(fault.value ?? 3_600_000)
+            trace.note(`the clock of process ${life.number} jumps by ${fault.value ?? 3_600_000} ms`, told)
+            break
+          default:
+        }
+        await onFault(fault, life, write)
+      }
+      if (struck('unheard')) {
+        trace.note(`the answer to write ${number} is lost: the connection broke`, told)
+        await travel(latency())
+        throw new MusterError('ConnectionLost', 'the connection broke.')
+      }
+      if (struck('silent')) {
+        trace.note(`no answer to write ${number} ever comes`, told)
+        return await never()
+      }
+      if (life.isOver) return await never()
+      await travel(latency())
+      if (isDoomed) {
+        // What it still does in this breath stays in its memory, and goes with it.
+        time.after(50, () => life.end())
+      }
+      return answer
+    }
+
+    /** Lists and watches: how caches are kept. */
+    const read = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
+      const place = `${life.number} ${sent.path.split('?')[0]}`
+      await sleepUntil(life.frozenUntil)
+      await travel(latency())
+      sent.signal?.throwIfAborted()
+      if ((brokenUntil.get(place) ?? 0) > time.now()) {
+        throw new MusterError('Unreachable', 'the server cannot be reached.')
+      }
+      const [path = '', text = ''] = sent.path.split('?')
+      const query = new URLSearchParams(text)
+      const isResumed = request.verb === 'watch' && query.has('resourceVersion') && !query.has('sendInitialEvents')
+      if (isResumed && expired.delete(place)) {
+        requests.push({ ...request, status: 200 })
+        return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
+      }
+      const signal = sent.signal ? AbortSignal.any([sent.signal, life.signal]) : life.signal
+      const asked = { ...sent, signal }
+      const lag = life.lag
+      if (lag && lag.until > time.now() && !isResumed) {
+        return request.verb === 'watch' ? pastWatch(asked, path, lag) : await pastList(asked, path, query, lag)
+      }
+      const answer = await server.handle(asked)
+      requests.push({ ...request, status: answer.status })
+      if (request.verb !== 'watch' || answer.status !== 200) {
+        await travel(latency())
+        return answer
+      }
+      return { ...answer, whole: undefined, body: delivered(answer.body, request, place, signal, !isResumed) }
+    }
+
+    const sleepUntil = async (moment: number): Promise<void> => {
+      if (moment === Infinity) await never()
+      while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
+    }
+
+    const pastList = async (
+      asked: TransportRequest,
+      path: string,
+      query: URLSearchParams,
+      { revision }: NonNullable<Life['lag']>,
+    ): Promise<TransportResponse> => {
+      query.set('resourceVersion', String(revision))
+      query.set('resourceVersionMatch', 'Exact')
+      query.delete('continue')
+      query.delete('limit')
+      return await server.handle({ ...asked, path: `${path}?${query.toString()}` })
+    }
+
+    /** A watch that begins with what there was, and goes on when the server has caught up. */
+    const pastWatch = (asked: TransportRequest, path: string, lag: NonNullable<Life['lag']>): TransportResponse => {
+      async function* body(): AsyncGenerator<Uint8Array> {
+        const list = await pastList(asked, path, new URLSearchParams(), lag)
+        const {
+          items = [],
+          apiVersion,
+          kind,
+        } = JSON.parse(await textOf(list.body)) as {
+          readonly items?: readonly UntypedObject[]
+          readonly apiVersion: string
+          readonly kind: string
+        }
+        const identity = { apiVersion, kind: kind.replace(/List$/, '') }
+        for (const item of items) yield bytesOf({ type: 'ADDED', object: { ...identity, ...item } })
+        const annotations = { 'k8s.io/initial-events-end': 'true' }
+        const metadata = { resourceVersion: String(lag.revision), annotations }
+        yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
+        trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
+        await time.sleep(Math.max(lag.until - time.now(), 0), asked.signal)
+        const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
+        const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
+        const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
+        // It catches up in the order in which everything happened.
+        const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
+        yield* delivered(rest, request, `${life.number} ${path}`, asked.signal!, false, since)
+      }
+      return { status: 200, headers: jsonHeaders, body: body() }
+    }
+
+    /** Hands on what a watch brings, one event after the other, each in its time. */
+    async function* delivered(
+      body: AsyncIterable<Uint8Array>,
+      request: Request,
+      place: string,
+      signal: AbortSignal,
+      beginsWithState: boolean,
+      notBefore: (version: number) => number = () => 0,
+    ): AsyncGenerator<Uint8Array> {
+      let isInitial = beginsWithState
+      const lines = linesOf(body)[Symbol.asyncIterator]()
+      let pulled: Promise<IteratorResult<string>> | undefined
+      const pull = (): Promise<IteratorResult<string>> => (pulled ??= lines.next())
+      try {
+        for (;;) {
+          const next = await pull()
+          pulled = undefined
+          if (next.done) return
+          const line = next.value
+          // What there is at the begin is no event.
+          if (isInitial && !line.startsWith('{"type":"BOOKMARK"')) {
+            yield Buffer.from(`${line}\n`)
+            continue
+          }
+          const { type, object } = JSON.parse(line) as RawEvent
+          if (isInitial || type === 'BOOKMARK' || type === 'ERROR') {
+            if (type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end']) isInitial = false
+            yield Buffer.from(`${line}\n`)
+            continue
+          }
+          wait(life, 1)
+          try {
+            await time.sleep(latency(), signal)
+            const moment = notBefore(Number(object.metadata.resourceVersion))
+            if (moment > time.now()) await time.sleep(moment - time.now(), signal)
+            if (life.frozenUntil > time.now()) await sleepUntil(life.frozenUntil)
+            const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
+            events.push(event)
+            const faults = strike('event', event.number)
+            trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
+            const [fault] = faults
+            if (!fault) {
+              yield Buffer.from(`${line}\n`)
+              continue
+            }
+            trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${type}`, told)
+            switch (fault.kind) {
+              case 'lose':
+                brokenUntil.set(place, time.now() + outageMs)
+                expired.add(place)
+                throw new MusterError('ConnectionLost', 'the watch broke.')
+              case 'expire':
+                yield Buffer.from(`${expiredLine}\n`)
+                return
+              case 'delay':
+                await time.sleep(Number(fault.value ?? 500), signal)
+                yield Buffer.from(`${line}\n`)
+                break
+              case 'freeze':
+                life.frozenUntil = time.now() + Number(fault.value ?? 500)
+                await sleepUntil(life.frozenUntil)
+                yield Buffer.from(`${line}\n`)
+                break
+              case 'repeat':
+                yield Buffer.from(`${line}\n`)
+                await time.sleep(latency(), signal)
+                yield Buffer.from(`${line}\n`)
+                break
+              case 'merge': {
+                const held = [line]
+                const deadline = time.sleep(mergeMs, signal).then(() => undefined)
+                for (;;) {
+                  const later = await Promise.race([pull(), deadline])
+                  if (!later || later.done) break
+                  pulled = undefined
+                  held.push(later.value)
+                  const other = JSON.parse(later.value) as RawEvent
+                  if (shownObject(request, other.object) !== event.object) continue
+                  held.shift()
+                  held.pop()
+                  held.push(...mergedLines({ type, object }, other))
+                  trace.note(
+                    `event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`,
+                    told,
+                  )
+                  break
+                }
+                for (const one of held) yield Buffer.from(`${one}\n`)
+                break
+              }
+              default:
+            }
+          } finally {
+            wait(life, -1)
+          }
+        }
+      } finally {
+        await lines.return?.(undefined)
+      }
+    }
+
+    return {
+      send,
+      connect: ({ path }) => Promise.reject(new MusterError('ProtocolError', `${path}: no message streams here.`)),
+      stats: () => ({ connections: 0, streams: 0 }),
+      close: () => Promise.resolve(),
+    }
+  }
+
+  return {
+    writes,
+    events,
+    requests,
+    get lastWriteAt() {
+      return lastWriteAt
+    },
+    get isBusy() {
+      return [...waiting].some(([life, count]) => count > 0 && !life.isOver)
+    },
+    transport,
+  }
+}
+
+const told = { isTold: true } as const
+
+interface RawEvent {
+  readonly type: string
+  readonly object: UntypedObject
+}
+
+/** What somebody sees who was not looking in between. */
+function mergedLines(first: RawEvent, last: RawEvent): readonly string[] {
+  // An end is always told: a cache may know by an answer what it never saw by an event.
+  if (last.type === 'DELETED') return [JSON.stringify(last)]
+  return [JSON.stringify({ type: first.type === 'DELETED' ? 'MODIFIED' : first.type, object: last.object })]
+}
+
+/** `patch configmaps default/sample` */
+export function shownRequest({ verb, target, resource, subresource }: Request): string {
+  const name = target ? ` ${target.namespace === undefined ? '' : `${target.namespace}/`}${target.name}` : ''
+  return `${verb} ${resource?.plural ?? ''}${subresource === '' ? '' : `/${subresource}`}${name}`
+}
+
+function shownObject({ resource }: Request, { metadata }: UntypedObject): string {
+  return `${resource?.plural ?? ''} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
+}
+
+async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(signal.reason as Error)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+function bytesOf(event: unknown): Uint8Array {
+  return Buffer.from(`${JSON.stringify(event)}\n`)
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of body) {
+    const lines = (rest + Buffer.from(chunk).toString()).split('\n')
+    rest = lines.pop()!
+    yield* lines
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}

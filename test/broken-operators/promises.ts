@@ -1,0 +1,389 @@
+/**
+ * State transitions and promises (Acto: 56 bugs): a change of a CR leads elsewhere than a new CR would, a change back
+ * leaves a trace, what a CR says is not so, what is others' is taken. Three of them are operators of the kit, in free
+ * style; the kit itself prevents the others.
+ */
+import type { Operator } from '../../src/operator/operator.ts'
+import { defineController } from '../../src/operator/controller.ts'
+import { defineOperator } from '../../src/operator/operator.ts'
+import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
+import type { UntypedObject } from '../../src/kube/object.ts'
+import { roleOf } from '../../src/operator/role.ts'
+import { createManager } from '../../src/manager/manager.ts'
+import type { Subject } from '../../src/simulate/subject.ts'
+import {
+  App,
+  type AppObject,
+  type Bare,
+  bareSubject,
+  configMap,
+  create,
+  keepsake,
+  merge,
+  ownName,
+  setStatus,
+} from './bare.ts'
+import type { Specimen } from './specimen.ts'
+
+const appOf = (bare: Bare, name: string): AppObject | undefined => bare.get(App, name) as AppObject | undefined
+type Child = { readonly data?: Readonly<Record<string, string>> } | undefined
+
+/** An operator of the kit, made anew for each process. */
+function kitSubject(load: () => Operator): Subject {
+  const first = load()
+  return {
+    name: first.name,
+    kinds: first.kinds,
+    controls: first.controllers.map(({ kind }) => kind),
+    outputs: first.outputs,
+    rules: roleOf(first).rules ?? [],
+    spawn: () => async (around) => {
+      const manager = createManager(around)
+      await manager.add(load())
+      return manager
+    },
+  }
+}
+
+function deployment(cr: UntypedObject): UntypedObject {
+  const labels = { app: cr.metadata.name ?? '' }
+  return {
+    ...configMap(cr, '', {}),
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    data: undefined,
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'app:1' }] } },
+    },
+  }
+}
+
+export const promises: readonly Specimen[] = [
+  {
+    name: 'field removed from the CR but not from the child',
+    class: 'Acto: state transition',
+    bug: 'writes what the CR has, and nothing about what it no longer has',
+    law: 'walk',
+    says: /configmaps default\/sample has \.data\.extra "walked" instead of absent/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const { text, extra } = cr.spec
+          const child = bare.get(ConfigMap, name) as Child
+          const data = { text, ...(extra === undefined ? isCorrect && { extra: null } : { extra }) }
+          if (!child)
+            return await create(bare, ConfigMap, configMap(cr, '', extra === undefined ? { text } : { text, extra }))
+          const isSame = Object.entries(data).every(([key, value]) => (child.data?.[key] ?? null) === value)
+          if (!isSame) await merge(bare, ConfigMap, name, { data })
+        },
+      }),
+  },
+  {
+    name: 'field only read at creation',
+    class: 'Acto: state transition',
+    bug: 'looks whether its child is there, and not what is in it',
+    law: 'walk',
+    says: /configmaps default\/sample has \.data\.text "hello" instead of "walked"/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const child = bare.get(ConfigMap, name) as Child
+          const { text } = cr.spec
+          if (!child) return await create(bare, ConfigMap, configMap(cr, '', { text }))
+          if (isCorrect && child.data?.['text'] !== text) await merge(bare, ConfigMap, name, { data: { text } })
+        },
+      }),
+  },
+  {
+    name: 'no way back from an error',
+    class: 'Acto: error state',
+    bug: 'refuses a value, and goes on refusing when the value is corrected',
+    law: 'walk',
+    says: /apps\.broken\.example\.com default\/sample has \.status\.phase "Failed" instead of "Fine"/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr || (!isCorrect && cr.status?.phase === 'Failed')) return
+          await setStatus(bare, cr, { phase: cr.spec.text.length > 5 ? 'Failed' : 'Fine' })
+        },
+      }),
+  },
+  {
+    name: 'name reuse',
+    class: 'Sieve: indirect; Acto: state transition',
+    bug: 'takes what is left of an earlier CR of the same name for its own work',
+    law: 'walk',
+    says: /configmaps default\/sample has \.data\.text "walked" instead of "hello"/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const child = bare.get(ConfigMap, name) as Child
+          const { text } = cr.spec
+          // Which generation was seen says nothing without whose it was.
+          const data = isCorrect ? { text } : { text, seen: String(cr.metadata.generation) }
+          if (!child) return await create(bare, ConfigMap, configMap(cr, '', data, isCorrect))
+          const isSeen = isCorrect
+            ? child.data?.['text'] === text
+            : Number(child.data?.['seen']) >= (cr.metadata.generation ?? 0)
+          if (!isSeen) await merge(bare, ConfigMap, name, { data })
+        },
+      }),
+  },
+  {
+    name: 'dangling child',
+    class: 'Sieve: indirect, resource leak',
+    bug: 'makes a child that nobody owns, and does not delete it',
+    law: 'finalizers',
+    says: /configmaps default\/sample was made for a CR that is gone, and is still there/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (cr && !bare.get(ConfigMap, name)) {
+            await create(bare, ConfigMap, isCorrect ? configMap(cr, '', {}) : keepsake(cr, ''))
+          }
+        },
+      }),
+  },
+  {
+    name: 'ready too early',
+    class: 'Acto: status condition',
+    bug: 'says that it is ready when it has asked for a Deployment',
+    law: 'conditions',
+    says: /says it is ready, and deployments\.apps default\/sample is not/,
+    shownBy: undefined,
+    // Neither looks at what is in its Deployment.
+    notMeantFor: /edit/,
+    make: (isCorrect) =>
+      bareSubject({
+        watches: [Deployment],
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const child = bare.get(Deployment, name) as
+            | { readonly status?: { readonly readyReplicas?: number } }
+            | undefined
+          if (!child) await create(bare, Deployment, deployment(cr))
+          const isReady = !isCorrect || child?.status?.readyReplicas === 1
+          const time = '2026-01-01T00:00:00Z'
+          const ready = {
+            type: 'Ready',
+            status: isReady ? 'True' : 'False',
+            reason: 'Asked',
+            message: '',
+            lastTransitionTime: time,
+          }
+          await setStatus(bare, cr, { conditions: [ready] })
+        },
+      }),
+  },
+  {
+    name: 'generation not noted',
+    class: 'Acto: status condition',
+    bug: 'notes the generation that it saw once, and never again',
+    law: 'conditions',
+    says: /is at generation 2, and says at rest that 1 was seen/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr || (!isCorrect && cr.status?.observedGeneration !== undefined)) return
+          await setStatus(bare, cr, { observedGeneration: cr.metadata.generation })
+        },
+      }),
+  },
+  {
+    name: 'never rests',
+    class: 'Acto: stability; Sieve: controller malfunction',
+    bug: 'writes the time into its status, and is woken by that',
+    law: 'rest',
+    says: /it does not come to rest .*; its last writes: patch apps\/status/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (cr) await setStatus(bare, cr, { phase: isCorrect ? 'Fine' : `Fine at ${bare.clock.now()}` })
+          if (cr) bare.again(name, 1000)
+        },
+      }),
+  },
+  {
+    name: 'whole object replaced',
+    class: 'Sieve: indirect, misconfiguration',
+    bug: 'puts its child in place of what is there, with all that others have added',
+    law: 'foreign fields',
+    says: /what somebody else added to configmaps default\/sample is gone/,
+    shownBy: /add/,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const { text } = cr.spec
+          const child = bare.get(ConfigMap, name)
+          if (!child) return await create(bare, ConfigMap, configMap(cr, '', { text }))
+          if ((child as Child)?.data?.['text'] === text) return
+          if (isCorrect) return await merge(bare, ConfigMap, name, { data: { text } })
+          await bare.client.update(ConfigMap, configMap(cr, '', { text }), { fieldManager: ownName })
+        },
+      }),
+  },
+  {
+    name: 'what it does not know is removed',
+    class: 'Sieve: indirect, service failure',
+    bug: 'takes every entry that it did not write itself for rubbish',
+    law: 'foreign fields',
+    says: /what somebody else added to configmaps default\/sample is gone/,
+    shownBy: /add/,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const child = bare.get(ConfigMap, name) as Child
+          if (!child) return await create(bare, ConfigMap, configMap(cr, '', {}))
+          const foreign = Object.keys(child.data ?? {}).filter((key) => key !== 'text')
+          if (isCorrect || foreign.length === 0) return
+          await merge(bare, ConfigMap, name, { data: Object.fromEntries(foreign.map((key) => [key, null])) })
+        },
+      }),
+  },
+  {
+    name: 'undeclared access',
+    class: 'Sieve: security',
+    bug: 'asks for more than it says it needs',
+    law: 'access',
+    says: /it asks to list namespaces, which is not declared/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      bareSubject({
+        mayMore: isCorrect ? [{ resource: Namespace, verbs: ['list'] }] : [],
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr || bare.get(ConfigMap, name)) return
+          const { items } = await bare.client.list(Namespace)
+          const child = configMap(cr, '', { namespaces: String(items.length) })
+          await create(bare, ConfigMap, { ...child, immutable: true })
+        },
+      }),
+  },
+  {
+    name: 'age by its own clock',
+    class: 'Sieve: indirect, outage',
+    bug: 'renews its child when that is old, and believes its clock',
+    law: 'counts',
+    says: /configmaps default\/sample is (?:created|deleted)/,
+    shownBy: /jump/,
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const child = bare.get(ConfigMap, name)
+          if (!child) return await create(bare, ConfigMap, configMap(cr, '', {}))
+          const age = bare.clock.now() - Date.parse(child.metadata.creationTimestamp ?? '')
+          const isOld = age > 1_800_000 && !bare.memory.has(name)
+          bare.memory.set(name, true)
+          if (!isCorrect && isOld) await bare.client.delete(ConfigMap, { namespace: 'default', name })
+          else await setStatus(bare, cr, { phase: 'Fine' })
+        },
+      }),
+  },
+  {
+    name: 'kit: decided by its memory',
+    class: 'Sieve: intermediate state',
+    bug: 'a free-style operator of the kit that wants its child only as long as it remembers a first time',
+    law: 'same end',
+    says: /configmaps default\/sample(?:\.first)? /,
+    shownBy: /crash|usurp|leaders|travel/,
+    make: (isCorrect) =>
+      kitSubject(() => {
+        let runs = 0
+        return defineOperator({
+          name: 'broken',
+          controllers: [
+            defineController({
+              for: App,
+              writes: [ConfigMap],
+              reconcile({ cr }) {
+                runs++
+                const first = isCorrect ? 'always' : String(Math.min(runs, 2))
+                const { ownerReferences: _, ...metadata } = configMap(cr as unknown as UntypedObject, '', {}).metadata
+                const data = { first, text: (cr as unknown as AppObject).spec.text }
+                return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }] }
+              },
+            }),
+          ],
+        })
+      }),
+  },
+  {
+    name: 'kit: undeclared read',
+    class: 'Sieve: security',
+    bug: 'a free-style operator of the kit that reads a kind which it does not declare; the kit refuses it',
+    law: 'access',
+    says: /broken, controller app reads .*namespaces.*, but declares/i,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      kitSubject(() =>
+        defineOperator({
+          name: 'broken',
+          controllers: [
+            defineController({
+              for: App,
+              writes: [ConfigMap],
+              ...(isCorrect && { reads: [Namespace] }),
+              reconcile({ cr, view }) {
+                const { ownerReferences: _, ...metadata } = configMap(cr as unknown as UntypedObject, '', {}).metadata
+                const data = { namespaces: String(view.list(Namespace).length) }
+                return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }] }
+              },
+            }),
+          ],
+        }),
+      ),
+  },
+  {
+    name: 'kit: not a function of its inputs',
+    class: 'Acto: stability',
+    bug: 'a free-style operator of the kit that wants something else each time it is asked',
+    law: 'rest',
+    says: /it does not come to rest/,
+    shownBy: undefined,
+    make: (isCorrect) =>
+      kitSubject(() => {
+        let runs = 0
+        return defineOperator({
+          name: 'broken',
+          controllers: [
+            defineController({
+              for: App,
+              writes: [ConfigMap],
+              reconcile({ cr }) {
+                const { ownerReferences: _, ...metadata } = configMap(cr as unknown as UntypedObject, '', {}).metadata
+                const data = { run: isCorrect ? 'any' : String(++runs) }
+                const objects = [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data } as UntypedObject]
+                return { objects, requeueAfterMs: 5000 }
+              },
+            }),
+          ],
+        })
+      }),
+  },
+]

@@ -1,0 +1,22 @@
+/** A deliberately broken operator and its corrected twin: one bug class, as small as it gets. */
+import type { Law } from '../../src/simulate/judge.ts'
+import type { MakeOutside } from '../../src/simulate/run.ts'
+import type { Subject } from '../../src/simulate/subject.ts'
+
+export interface Specimen {
+  readonly name: string
+  /** Where its class is from: Sieve (OSDI '22) or Acto (SOSP '23), and what they call it. */
+  readonly class: string
+  /** What is wrong with it. */
+  readonly bug: string
+  make(isCorrect: boolean): Subject
+  readonly outside?: MakeOutside
+  /** The law that it breaks. */
+  readonly law: Law
+  /** What the simulator has to say of it. */
+  readonly says: RegExp
+  /** Faults of which one shows it; undefined: it shows when nothing goes wrong. */
+  readonly shownBy: RegExp | undefined
+  /** Plans that its twin, being as small, does not stand either. @default none */
+  readonly notMeantFor?: RegExp
+}
