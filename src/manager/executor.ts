@@ -24,6 +24,7 @@ import { describeInput, inputOf, type Output } from '../operator/input.ts'
 import { type Mutation, nameOf, type Outcome, type Wave } from '../operator/plan.ts'
 import { combine, type Combined, targetOf } from './combined-wave.ts'
 import type { WrittenObject } from './findings/finding.ts'
+import { termOver } from './leases/term.ts'
 import { withoutSecrets } from './secret-errors.ts'
 
 export interface ExecutorOptions {
@@ -62,10 +63,12 @@ export interface Run {
   readonly key: string
   /** What it has written so far; kept by the executor. */
   readonly written: Set<string>
+  /** Whether its writes may still leave: asked before each. Undefined: always. */
+  readonly isHeld: (() => boolean) | undefined
 }
 
-export function openRun(controller: string, key: string): Run {
-  return { controller, key, written: new Set() }
+export function openRun(controller: string, key: string, isHeld?: () => boolean): Run {
+  return { controller, key, written: new Set(), isHeld }
 }
 
 /** `run` says which waves belong together: without one, each stands for itself. */
@@ -169,7 +172,10 @@ export function createExecutor(options: ExecutorOptions): Execute {
     if (due.length > 0) onSent?.(due.length)
     const left = due.values()
     const work = async (): Promise<void> => {
-      for (const combined of left) answer(combined, await carryOut(combined.mutation))
+      for (const combined of left) {
+        const mayLeave = run?.isHeld?.() ?? true
+        answer(combined, mayLeave ? await carryOut(combined.mutation) : { result: 'failed', error: termOver() })
+      }
     }
     await Promise.all(Array.from({ length: Math.min(parallel, due.length) }, work))
     return outcomes

@@ -29,7 +29,7 @@ const calm: HealthInput = { now: 1_000_000, feeds: [feed({ state: 'synced', sinc
 
 describe('health', () => {
   it('is good while what is read is fresh and what runs ends', () => {
-    expect(healthReport(calm)).toEqual({ isAlive: true, isReady: true, problems: [] })
+    expect(healthReport(calm)).toEqual({ isAlive: true, isReady: true, problems: [], warnings: [] })
     expect(healthReport({ ...calm, runs: [{ operator: 'a', key: 'k', since: 950_000 }] }).isReady).toBe(true)
     expect(healthReport({ ...calm, feeds: [feed({ state: 'stale', since: 990_000 })] }).isReady).toBe(true)
   })
@@ -43,7 +43,21 @@ describe('health', () => {
     expect(report({ runs: [{ operator: 'a', key: 'default/k', since: 0 }] })).toEqual([
       'a has been at default/k for 1000 s',
     ])
+    expect(report({ failed: [['a', 'no such file']] })).toEqual(['a cannot be started: no such file'])
+    expect(report({ starting: ['a'] })).toEqual(['a is being started'])
     expect(healthReport({ ...calm, turnAt: 0 })).toMatchObject({ isAlive: false, isReady: false })
+  })
+})
+
+describe('a manager of many', () => {
+  it('is ready, and tells, while one operator or one other cluster is not', () => {
+    const elsewhere = [['edge', [feed({ state: 'stale', since: 0, reason: 'no answer' })]]] as const
+    const some = healthReport({ ...calm, elsewhere, standing: 2, failed: [['a', 'no such file']] })
+    expect(some).toMatchObject({
+      isReady: true,
+      problems: [],
+      warnings: ['a cannot be started: no such file', 'cluster edge: secrets/v1 is stale for 1000 s: no answer'],
+    })
   })
 })
 

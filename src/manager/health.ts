@@ -1,6 +1,9 @@
 /**
  * Health that tells the truth. A manager is *alive* while it gets its turn, and *ready* while what it reads is fresh and
  * what it runs comes to an end: a stale cache or a run that is stuck is not ready, however well the process answers.
+ *
+ * What concerns one operator or one cluster of many is told, and the manager is ready: whoever is not ready gets no more
+ * requests, and a cluster that is away must not keep webhooks from answering for all others.
  */
 import type { FeedReport } from '../cache/shared-cache.ts'
 import { formatResource } from '../kube/kind.ts'
@@ -31,7 +34,16 @@ export function underWay(lanes: ReadonlyMap<string, LaneState>): readonly UnderW
 
 export interface HealthInput {
   readonly now: number
+  /** Of the cluster that it is at home in. */
   readonly feeds: readonly FeedReport[]
+  /** Of other clusters. @default none */
+  readonly elsewhere?: readonly (readonly [cluster: string, feeds: readonly FeedReport[]])[]
+  /** Operators that have yet to be started for the first time. @default none */
+  readonly starting?: readonly string[]
+  /** Those that could not be started, and why: when that is all of them, it is not ready. @default none */
+  readonly failed?: readonly (readonly [operator: string, why: string])[]
+  /** How many were. @default 0 */
+  readonly standing?: number
   readonly runs: readonly UnderWay[]
   /** When the event loop last had a turn of its own. */
   readonly turnAt: number
@@ -40,28 +52,41 @@ export interface HealthInput {
 export interface HealthReport {
   readonly isAlive: boolean
   readonly isReady: boolean
-  /** What is wrong, one line each. */
+  /** Why it is not ready, one line each. */
   readonly problems: readonly string[]
+  /** What is wrong with some of it, one line each, while the rest goes on. */
+  readonly warnings: readonly string[]
 }
 
 export function healthReport(input: HealthInput, options: HealthOptions = defaultHealth): HealthReport {
-  const { now, feeds, runs, turnAt } = input
+  const { now, feeds, elsewhere = [], starting = [], failed = [], standing = 0, runs, turnAt } = input
   const { staleMs, stuckMs, blockedMs } = options
   const isAlive = now - turnAt <= blockedMs
+  const unstarted = failed.map(([operator, why]) => `${operator} cannot be started: ${why}`)
   const problems = [
     ...(isAlive ? [] : [`the event loop has been held for ${seconds(now - turnAt)}`]),
-    ...feeds.flatMap(({ resource, freshness }) => {
-      if (freshness.state === 'synced') return []
-      const age = now - freshness.since
-      const isPatient = freshness.state === 'stale' && age <= staleMs
-      const why = freshness.reason === undefined ? '' : `: ${freshness.reason}`
-      return isPatient ? [] : [`${formatResource(resource)} is ${freshness.state} for ${seconds(age)}${why}`]
-    }),
+    ...starting.map((operator) => `${operator} is being started`),
+    ...(standing === 0 ? unstarted : []),
+    ...feeds.flatMap((feed) => behind(feed, now, staleMs)),
     ...runs
       .filter(({ since }) => now - since > stuckMs)
       .map(({ operator, key, since }) => `${operator} has been at ${key} for ${seconds(now - since)}`),
   ]
-  return { isAlive, isReady: problems.length === 0, problems }
+  const warnings = [
+    ...(standing === 0 ? [] : unstarted),
+    ...elsewhere.flatMap(([cluster, there]) =>
+      there.flatMap((feed) => behind(feed, now, staleMs)).map((text) => `cluster ${cluster}: ${text}`),
+    ),
+  ]
+  return { isAlive, isReady: problems.length === 0, problems, warnings }
+}
+
+function behind({ resource, freshness }: FeedReport, now: number, staleMs: number): readonly string[] {
+  if (freshness.state === 'synced') return []
+  const age = now - freshness.since
+  if (freshness.state === 'stale' && age <= staleMs) return []
+  const why = freshness.reason === undefined ? '' : `: ${freshness.reason}`
+  return [`${formatResource(resource)} is ${freshness.state} for ${seconds(age)}${why}`]
 }
 
 function seconds(ms: number): string {

@@ -20,6 +20,7 @@ import type { Finding } from './findings/finding.ts'
 import { createTroubles } from './findings/troubles.ts'
 import type { UnderWay } from './health.ts'
 import { createIntake } from './intake.ts'
+import { beginTerm, type Term } from './leases/term.ts'
 import { createLive } from './live-calls.ts'
 import type { Metrics } from './metrics.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
@@ -54,10 +55,8 @@ export interface HostOptions {
   readonly run?: Drive
   /** The longest that one write may take. @default the client's */
   readonly writeTimeoutMs?: number
-  /**
-   * Whether what was found may be written into a status now; what operators write is fenced by `run`. @default always
-   */
-  readonly mayWrite?: () => boolean
+  /** Nothing is written, told or called outside of it. Without it, it may always. */
+  readonly term?: Term
 }
 
 export interface Host {
@@ -77,7 +76,16 @@ export interface Host {
 }
 
 export function hostOperator(options: HostOptions): Host {
-  const { operator, client, cache, clock = systemClock, namespaces, concurrency = 8, log = () => undefined } = options
+  const {
+    term,
+    operator,
+    client,
+    cache,
+    clock = systemClock,
+    namespaces,
+    concurrency = 8,
+    log = () => undefined,
+  } = options
   let settings: unknown = operator.config?.read(options.config ?? {}) ?? {}
   const live = options.live ?? createLive({ client, clock })
   const writer = cache.writer(operator.name)
@@ -88,8 +96,10 @@ export function hostOperator(options: HostOptions): Host {
     operator: operator.name,
     onProblem: (error) => log({ operator: operator.name, problem: 'an Event was not written', error: String(error) }),
   })
+  const mayWrite = (): boolean => !term || beginTerm(term)()
   /** Told to its end before this host stops. */
   const tellEvent = (about: KubeObject, event: EventDraft): void => {
+    if (!mayWrite()) return
     const told = recorder.record(about, event).finally(() => telling.delete(told))
     telling.add(told)
   }
@@ -107,7 +117,7 @@ export function hostOperator(options: HostOptions): Host {
     writer,
     tellEvent,
     log,
-    mayWrite: options.mayWrite,
+    mayWrite,
     onFinding: (finding) => {
       options.metrics?.find(finding)
       options.onFinding?.(finding)
@@ -151,6 +161,7 @@ export function hostOperator(options: HostOptions): Host {
       config: () => settings,
       live,
       drive: options.run ?? drive,
+      term,
       execute,
       lane,
       troubles,
@@ -171,10 +182,14 @@ export function hostOperator(options: HostOptions): Host {
     for (const reconciler of reconcilers) reconciler.onChange(change, by === reconciler ? key : undefined)
   }
 
+  let isStopped = false
   return {
     async start() {
       await serveWebhooks(options, log)
+      // Whoever was stopped meanwhile opens nothing more.
+      if (isStopped) return
       await intake.start()
+      if (isStopped) return
       for (const reconciler of reconcilers) reconciler.start()
     },
     async idle() {
@@ -195,6 +210,7 @@ export function hostOperator(options: HostOptions): Host {
       if (others) lane.regate(others)
     },
     async stop() {
+      isStopped = true
       await lane.leave()
       await troubles.settled()
       await Promise.all(telling)

@@ -8,6 +8,8 @@ import { defineKind, type Kind } from '../operator/kind.ts'
 import { ConfigMap, Secret } from '../operator/kinds.ts'
 import { defineOperator, type Operator } from '../operator/operator.ts'
 import { defineResource } from '../operator/resource.ts'
+import { resourceOf } from '../operator/typed-resource.ts'
+import { defineWebhook } from '../operator/webhook.ts'
 import { describeFinding, type Finding } from './findings/finding.ts'
 import { createManager, type Manager } from './manager.ts'
 import { createMetrics } from './metrics.ts'
@@ -108,6 +110,83 @@ describe('a manager', () => {
     )
     expect(new Set(counts)).toEqual(new Set(['1']))
     await until(manager.stop())
+  })
+
+  it('tells nothing of a run whose term has ended, and everything of one whose has not', async () => {
+    const { manager, cluster, until } = open()
+    const own = defineKind({ group: 'many.example.com', version: 'v1', kind: 'Termed', spec: {} })
+    let isOurs = true
+    let isEnding = true
+    const operator = defineOperator({
+      name: 'termed',
+      controllers: [
+        defineController({
+          for: own,
+          check() {
+            if (isEnding) isOurs = false
+            throw new Error('not today')
+          },
+        }),
+      ],
+    })
+    await cluster.client.create(crds, own.crd() as unknown as UntypedObject)
+    await cluster.client.create(own, own.draft({ name: 'a', namespace: 'default' }, {}) as unknown as UntypedObject)
+    await until(manager.add(operator, { term: { begin: () => (isOurs ? () => isOurs : undefined) } }))
+    await cluster.clock.advance(100)
+    expect(isOurs).toBe(false)
+    const Event = resourceOf('v1', 'Event')
+    const written = async (): Promise<readonly unknown[]> => {
+      const { status } = (await cluster.client.get(own, { name: 'a', namespace: 'default' })) as { status?: unknown }
+      return [(await cluster.client.list(Event, { namespace: 'default' })).items.length > 0, status !== undefined]
+    }
+    expect(await written()).toEqual([false, false])
+    isEnding = false
+    isOurs = true
+    await cluster.clock.advance(60_000)
+    expect(await written()).toEqual([true, true])
+    await until(manager.stop())
+  })
+
+  it('has nothing of one that could not be started, and takes it when it can be', async () => {
+    const { manager, cluster, until } = open()
+    const own = defineKind({ group: 'many.example.com', version: 'v1', kind: 'Asked', spec: {} })
+    const operator = defineOperator({
+      name: 'asked',
+      controllers: [defineController({ for: own })],
+      webhooks: [defineWebhook({ for: own, validate: () => undefined })],
+    })
+    await cluster.client.create(crds, own.crd() as unknown as UntypedObject)
+    let isRefused = true
+    const webhooks = {
+      set: () => undefined,
+      settled: () => (isRefused ? Promise.reject(new Error('no certificate')) : Promise.resolve()),
+      delete: () => Promise.resolve(),
+    }
+    await expect(until(manager.add(operator, { webhooks }))).rejects.toThrow('no certificate')
+    expect([...manager.lanes()]).toEqual([])
+    isRefused = false
+    await until(manager.add(operator, { webhooks }))
+    expect([...manager.lanes().keys()]).toEqual(['asked'])
+    await until(manager.stop())
+  })
+
+  it('opens nothing for one that is removed while it is being started', async () => {
+    const { manager, cluster, cache, until } = open()
+    const own = defineKind({ group: 'many.example.com', version: 'v1', kind: 'Removed', spec: {} })
+    const operator = defineOperator({
+      name: 'removed',
+      controllers: [defineController({ for: own })],
+      webhooks: [defineWebhook({ for: own, validate: () => undefined })],
+    })
+    await cluster.client.create(crds, own.crd() as unknown as UntypedObject)
+    const settled = Promise.withResolvers<void>()
+    const webhooks = { set: () => undefined, settled: () => settled.promise, delete: () => Promise.resolve() }
+    const added = manager.add(operator, { webhooks })
+    await until(manager.remove('removed'))
+    settled.resolve()
+    await until(added)
+    await cluster.clock.advance(1000)
+    expect(cache.report()).toEqual([])
   })
 
   it('pauses one operator or all, and removes one without touching the others or what it made', async () => {

@@ -16,7 +16,6 @@ import type { UnderWay } from './health.ts'
 import { type Host, hostOperator, type HostOptions } from './host.ts'
 import { blockingOf } from './findings/blocking.ts'
 import { type Blocking, describeFinding, type OverBudget } from './findings/finding.ts'
-import { fenced, type Term } from './leases/term.ts'
 import type { Cluster } from './placement/cluster.ts'
 import {
   createScheduler,
@@ -43,7 +42,8 @@ export interface ManagerOptions extends Shared {
 }
 
 /** How one of them is hosted. */
-export interface HostedOptions extends Shared, Pick<HostOptions, 'config' | 'namespaces' | 'run' | 'writeTimeoutMs'> {
+export interface HostedOptions
+  extends Shared, Pick<HostOptions, 'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'term'> {
   /** What it is called here: one operator may serve several clusters. @default its own name */
   readonly as?: string
   /** @default the manager's */
@@ -52,12 +52,10 @@ export interface HostedOptions extends Shared, Pick<HostOptions, 'config' | 'nam
   readonly gates?: Partial<GateOptions>
   /** Its caches are filled, and it waits. @default false */
   readonly paused?: PauseReason
-  /** Without it, it may always write. */
-  readonly term?: Term
 }
 
 export interface Manager {
-  /** Resolves when its caches are filled. @throws InvalidController when one of that name is here */
+  /** Resolves when its caches are filled; one that fails to start is not here. @throws InvalidController when one of that name is */
   add(operator: Operator, options?: HostedOptions): Promise<void>
   /** Lets what is under way finish. What it made stays. */
   remove(name: string): Promise<void>
@@ -135,8 +133,8 @@ export function createManager(options: ManagerOptions): Manager {
     return [one]
   }
 
-  return {
-    async add(operator, { as: name = operator.name, gates, cluster, paused, term, run = drive, ...rest } = {}) {
+  const manager: Manager = {
+    async add(operator, { as: name = operator.name, gates, cluster, paused, run = drive, ...rest } = {}) {
       if (hosted.has(name)) throw new MusterError('InvalidController', `Operator ${name} is hosted already.`)
       let joined: Lane | undefined
       // The host joins the scheduler by itself; what it gets there is kept, to be paused and looked at.
@@ -153,8 +151,7 @@ export function createManager(options: ManagerOptions): Manager {
         ...rest,
         client: countedClient(at.client, onRequest),
         cache: countedCache(at.cache, onRequest),
-        run: noted(name, term ? fenced(run, term) : run),
-        ...(term && { mayWrite: () => term.begin()?.() ?? false }),
+        run: noted(name, run),
         clock,
         operator,
         schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },
@@ -164,7 +161,13 @@ export function createManager(options: ManagerOptions): Manager {
       const { name: consumer } = operator
       budget = budgets.join({ operator: name, consumer, cache: at.cache, lane, budget: gates?.budget ?? {} })
       hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, told: rest })
-      await host.start()
+      try {
+        await host.start()
+      } catch (error) {
+        // Half of one is none: it may be added again.
+        if (hosted.get(name)?.host === host) await manager.remove(name)
+        throw error
+      }
       // What was cached for it on the way counts from the start.
       budgets.look()
     },
@@ -202,4 +205,5 @@ export function createManager(options: ManagerOptions): Manager {
       if (!given) cache.close()
     },
   }
+  return manager
 }

@@ -24,6 +24,7 @@ import { noRepetition, noteLedger, type Repetition } from './findings/repetition
 import { rivals } from './findings/rivals.ts'
 import type { Subject, Trouble, Troubles } from './findings/troubles.ts'
 import type { Intake } from './intake.ts'
+import { beginTerm, fencedLive, type Term } from './leases/term.ts'
 import type { Metrics } from './metrics.ts'
 import { isPausedObject } from './paused.ts'
 import type { Lane } from './scheduler.ts'
@@ -39,6 +40,8 @@ export interface ReconcilerOptions {
   readonly config: () => unknown
   readonly live: Live
   readonly drive: Drive
+  /** Without it, it may always write. */
+  readonly term?: Term | undefined
   readonly execute: Execute
   readonly lane: Lane
   readonly troubles: Troubles
@@ -127,7 +130,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       onRefused: (message) => note({ kind: 'undeclaredRead', message, ...about(key) }),
     })
     reading.set(key, view)
-    const run = openRun(controller.name, key)
+    const isHeld = options.term && beginTerm(options.term)
+    const run = openRun(controller.name, key, isHeld)
     try {
       const situation = {
         operator,
@@ -136,7 +140,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         view,
         clock,
         config: options.config(),
-        live: options.live,
+        live: isHeld ? fencedLive(options.live, isHeld) : options.live,
         memory: memories.get(key) ?? noMemory,
       } as unknown as Situation<KubeObject>
       const { ledger, memory } = await options.drive(situation, (wave) => carryOut(wave, key, run))

@@ -94,8 +94,9 @@ function answer(path: string, { health, metrics, report }: StatusServerOptions):
       return { status: isAlive ? 200 : 503, body: isAlive ? 'ok' : problems.join('\n') }
     }
     case '/readyz': {
-      const { isReady, problems } = health()
-      return { status: isReady ? 200 : 503, body: isReady ? 'ok' : problems.join('\n') }
+      const { isReady, problems, warnings } = health()
+      const told = warnings.map((warning) => `warning: ${warning}`)
+      return { status: isReady ? 200 : 503, body: [...(isReady ? ['ok'] : problems), ...told].join('\n') }
     }
     case '/metrics':
       return metrics

@@ -78,7 +78,7 @@ async function configure(more: Readonly<Record<string, JsonObject>> = {}): Promi
 
 function replica(): Replica {
   const words = ['--conditions=muster-source', main, 'run', '--file', 'muster.yaml', '--kubeconfig', kubeconfig]
-  const child = spawn(process.execPath, words, { cwd: folder, stdio: ['ignore', 'inherit', 'pipe'] })
+  const child = spawn(process.execPath, words, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
   const one: Replica = { process: child, lines: [], hosted: new Set() }
   createInterface({ input: child.stderr }).on('line', (text) => {
     const line = text.startsWith('{') ? (JSON.parse(text) as JsonObject) : { text }

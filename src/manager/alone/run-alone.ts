@@ -55,7 +55,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     () => systemClock.now(),
     () => (service?.configuration.current ?? configuration).settings.logging,
   )
-  service = await startService({
+  const starting = startService({
     ...(file !== undefined && { from: { file } }),
     ...(configMap !== undefined && { from: { configMap } }),
     environment,
@@ -66,7 +66,14 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     reach: reachCluster,
     identity: identity(),
     log,
+    signal,
   })
+  try {
+    service = await starting
+  } catch (error) {
+    if (signal.aborted) return
+    throw error
+  }
   try {
     await Promise.race([service.resident.settled(), aborted(signal)])
     if (!signal.aborted) out(`${operator.name} is running`)

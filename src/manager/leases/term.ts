@@ -3,9 +3,8 @@
  * each write leaves: what was worked out in one term is not written in another.
  */
 import { MusterError } from '../../kube/errors.ts'
-import type { Outcome } from '../../operator/plan.ts'
+import type { Live } from '../../operator/live.ts'
 import type { Clock } from '../../clock/clock.ts'
-import type { Drive } from '../drive.ts'
 import type { Election } from './election.ts'
 import type { Shards } from './shards.ts'
 
@@ -43,14 +42,27 @@ export function allOf(terms: readonly Term[]): Term {
   }
 }
 
-/** Runs whose writes do not leave once the term is over. They come again as those that were overtaken do. */
-export function fenced(drive: Drive, term: Term): Drive {
-  return async (situation, execute) => {
-    const isHeld = term.begin()
-    return await drive(situation, async (wave, run) => {
-      if (isHeld?.()) return await execute(wave, run)
-      const error = new MusterError('TermOver', 'Another replica has the right to write this, or will have it soon.')
-      return wave.map((): Outcome => ({ result: 'failed', error }))
-    })
+/** What a run begins with: one that is somebody else's is never held, not even when the right comes meanwhile. */
+export function beginTerm(term: Term): () => boolean {
+  return term.begin() ?? (() => false)
+}
+
+/** A write or a call that was not made. It comes again as those that were overtaken do. */
+export function termOver(): MusterError {
+  return new MusterError('TermOver', 'Another replica has the right to write this, or will have it soon.')
+}
+
+/** Commands and calls that are not made once the term is over: what they do cannot be undone either. */
+export function fencedLive(live: Live, isHeld: () => boolean): Live {
+  return {
+    available: live.available,
+    exec: async (...command) => {
+      if (!isHeld()) throw termOver()
+      return await live.exec(...command)
+    },
+    http: async (call) => {
+      if (!isHeld()) throw termOver()
+      return await live.http(call)
+    },
   }
 }

@@ -106,6 +106,22 @@ describe('an operator', () => {
     await close?.()
     await loader.close()
   })
+
+  it('does not keep a guest that was looked at and is fetched by nobody', async () => {
+    const from = fileURLToPath(new URL('../isolation/mischief/operator.ts', import.meta.url))
+    const clock = virtualClock()
+    const loader = loaderIn({ clock })
+    const settings = settingsOf(`operators.mischief.from=${from}`, 'operators.mischief.isolation=worker')
+    const [declared] = await loader.declared(settings)
+    await clock.advance(60_000)
+    // What it declares is known all the same.
+    expect(await loader.declared(settings)).toEqual([declared])
+    const { operator, close } = await loader.load('mischief', settings.operators['mischief']!)
+    expect(operator.name).toBe('mischief')
+    expect(operator).not.toBe(declared)
+    await close?.()
+    await loader.close()
+  })
 })
 
 describe('an operator that cannot be loaded', () => {

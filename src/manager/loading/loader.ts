@@ -6,7 +6,7 @@
  * Whatever is wrong with one of them is that one's trouble: it is named with the path of its setting, and the others load.
  */
 import path from 'node:path'
-import type { Clock } from '../../clock/clock.ts'
+import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
@@ -19,6 +19,9 @@ import type { Settings } from '../config/settings.ts'
 import type { Runner } from '../isolation/runner.ts'
 import { fileOf, loadModule, operatorIn, unusable } from './module.ts'
 import { resolvePackage } from './package.ts'
+
+/** How long a runner is kept that was opened to see what its operator declares: longer than replicas take to share. */
+const unfetchedMs = 30_000
 
 /** An operator that is there without `from`. */
 export interface GivenOperator {
@@ -69,8 +72,9 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   /** Those that did not come in time, and have not since: nobody waits for them again. */
   const late = new Set<string>()
   /** Runners that were opened to see what their operators declare, by all that they were opened with. */
-  const waiting = new Map<string, Runner>()
-  const described = new Map<string, Operator>()
+  const waiting = new Map<string, { readonly runner: Runner; readonly timer: Timer }>()
+  /** By name, what was seen last, and of which it was. */
+  const described = new Map<string, { readonly key: string; readonly operator: Operator }>()
   /** What was said of an operator last: it is not repeated. */
   const told = new Map<string, string>()
 
@@ -128,6 +132,22 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   const keyOf = (name: string, { isolation, budgets, outside, allowUnenforced, from }: OperatorSettings): string =>
     JSON.stringify([name, isolation, budgets, outside, allowUnenforced, from])
 
+  const taken = (key: string): Runner | undefined => {
+    const kept = waiting.get(key)
+    waiting.delete(key)
+    kept?.timer.cancel()
+    return kept?.runner
+  }
+
+  /** It may be another replica's, or settings that were refused: who is not fetched soon is not kept. */
+  const keep = (key: string, runner: Runner): void => {
+    const timer = clock.after(unfetchedMs, () => {
+      waiting.delete(key)
+      runner.close().catch(() => undefined)
+    })
+    waiting.set(key, { runner, timer })
+  }
+
   const open = async (name: string, section: OperatorSettings): Promise<LoadedOperator> => {
     const { from, isolation } = section
     const built = known.get(name)
@@ -141,8 +161,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     }
     if (reference === undefined) throw unusable(`it is built in, and runs at the level inline only, not ${isolation}.`)
     const key = keyOf(name, section)
-    const runner = waiting.get(key) ?? (await isolated(reference, section))
-    waiting.delete(key)
+    const runner = taken(key) ?? (await isolated(reference, section))
     return { operator: runner.operator, run: runner.run, close: () => runner.close() }
   }
 
@@ -161,12 +180,12 @@ export function createLoader(options: LoaderOptions = {}): Loader {
 
   const look = async (name: string, section: OperatorSettings): Promise<Operator> => {
     const key = keyOf(name, section)
-    const seen = described.get(key)
-    if (seen) return seen
+    const seen = described.get(name)
+    if (seen?.key === key) return seen.operator
     const { operator, run, close } = await load(name, section)
     if (run && close) {
-      described.set(key, operator)
-      waiting.set(key, { level: section.isolation, operator, run, close })
+      described.set(name, { key, operator })
+      keep(key, { level: section.isolation, operator, run, close })
     }
     return operator
   }
@@ -197,9 +216,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
       return found.flat()
     },
     async close() {
-      const runners = [...waiting.values()]
-      waiting.clear()
-      await Promise.all(runners.map((runner) => runner.close()))
+      await Promise.all([...waiting.keys()].map(async (key) => await taken(key)?.close()))
     },
   }
 }

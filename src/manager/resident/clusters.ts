@@ -1,6 +1,6 @@
 /**
  * The clusters of a manager, by the names that its settings give them: each is connected to when the first operator needs
- * it, has one cache for all, and goes with the manager.
+ * it, has one cache for all, and is let go when the last one leaves.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -8,6 +8,7 @@ import { createSharedCache, type FeedReport, type SharedCache } from '../../cach
 import type { Client } from '../../client/client.ts'
 import type { Credentials } from '../../client/connection.ts'
 import { createClient } from '../../client/create-client.ts'
+import type { FlowControl } from '../../client/flow-control.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -24,6 +25,8 @@ export interface Reached {
   readonly client: Client
   /** The same cluster, as somebody else. */
   as(credentials: Credentials): Client
+  /** What limits all requests there, whoever they are made as. @default nothing */
+  readonly flow?: FlowControl
 }
 
 export interface ClustersOptions {
@@ -40,96 +43,169 @@ export interface ClustersOptions {
 export interface Clusters {
   readonly local: Cluster
   /** Where an operator works: `at` is a cluster, a hosted cluster, or undefined for what the placement says. */
-  clusterFor(operator: Operator, settings: Settings, at: string | undefined): Promise<Cluster>
-  /** Of those that were connected to. */
+  open(operator: Operator, settings: Settings, at: string | undefined): Promise<Place>
+  /** Of those that are connected to. */
   reports(): readonly (readonly [cluster: string, feeds: readonly FeedReport[]])[]
   close(): Promise<void>
+}
+
+/** Where an operator works. */
+export interface Place {
+  /** As the operator. */
+  readonly cluster: Cluster
+  /** The cluster that `at` names, or the own one, as the manager: what it registers there is not the operator's to write. */
+  readonly own: Cluster
+  /** It works there no more. A cluster where nobody does is let go. */
+  close(): Promise<void>
+}
+
+/** A cluster that somebody uses. */
+interface Link {
+  readonly id: string
+  readonly known: Promise<Known>
+  users: number
 }
 
 interface Known {
   readonly cluster: Cluster
   readonly reached: Reached
+  /** The cluster as each account that an operator there has. */
+  readonly identities: Map<string, Cluster>
+  /** Clients with connections of their own. */
+  readonly apart: Set<Client>
 }
 
 export function createClusters({ clock, random, local, reach, onStale }: ClustersOptions): Clusters {
   const home = known(localCluster, local)
+  const homeLink: Link = { id: '', known: Promise.resolve(home), users: 1 }
   const connected = new Set([home])
   /** By name and how it is reached: one whose settings have changed is another. */
-  const others = new Map<string, Promise<Known>>()
-  const identities = new Map<string, Client>()
+  const links = new Map<string, Link>()
+  let isClosed = false
 
   function known(name: string, reached: Reached): Known {
     const { client } = reached
     const cache = createSharedCache({ client, clock, random })
-    return { reached, cluster: { name, client, cache: telling(cache, (...told) => onStale(name, ...told)) } }
+    return {
+      reached,
+      cluster: { name, client, cache: telling(cache, (...told) => onStale(name, ...told)) },
+      identities: new Map(),
+      apart: new Set(),
+    }
   }
 
-  async function named(name: string, { clusters }: Settings): Promise<Known> {
+  async function take(name: string, { clusters }: Settings): Promise<Link> {
     const settings = Object.hasOwn(clusters, name) ? clusters[name] : undefined
     if (!settings) {
-      if (name === localCluster) return home
-      throw new MusterError('InvalidConfiguration', `There is no cluster ${name} in the settings.`)
+      if (name !== localCluster)
+        throw new MusterError('InvalidConfiguration', `There is no cluster ${name} in the settings.`)
+      homeLink.users++
+      return homeLink
     }
     const id = JSON.stringify([name, settings])
-    let found = others.get(id)
-    if (!found) {
-      found = reach(name, settings, local.client).then((reached) => {
-        const one = known(name, reached)
-        connected.add(one)
-        return one
-      })
-      others.set(id, found)
-      // What cannot be reached now may be later.
-      found.catch(() => others.delete(id))
+    let link = links.get(id)
+    if (!link) {
+      link = { id, users: 0, known: connect(name, settings) }
+      links.set(id, link)
     }
-    return await found
+    link.users++
+    try {
+      await link.known
+    } catch (error) {
+      // What cannot be reached now may be later.
+      if (links.get(id) === link) links.delete(id)
+      throw error
+    }
+    return link
+  }
+
+  async function connect(name: string, settings: ClusterSettings): Promise<Known> {
+    const one = known(name, await reach(name, settings, local.client))
+    connected.add(one)
+    if (isClosed) await letGo(one)
+    return one
+  }
+
+  async function leave(link: Link): Promise<void> {
+    if (--link.users > 0) return
+    if (links.get(link.id) === link) links.delete(link.id)
+    await letGo(await link.known)
+  }
+
+  async function letGo(one: Known): Promise<void> {
+    if (!connected.delete(one)) return
+    const { cluster, reached, apart } = one
+    cluster.cache.close()
+    // The own one was given, and others still use it.
+    await Promise.all([...apart, ...(one === home ? [] : [reached.client])].map((client) => client.close()))
   }
 
   /** The cluster, where the operator writes as its own account. */
-  function as({ cluster, reached }: Known, { serviceAccount, by }: IdentitySettings): Cluster {
+  function as({ cluster, reached, identities, apart }: Known, { serviceAccount, by }: IdentitySettings): Cluster {
     if (serviceAccount === undefined) return cluster
-    const id = [cluster.name, serviceAccount, by].join(' ')
-    let client = identities.get(id)
-    if (!client) {
-      const account = objectNameOf(serviceAccount)
-      client =
-        by === 'token'
-          ? reached.as(mintedCredentials({ client: reached.client, clock, serviceAccount: account }))
-          : createClient({ transport: actingAs(reached.client.transport, impersonationOf(account)), clock, random })
-      identities.set(id, client)
+    const id = [serviceAccount, by].join(' ')
+    const acting = identities.get(id)
+    if (acting) return acting
+    const account = objectNameOf(serviceAccount)
+    let client: Client
+    if (by === 'token') {
+      client = reached.as(mintedCredentials({ client: reached.client, clock, serviceAccount: account }))
+      apart.add(client)
+    } else {
+      const transport = actingAs(reached.client.transport, impersonationOf(account))
+      client = createClient({ transport, clock, random, flow: reached.flow ?? false })
     }
-    return actingOn(cluster, client)
+    const made = actingOn(cluster, client)
+    identities.set(id, made)
+    return made
   }
 
   return {
     local: home.cluster,
-    async clusterFor(operator, settings, at) {
+    async open(operator, settings, at) {
       const { identity } = settings.operators[operator.name] ?? { identity: { by: 'impersonation' } as const }
-      const of = async (name: string): Promise<Cluster> => as(await named(name, settings), identity)
+      const taken: Link[] = []
+      let own = home.cluster
+      const of = async (name: string): Promise<Cluster> => {
+        const link = await take(name, settings)
+        taken.push(link)
+        const one = await link.known
+        if (name === at) own = one.cluster
+        return as(one, identity)
+      }
+      const close = async (): Promise<void> => {
+        await Promise.all(taken.splice(0).map(leave))
+      }
       const { configuration, management, userWorkload, hosted } = settings.placement
-      if (at === undefined) {
+      const find = async (): Promise<Cluster> => {
+        if (at === undefined) {
+          return place(operator, {
+            configuration: await of(configuration),
+            management: await of(management),
+            userWorkload: await of(userWorkload),
+          })
+        }
+        if (!Object.hasOwn(hosted, at)) return await of(at)
+        const under = hosted[at]!
+        const part = mapNames(await of(under.cluster ?? management), hostedMaps(settings.placement).get(at)!)
         return place(operator, {
-          configuration: await of(configuration),
-          management: await of(management),
-          userWorkload: await of(userWorkload),
+          configuration: part,
+          management: part,
+          userWorkload: await of(under.userWorkload ?? userWorkload),
         })
       }
-      if (!Object.hasOwn(hosted, at)) return await of(at)
-      const under = hosted[at]!
-      const part = mapNames(await of(under.cluster ?? management), hostedMaps(settings.placement).get(at)!)
-      return place(operator, {
-        configuration: part,
-        management: part,
-        userWorkload: await of(under.userWorkload ?? userWorkload),
-      })
+      try {
+        const cluster = await find()
+        return { cluster, own, close }
+      } catch (error) {
+        await close()
+        throw error
+      }
     },
     reports: () => [...connected].map(({ cluster: { name, cache } }) => [name, cache.report()]),
     async close() {
-      await Promise.allSettled(others.values())
-      for (const { cluster } of connected) cluster.cache.close()
-      connected.delete(home)
-      const clients = [...identities.values(), ...[...connected].map(({ reached }) => reached.client)]
-      await Promise.all(clients.map((client) => client.close()))
+      isClosed = true
+      await Promise.all([...connected].map(letGo))
     },
   }
 }

@@ -2,6 +2,7 @@
  * Webhooks that are served from when the first operator brings some: until then there is no certificate, no Secret and
  * nobody listens.
  */
+import { MusterError } from '../../kube/errors.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 
 export type LateWebhooks = Pick<Webhooks, 'set' | 'settled' | 'delete' | 'close'>
@@ -11,13 +12,16 @@ export function lateWebhooks(start: () => Promise<Webhooks>): LateWebhooks {
   let serving: Webhooks | undefined
   const early = new Map<string, Parameters<Webhooks['set']>>()
 
+  let isClosed = false
+
   const begin = async (): Promise<Webhooks> => {
-    started ??= start()
+    if (isClosed) throw new MusterError('TransportClosed', 'Webhooks are not served any more.')
+    const starting = (started ??= start())
     try {
-      serving = await started
+      serving = await starting
     } catch (error) {
       // Whoever asks next tries again.
-      started = undefined
+      if (started === starting) started = undefined
       throw error
     }
     for (const parameters of early.values()) serving.set(...parameters)
@@ -30,14 +34,15 @@ export function lateWebhooks(start: () => Promise<Webhooks>): LateWebhooks {
       if (serving) serving.set(...parameters)
       else early.set(parameters[0], parameters)
     },
-    async settled() {
-      await (await begin()).settled()
+    async settled(operator) {
+      await (await begin()).settled(operator)
     },
     async delete(operator) {
       early.delete(operator)
       await serving?.delete(operator)
     },
     async close() {
+      isClosed = true
       await started?.catch(() => undefined)
       await serving?.close()
     },

@@ -11,46 +11,44 @@ import type { Posting } from './posting.ts'
 type Serving = Pick<Webhooks, 'set' | 'settled' | 'delete'>
 
 export interface PostedWebhooks {
-  /** For the host of a posting, here. */
-  of(posting: Posting, cluster: Cluster): NonNullable<HostOptions['webhooks']>
-  /** For a posting that another replica works. @throws InvalidWebhook */
-  serve(posting: Posting, operator: Operator, cluster: Cluster): Promise<void>
-  /** Those of others are not wanted any more. */
-  keep(ids: ReadonlySet<string>): Promise<void>
+  /** For the host of a posting, here. `own`: where it registers, as the manager. */
+  of(posting: Posting, own: Cluster): NonNullable<HostOptions['webhooks']>
+  /** For a posting that any replica works. Resolves when API servers were told. @throws InvalidWebhook */
+  serve(posting: Posting, operator: Operator, own: Cluster): Promise<void>
+  /** Nobody wants them any more. */
+  drop(id: string): Promise<void>
 }
 
 export function createPostedWebhooks(webhooks: Serving): PostedWebhooks {
-  /** By posting, what it is called at the server of webhooks. */
-  const served = new Map<string, string>()
+  /** By posting, what is served. */
+  const served = new Map<string, { readonly declared: object; readonly own: Cluster }>()
+  // An operator's name has no dot.
+  const nameOf = (id: string): string => id.replace('@', '.')
 
-  const set = ({ id, at, settings }: Posting, declared: Parameters<Serving['set']>[1], cluster: Cluster): void => {
+  const set = ({ id, at, settings }: Posting, declared: Parameters<Serving['set']>[1], own: Cluster): void => {
     // A part of a cluster has no registrations of its own: those would be asked about everybody's objects.
     if (at !== undefined && Object.hasOwn(settings.placement.hosted, at)) return
-    // An operator's name has no dot.
-    const name = id.replace('@', '.')
-    served.set(id, name)
-    if (at === undefined) webhooks.set(name, declared)
-    else webhooks.set(name, declared, cluster)
+    const before = served.get(id)
+    if (before?.declared === declared && before.own === own) return
+    if (at === undefined) webhooks.set(nameOf(id), declared)
+    else webhooks.set(nameOf(id), declared, own)
+    served.set(id, { declared, own })
   }
 
   return {
-    of: (posting, cluster) => ({
-      set: (_, declared) => set(posting, declared, cluster),
-      settled: () => webhooks.settled(),
+    of: (posting, own) => ({
+      set: (_, declared) => set(posting, declared, own),
+      settled: () => webhooks.settled(nameOf(posting.id)),
       // As long as it is wanted somebody works it, and API servers go on asking.
       delete: () => Promise.resolve(),
     }),
-    async serve(posting, operator, cluster) {
-      if (served.has(posting.id) || operator.webhooks.length + operator.conversions.length === 0) return
-      set(posting, operator, cluster)
-      await webhooks.settled()
+    async serve(posting, operator, own) {
+      if (operator.webhooks.length + operator.conversions.length === 0) return
+      set(posting, operator, own)
+      await webhooks.settled(nameOf(posting.id))
     },
-    async keep(ids) {
-      for (const [id, name] of served) {
-        if (ids.has(id)) continue
-        served.delete(id)
-        await webhooks.delete(name)
-      }
+    async drop(id) {
+      if (served.delete(id)) await webhooks.delete(nameOf(id))
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../clock/clock.ts'
 import type { Client } from '../../client/client.ts'
 import type { Connection } from '../../client/connection.ts'
 import { createClient } from '../../client/create-client.ts'
+import { createFlowControl, type FlowLimits } from '../../client/flow-control.ts'
 import { inClusterConnection } from '../../client/credentials/in-cluster.ts'
 import { systemMachine } from '../../client/credentials/machine.ts'
 import { httpTransport } from '../../client/http/http-transport.ts'
@@ -58,8 +59,10 @@ async function connectionOf(
 function over(
   connection: Connection,
   { clock, around = (transport) => transport }: ReachOptions,
-  flow?: { readonly qps: number; readonly burst: number },
+  limits?: FlowLimits,
 ): Reached {
+  // One for all: whoever writes as somebody else is no exception.
+  const flow = limits && createFlowControl(limits, clock)
   const through = (to: Connection): Client =>
     createClient({
       transport: around(httpTransport(to, { clock }), new URL(to.server).host),
@@ -70,5 +73,6 @@ function over(
     client: through(connection),
     // A certificate that is shown would outweigh any token.
     as: (credentials) => through({ ...connection, credentials }),
+    ...(flow && { flow }),
   }
 }

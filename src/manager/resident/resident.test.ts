@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { crds, embedded, type Embedded } from '../../../test/embedded.ts'
+import { type Clock, sleepOn } from '../../clock/clock.ts'
 import { seededRandom } from '../../clock/random.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
@@ -301,6 +302,216 @@ describe('a resident', () => {
     await until(resident.stop())
   })
 
+  it('is ready, and says so, while one operator cannot be started and one cluster is away', async () => {
+    const { start, until, advance, home, create, made } = await open()
+    const edge = embedded()
+    const cut: Transport = {
+      ...inProcessTransport(edge.server),
+      send: () => Promise.reject(new MusterError('Unreachable', 'no route to edge')),
+    }
+    const client = createClient({ transport: cut, clock: home.clock, random: seededRandom(3) })
+    const loading = Promise.withResolvers<void>()
+    const resident = start(
+      settingsOf({ clusters: { edge: { inCluster: true } }, operators: { apple: { clusters: ['local', 'edge'] } } }),
+      {
+        reach: () => Promise.resolve({ client, as: () => client }),
+        async load(name) {
+          await loading.promise
+          if (name === 'berry') throw new Error('berry does not compile')
+          return { operator: all.find((operator) => operator.name === name)! }
+        },
+      },
+    )
+    await create(apple)
+    await advance(1000)
+    expect(resident.health()).toMatchObject({
+      isReady: false,
+      problems: ['apple@local', 'apple@edge', 'berry', 'cherry'].map((id) => `${id} is being started`),
+    })
+    loading.resolve()
+    await advance(120_000)
+    expect(await made()).toEqual(['default/one-apple=1'])
+    const { isReady, problems, warnings } = resident.health()
+    expect([isReady, problems]).toEqual([true, []])
+    expect(warnings).toEqual([
+      'apple@edge cannot be started: no route to edge',
+      'berry cannot be started: berry does not compile',
+    ])
+    await until(resident.stop())
+  })
+
+  it('is not ready while nothing of what is wanted could be started', async () => {
+    const { start, until, advance } = await open()
+    const resident = start(settingsOf({}, [apple]), { load: () => Promise.reject(new Error('it does not compile')) })
+    await advance(1000)
+    expect(resident.health()).toMatchObject({
+      isReady: false,
+      problems: ['apple cannot be started: it does not compile'],
+    })
+    await until(resident.stop())
+  })
+
+  it('starts nothing after its end, and gives up what is being started', async () => {
+    const { start, until, advance, create, made } = await open()
+    for (const operator of all) await create(operator)
+    let closed = 0
+    const loading = Promise.withResolvers<void>()
+    const resident = start(settingsOf(), {
+      async load(name) {
+        await loading.promise
+        return {
+          operator: all.find((operator) => operator.name === name)!,
+          close: () => Promise.resolve(void closed++),
+        }
+      },
+    })
+    await advance(100)
+    // Nobody waits for what does not come.
+    await until(resident.stop())
+    await until(resident.reconfigure(settingsOf({ concurrency: 3 })))
+    loading.resolve()
+    await advance(60_000)
+    expect(await made()).toEqual([])
+    expect(closed).toBe(all.length)
+  })
+
+  it('runs nothing of one that is paused while it is being started', async () => {
+    const { start, until, advance, create, made } = await open()
+    await create(apple)
+    const loading = Promise.withResolvers<void>()
+    let loads = 0
+    const resident = start(settingsOf({}, [apple]), {
+      async load() {
+        loads++
+        await loading.promise
+        return { operator: apple }
+      },
+    })
+    await advance(100)
+    await until(resident.reconfigure(settingsOf({ paused: true }, [apple])))
+    loading.resolve()
+    await advance(10_000)
+    expect([loads, await made()]).toEqual([1, []])
+    await until(resident.reconfigure(settingsOf({}, [apple])))
+    await advance(1000)
+    expect(await made()).toEqual(['default/one-apple=1'])
+    await until(resident.stop())
+  })
+
+  it('keeps nothing of what it was told before, however often that changes', async () => {
+    const { start, until, advance, home } = await open()
+    const edge = embedded()
+    await edge.client.create(crds, apple.own.crd() as unknown as UntypedObject)
+    let pending = 0
+    const after: Clock['after'] = (ms, fire) => {
+      pending++
+      let isOver = false
+      const over = (): void => {
+        if (!isOver) pending--
+        isOver = true
+      }
+      const timer = home.clock.after(ms, () => {
+        over()
+        fire()
+      })
+      return {
+        cancel() {
+          over()
+          timer.cancel()
+        },
+      }
+    }
+    const clock: Clock = { now: () => home.clock.now(), after, sleep: (ms, signal) => sleepOn(after, ms, signal) }
+    let isOpen = 0
+    const told: string[] = []
+    const settings = (turn: number): Settings =>
+      settingsOf(
+        {
+          clusters: { edge: { kubeconfig: `/edge-${turn}`, context: 'x' } },
+          operators: {
+            apple: { clusters: ['edge', ...(turn % 3 === 0 ? ['local'] : [])] },
+            berry: { enabled: turn % 2 === 0, gates: { concurrency: 1 + (turn % 4) } },
+          },
+        },
+        [apple, berry],
+      )
+    const resident = start(settings(0), {
+      clock,
+      reach() {
+        const { client } = reached({ ...edge, clock: home.clock })
+        isOpen++
+        const close = async (): Promise<void> => {
+          isOpen--
+          await client.close()
+        }
+        return Promise.resolve({ client: { ...client, close }, as: () => client })
+      },
+      webhooks: {
+        set: (name) => void told.push(name),
+        settled: () => Promise.resolve(),
+        delete: () => Promise.resolve(),
+      },
+    })
+    await advance(5000)
+    const [atRest, feeds] = [pending, resident.clusters.reports().flatMap(([, list]) => list).length]
+    for (let turn = 1; turn <= 60; turn++) {
+      await until(resident.reconfigure(settings(turn)))
+      // Some in the midst of it.
+      await advance(turn % 5)
+    }
+    await advance(5000)
+    expect(isOpen).toBe(1)
+    expect(resident.clusters.reports().map(([name]) => name)).toEqual(['local', 'edge'])
+    expect(resident.clusters.reports().flatMap(([, list]) => list)).toHaveLength(feeds)
+    expect(pending).toBeLessThanOrEqual(atRest)
+    await until(resident.stop())
+    await advance(0)
+    expect([isOpen, pending]).toEqual([0, 0])
+  })
+
+  it('writes to the cluster as it is reached now, as the operator’s own account, too', async () => {
+    const { start, until, advance, home } = await open()
+    const [first, second] = [embedded(), embedded()]
+    for (const edge of [first, second]) {
+      await edge.client.create(crds, apple.own.crd() as unknown as UntypedObject)
+      const one = apple.own.draft({ name: 'one', namespace: 'default' }, {})
+      await edge.client.create(apple.own, one as unknown as UntypedObject)
+    }
+    const asked: string[] = []
+    const to = (name: string, edge: Embedded): Reached => {
+      const wire = inProcessTransport(edge.server)
+      const transport: Transport = {
+        ...wire,
+        send(request) {
+          const as = request.headers?.['impersonate-user'] ?? 'the manager'
+          if (request.method !== 'GET') asked.push(`${name} as ${String(as)}`)
+          return wire.send(request)
+        },
+      }
+      const client = createClient({ transport, clock: home.clock, random: seededRandom(3) })
+      return { client, as: () => client }
+    }
+    const settings = (kubeconfig: string): Settings =>
+      settingsOf(
+        {
+          clusters: { edge: { kubeconfig } },
+          operators: { apple: { clusters: ['edge'], identity: { serviceAccount: 'default/apple' } } },
+        },
+        [apple],
+      )
+    const resident = start(settings('/first'), {
+      reach: (_, { kubeconfig }) =>
+        Promise.resolve(kubeconfig === '/first' ? to('first', first) : to('second', second)),
+    })
+    await advance(2000)
+    expect(new Set(asked)).toEqual(new Set(['first as system:serviceaccount:default:apple']))
+    asked.length = 0
+    await until(resident.reconfigure(settings('/second')))
+    await advance(2000)
+    expect(new Set(asked)).toEqual(new Set(['second as system:serviceaccount:default:apple']))
+    await until(resident.stop())
+  })
+
   it('is ready while what it reads is fresh and what it runs comes to an end', async () => {
     const { start, until, advance, home, create } = await open()
     const wire = inProcessTransport(home.server)
@@ -321,7 +532,7 @@ describe('a resident', () => {
       health: { staleMs: 60_000, stuckMs: 30_000, blockedMs: 5000 },
     })
     await advance(1000)
-    expect(resident.health()).toEqual({ isAlive: true, isReady: true, problems: [] })
+    expect(resident.health()).toEqual({ isAlive: true, isReady: true, problems: [], warnings: [] })
     await create(apple)
     await advance(31_000)
     expect(resident.health()).toMatchObject({ isReady: false, problems: ['apple has been at default/one for 31 s'] })

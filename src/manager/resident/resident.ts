@@ -17,7 +17,7 @@ import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { gatesOf, leaseTimesOf } from '../config/options-of.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
-import type { LeaseSettings, Settings } from '../config/settings.ts'
+import { type LeaseSettings, localCluster, type Settings } from '../config/settings.ts'
 import { drive, type Drive } from '../drive.ts'
 import type { Finding } from '../findings/finding.ts'
 import { defaultHealth, type HealthOptions, healthReport, type HealthReport } from '../health.ts'
@@ -27,10 +27,13 @@ import { leaderTerm, shardTerm, type Term } from '../leases/term.ts'
 import { createManager, type Manager, type ManagerOptions } from '../manager.ts'
 import type { LeaseReport } from '../report.ts'
 import type { LaneState } from '../scheduler.ts'
-import { type Clusters, createClusters, type ClustersOptions, type Reached } from './clusters.ts'
+import { type Clusters, createClusters, type ClustersOptions, type Place, type Reached } from './clusters.ts'
+import { createEndings, type Endings } from './endings.ts'
 import { createPostedWebhooks, type PostedWebhooks } from './posted-webhooks.ts'
 import { isSamePost, type Posting, postingsOf } from './posting.ts'
 import { createRoster, type Stand } from './roster.ts'
+import { textOf } from './text-of.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** An operator, ready to be hosted. */
 export interface Loaded {
@@ -114,25 +117,48 @@ export function startResident(options: ResidentOptions): Resident {
   const election = elect()
   const shards = share()
   let isLeading = election === undefined
+  let isStopped = false
+  const stopping = new AbortController()
 
-  const roster = createRoster<Posting, Loaded>({
+  const roster = createRoster<Posting, Endings>({
     clock,
     start,
-    async end(id, loaded) {
-      await manager.remove(id)
-      await loaded.close?.()
+    async end(id, standing) {
+      await standing.close()
       log({ operator: id, ended: true })
     },
-    adjust(_, before, after) {
-      if (!isSamePost(before, after)) return false
-      manager.regate(after.id, gatesOf(after.section.gates, after.section.budgets))
+    isSame: isSamePost,
+    adjust(id, _, after) {
+      manager.regate(id, gatesOf(after.section.gates, after.section.budgets))
       pauseAsWanted(after)
-      return true
     },
     onProblem: (id, error, retryMs) =>
       log({ operator: id, problem: textOf(error), ...(retryMs !== undefined && { retryAfterMs: retryMs }) }),
   })
+  const answering =
+    posted &&
+    createRoster<Posting, Endings>({
+      clock,
+      start: async (_, posting, signal) => await answerFor(posting, posted, signal),
+      async end(id, standing) {
+        // While it is wanted somebody works it, and API servers go on asking: whoever stops here leaves that as it is.
+        // A cluster that is away keeps nobody from stopping.
+        if (!isStopped && !postingsOf(settings).has(id))
+          await untilAborted(posted.drop(id), stopping.signal).catch((error: unknown) => {
+            if (!isStopped) throw error
+          })
+        await standing.close()
+      },
+      isSame: isSamePost,
+      adjust: () => undefined,
+      onProblem: (id, error, retryMs) => {
+        const problem = `its webhooks are not answered here: ${textOf(error)}`
+        log({ operator: id, problem, ...(retryMs !== undefined && { retryAfterMs: retryMs }) })
+      },
+    })
 
+  /** Everything wanted at first has been under way. */
+  let wasUp = false
   let turnAt = clock.now()
   let turn = clock.after(turnMs, nextTurn)
   function nextTurn(): void {
@@ -183,12 +209,12 @@ export function startResident(options: ResidentOptions): Resident {
     return {}
   }
 
-  async function start(id: string, posting: Posting, signal: AbortSignal): Promise<Loaded> {
+  async function start(id: string, posting: Posting, signal: AbortSignal): Promise<Endings> {
     const { section } = posting
-    const loaded = await load(posting.operator, section)
+    const endings = createEndings()
     try {
-      const { operator, run = drive } = loaded
-      const cluster = await clusters.clusterFor(operator, posting.settings, posting.at)
+      const { operator, run = drive } = await loading(posting, signal, endings)
+      const { cluster, own } = await opening(operator, posting, signal, endings)
       signal.throwIfAborted()
       const added = manager.add(operator, {
         as: id,
@@ -197,23 +223,58 @@ export function startResident(options: ResidentOptions): Resident {
         config: section.config as Readonly<Record<string, unknown>>,
         ...(section.namespaces && { namespaces: section.namespaces }),
         run: around(run),
-        ...(posted && { webhooks: posted.of(posting, cluster) }),
+        ...(posted && { webhooks: posted.of(posting, own) }),
         ...(onLedger && { onLedger: (ledger) => onLedger(ledger, id) }),
         ...(onFinding && { onFinding: (finding) => onFinding(finding, id) }),
         ...termOf(id),
         ...(!isLeading && { paused: 'standby' }),
       })
-      pauseAsWanted(posting)
-      try {
-        await untilAborted(added, signal)
-      } catch (error) {
-        await manager.remove(id)
-        throw error
+      if (manager.lanes().has(id)) {
+        endings.add(async () => {
+          // One that could not be added has gone by itself.
+          if (manager.lanes().has(id)) await manager.remove(id)
+        })
+        // It may have been paused while it was loaded.
+        pauseAsWanted(postingsOf(settings).get(id) ?? posting)
       }
+      await untilAborted(added, signal)
       log({ operator: id, started: true })
-      return loaded
+      return endings
     } catch (error) {
-      await loaded.close?.()
+      await endings.close()
+      throw error
+    }
+  }
+
+  async function loading({ operator, section }: Posting, signal: AbortSignal, endings: Endings): Promise<Loaded> {
+    const loaded = await untilAborted(load(operator, section), signal, (late) => late.close?.())
+    endings.add(() => loaded.close?.())
+    return loaded
+  }
+
+  async function opening(
+    operator: Operator,
+    { settings: wanted, at }: Posting,
+    signal: AbortSignal,
+    endings: Endings,
+  ): Promise<Place> {
+    const place = await untilAborted(clusters.open(operator, wanted, at), signal, (late) => late.close())
+    endings.add(() => place.close())
+    return place
+  }
+
+  /** What any replica may be asked about by API servers, whoever works it. */
+  async function answerFor(posting: Posting, served: PostedWebhooks, signal: AbortSignal): Promise<Endings> {
+    const endings = createEndings()
+    try {
+      const { operator } = await loading(posting, signal, endings)
+      if (operator.webhooks.length + operator.conversions.length === 0) return endings
+      const { own } = await opening(operator, posting, signal, endings)
+      signal.throwIfAborted()
+      await untilAborted(served.serve(posting, operator, own), signal)
+      return endings
+    } catch (error) {
+      await endings.close()
       throw error
     }
   }
@@ -225,35 +286,26 @@ export function startResident(options: ResidentOptions): Resident {
 
   /** Resolves when what is not ours any more has ended. */
   async function settle(): Promise<void> {
+    if (isStopped) return
     const all = postingsOf(settings)
     const ours = new Map([...all].filter(([id]) => !shards || shards.owns(id)))
-    const others = [...all.values()].filter(({ id }) => !ours.has(id))
     const ended = roster.want(ours)
-    if (posted) {
-      for (const posting of others) void answerFor(posting, posted)
-      posted.keep(new Set(all.keys())).catch((error: unknown) => log({ problem: textOf(error) }))
+    // At once, and not when it has been started: it would run until then.
+    for (const id of manager.lanes().keys()) if (ours.has(id)) pauseAsWanted(ours.get(id)!)
+    if (answering) {
+      // Webhooks of isolated operators are refused where they are hosted.
+      const inline = new Map([...all].filter(([, { section }]) => section.isolation === 'inline'))
+      answering.want(inline).catch((error: unknown) => log({ problem: textOf(error) }))
     }
     await ended
   }
 
-  /** What another replica works, and API servers may ask this one about. */
-  async function answerFor(posting: Posting, served: PostedWebhooks): Promise<void> {
-    const { id, operator: name, section } = posting
-    // Webhooks of isolated operators are refused where they are hosted.
-    if (section.isolation !== 'inline') return
-    try {
-      const { operator } = await load(name, section)
-      await served.serve(posting, operator, await clusters.clusterFor(operator, posting.settings, posting.at))
-    } catch (error) {
-      log({ operator: id, problem: `its webhooks are not answered here: ${textOf(error)}` })
-    }
-  }
-
-  void settle()
+  settle().catch((error: unknown) => log({ problem: textOf(error) }))
   return {
     manager,
     clusters,
     async reconfigure(next) {
+      if (isStopped) return
       settings = next
       manager.resize(next.concurrency)
       await settle()
@@ -281,15 +333,33 @@ export function startResident(options: ResidentOptions): Resident {
           : []),
       ]
     },
-    health: () =>
-      healthReport(
-        { now: clock.now(), feeds: clusters.reports().flatMap(([, feeds]) => feeds), runs: manager.runs(), turnAt },
+    health() {
+      const reports = clusters.reports()
+      const { stands } = roster
+      const lanes = manager.lanes()
+      const starting = [...stands].filter(([id, stand]) => stand === 'starting' && !lanes.has(id)).map(([id]) => id)
+      // Who comes later is no reason to be taken out of service.
+      wasUp ||= starting.length === 0
+      return healthReport(
+        {
+          now: clock.now(),
+          feeds: reports.flatMap(([name, feeds]) => (name === localCluster ? feeds : [])),
+          elsewhere: reports.filter(([name]) => name !== localCluster),
+          starting: wasUp ? [] : starting,
+          standing: [...stands.values()].filter((stand) => stand !== 'failed').length,
+          failed: [...roster.failures].map(([id, error]) => [id, textOf(error)]),
+          runs: manager.runs(),
+          turnAt,
+        },
         options.health ?? defaultHealth,
-      ),
+      )
+    },
     settled: () => roster.settled(),
     async stop() {
+      isStopped = true
+      stopping.abort()
       turn.cancel()
-      await roster.stop()
+      await Promise.all([roster.stop(), answering?.stop()])
       await Promise.all([election?.release(), shards?.leave()])
       await manager.stop()
       await clusters.close()
@@ -301,19 +371,4 @@ export function startResident(options: ResidentOptions): Resident {
 function spareMs(settings: LeaseSettings): number {
   const { leaseDurationMs, renewDeadlineMs } = leaseTimesOf(settings)
   return leaseDurationMs - renewDeadlineMs
-}
-
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>()
-  const abort = (): void => aborted.reject(signal.reason as Error)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([promise, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -11,9 +11,11 @@ export interface RosterOptions<Wanted, Standing> {
   start(name: string, wanted: Wanted, signal: AbortSignal): Promise<Standing>
   /** Lets what is under way finish. */
   end(name: string, standing: Standing): Promise<void>
-  /** Changes what stands, or says that it has to be started anew. */
-  adjust(standing: Standing, before: Wanted, after: Wanted): boolean
-  /** A start that failed, and when it is tried again; an end that failed, and is not. */
+  /** Whether one can become the other while it stands, or is being started. */
+  isSame(before: Wanted, after: Wanted): boolean
+  /** Changes what stands into what is the same but for that. */
+  adjust(name: string, standing: Standing, after: Wanted): void
+  /** A start that failed, and when it is tried again; an end or a change that failed, and is not. */
   onProblem(name: string, error: unknown, retryMs: number | undefined): void
   /** @default 1 s */
   readonly firstRetryMs?: number
@@ -27,9 +29,11 @@ export interface Roster<Wanted> {
   /** From now on. Resolves when what is not wanted any more has ended; what is new may still be starting. */
   want(wanted: ReadonlyMap<string, Wanted>): Promise<void>
   readonly stands: ReadonlyMap<string, Stand>
+  /** Those that could not be started, and why. */
+  readonly failures: ReadonlyMap<string, unknown>
   /** Resolves when every start has succeeded or failed at least once. */
   settled(): Promise<void>
-  /** Ends everything. */
+  /** Ends everything, for good: nothing is wanted any more, whatever is said later. */
   stop(): Promise<void>
 }
 
@@ -39,6 +43,7 @@ interface Post<Wanted, Standing> {
   as: Wanted | undefined
   standing: Standing | undefined
   failures: number
+  failure: unknown
   retry: Timer | undefined
   /** Aborts the start under way. */
   starting: AbortController | undefined
@@ -51,6 +56,7 @@ export function createRoster<Wanted, Standing extends object>(
 ): Roster<Wanted> {
   const { clock, firstRetryMs = 1000, mostRetryMs = 60_000 } = options
   let wished: ReadonlyMap<string, Wanted> = new Map()
+  let isStopped = false
   const posts = new Map<string, Post<Wanted, Standing>>()
 
   const postOf = (name: string): Post<Wanted, Standing> => {
@@ -61,6 +67,7 @@ export function createRoster<Wanted, Standing extends object>(
         as: undefined,
         standing: undefined,
         failures: 0,
+        failure: undefined,
         retry: undefined,
         starting: undefined,
         work: Promise.resolve(),
@@ -90,7 +97,12 @@ export function createRoster<Wanted, Standing extends object>(
       Object.assign(post, { stand: 'standing', failures: 0 })
     } catch (error) {
       post.stand = 'failed'
-      if (starting.signal.aborted) return
+      post.failure = error
+      if (starting.signal.aborted) {
+        // It did not fail, and may be wanted again by now.
+        post.as = undefined
+        return
+      }
       const retryMs = Math.min(firstRetryMs * 2 ** post.failures++, mostRetryMs)
       options.onProblem(name, error, retryMs)
       post.retry = clock.after(retryMs, () => {
@@ -114,26 +126,44 @@ export function createRoster<Wanted, Standing extends object>(
       return
     }
     if (post.standing && post.as !== wanted) {
-      if (!options.adjust(post.standing, post.as!, wanted)) await end(name, post)
+      if (options.isSame(post.as!, wanted)) options.adjust(name, post.standing, wanted)
+      else await end(name, post)
       post.as = wanted
     }
-    if (!post.standing && (post.stand !== 'failed' || post.as !== wanted)) {
+    const isWaiting = post.stand === 'failed' && post.as !== undefined && isWantedAs(name, post.as)
+    if (!post.standing && !isWaiting) {
       post.retry?.cancel()
       const now = wished.get(name)
       if (now !== undefined) await start(name, post, now)
     }
   }
 
+  async function follow(before: Promise<void>, name: string, post: Post<Wanted, Standing>): Promise<void> {
+    await before
+    try {
+      await step(name, post)
+    } catch (error) {
+      // A step that fails must not keep the next from being taken.
+      options.onProblem(name, error, undefined)
+    }
+  }
+
   async function bring(name: string): Promise<void> {
     const post = postOf(name)
     // What is being started as nobody wants it any more need not come to its end.
-    if (post.starting && post.as !== wished.get(name)) post.starting.abort()
-    post.work = post.work.then(() => step(name, post))
+    if (post.starting && !isWantedAs(name, post.as!)) post.starting.abort()
+    post.work = follow(post.work, name, post)
     await post.work
+  }
+
+  function isWantedAs(name: string, as: Wanted): boolean {
+    const wanted = wished.get(name)
+    return wanted !== undefined && (wanted === as || options.isSame(as, wanted))
   }
 
   return {
     async want(wanted) {
+      if (isStopped) return
       const leaving = [...posts.keys()].filter((name) => !wanted.has(name))
       wished = wanted
       for (const name of wanted.keys()) void bring(name)
@@ -142,10 +172,15 @@ export function createRoster<Wanted, Standing extends object>(
     get stands() {
       return new Map([...posts].flatMap(([name, { stand }]) => (stand ? [[name, stand] as const] : [])))
     },
+    get failures() {
+      const failed = [...posts].filter(([, { stand }]) => stand === 'failed')
+      return new Map(failed.map(([name, { failure }]) => [name, failure]))
+    },
     async settled() {
       await Promise.all([...posts.values()].map(({ work }) => work))
     },
     async stop() {
+      isStopped = true
       wished = new Map()
       await Promise.all([...posts.keys()].map(bring))
     },

@@ -129,4 +129,34 @@ describe('a service', () => {
     await writeFile(file, 'operators: { things: { isolation: inlien } }')
     await expect(start({ from: { file } })).rejects.toThrow('operators.things.isolation')
   })
+
+  it('begins nothing once its start was given up', async () => {
+    const { client, start } = await open()
+    await client.create(Thing, Thing.draft({ name: 'one', namespace: 'default' }, {}) as unknown as UntypedObject)
+    const given = new AbortController()
+    const loading = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    const over = Promise.withResolvers<void>()
+    let loads = 0
+    const starting = start({
+      signal: given.signal,
+      declared: async () => {
+        asked.resolve()
+        await loading.promise
+        over.resolve()
+        return [operator]
+      },
+      load: () => {
+        loads++
+        return Promise.resolve({ operator })
+      },
+    })
+    await asked.promise
+    given.abort(new Error('enough'))
+    await expect(starting).rejects.toThrow('enough')
+    loading.resolve()
+    await over.promise
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(loads).toBe(0)
+  })
 })

@@ -24,18 +24,22 @@ import type { ConfigurationSource } from '../config/source.ts'
 import { countedTransport } from '../counted-transport.ts'
 import type { HealthReport } from '../health.ts'
 import { createMeter, loopMs, measured } from '../measured.ts'
+import { keepSmall } from '../memory-at-rest.ts'
 import { createMetrics, type Metrics } from '../metrics.ts'
 import { processUsage } from '../process-usage.ts'
 import type { ManagerReport } from '../report.ts'
-import type { LaneObserver } from '../scheduler.ts'
+import type { LaneObserver, LaneState } from '../scheduler.ts'
 import { startStatusServer, type StatusServerOptions } from '../status-server.ts'
 import { createTracing, type Tracing, tracingSettings } from '../tracing.ts'
 import { createWebhookHost, type WebhookAddress } from '../webhooks/webhook-host.ts'
 import { startWebhooks } from '../webhooks/webhooks.ts'
 import type { Reached } from './clusters.ts'
+import { createEndings, type Endings } from './endings.ts'
 import { type LateWebhooks, lateWebhooks } from './late-webhooks.ts'
 import type { ReachOptions } from './reach.ts'
 import { type Loaded, type Resident, startResident } from './resident.ts'
+import { textOf } from './text-of.ts'
+import { untilAborted } from './until-aborted.ts'
 
 export interface ServiceOptions {
   /** Where its configuration is. @default nowhere: defaults, environment and flags */
@@ -60,6 +64,8 @@ export interface ServiceOptions {
   readonly live?: (client: Client) => Live
   /** What else is in the process: `an embedded cluster`. */
   readonly beside?: string
+  /** Gives up the start: a server that does not answer may take its time. */
+  readonly signal?: AbortSignal
 }
 
 /** Where webhooks are found, and where they listen. */
@@ -86,20 +92,33 @@ const sampleMs = 15_000
 
 /** @throws InvalidConfiguration, and whatever keeps the cluster from being reached */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  /** What ends what has been started so far, the last one first. */
-  const ends: (() => Promise<void> | void)[] = []
-  const stop = async (): Promise<void> => {
-    for (let end = ends.pop(); end; end = ends.pop()) await end()
+  const { signal, log } = options
+  // Timers hold no process, and connections only while there are some: with its API server away, a service would be over.
+  const { port1: alive } = new MessageChannel()
+  alive.ref()
+  const endings = createEndings()
+  const endAll = async (): Promise<void> => {
+    try {
+      await endings.close()
+    } catch (error) {
+      log({ problem: `the end was not clean: ${textOf(error)}` })
+    }
+    alive.close()
   }
+  let stopped: Promise<void> | undefined
+  const starting = start(options, endings)
   try {
-    return { ...(await start(options, ends)), stop }
+    const started = await (signal ? untilAborted(starting, signal) : starting)
+    return { ...started, stop: () => (stopped ??= endAll()) }
   } catch (error) {
-    await stop()
+    await endAll()
+    // It may have got further meanwhile.
+    starting.then(endAll, endAll).catch(() => undefined)
     throw error
   }
 }
 
-async function start(options: ServiceOptions, ends: (() => Promise<void> | void)[]): Promise<Omit<Service, 'stop'>> {
+async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Service, 'stop'>> {
   const { clock = systemClock, random = systemRandom, log, environment = {}, identity } = options
   const told = { environment, flags: options.flags, over: options.over, operators: options.declared }
   const metrics = createMetrics()
@@ -111,7 +130,8 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
     tracing = tracingOf(settings, environment, clock)
     local = await options.connect(settings.clientConnection, reaching)
     const { client } = local
-    ends.push(() => client.close(), ...(tracing ? [tracing.close.bind(tracing)] : []))
+    endings.add(() => client.close())
+    if (tracing) endings.add(tracing.close.bind(tracing))
     return local
   }
   let tracing: Tracing | undefined
@@ -140,23 +160,25 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
         onProblem: ({ message }) => log({ problem: message }),
       })
     : bare
-  ends.push(() => configuration.close())
+  endings.add(() => configuration.close())
 
   async function mapSource(configMap: string): Promise<ConfigurationSource> {
     const { client } = await connected(bare.current.settings)
     const cache = createSharedCache({ client, clock, random })
-    ends.push(() => cache.close())
+    endings.add(() => cache.close())
     return configMapSource({ client, cache, ...objectNameOf(configMap) })
   }
 
   cameUpWithout = configuration.isFallback
   const { settings } = configuration.current
   const reached = await connected(settings)
+  // Nobody waits for it any more: nothing is begun that would have to end at once.
+  options.signal?.throwIfAborted()
   const { client } = reached
   const activity = createActivity({ clock })
   const meter = createMeter(loopMs)
   const webhooks = webhooksOf(settings, client, options)
-  if (webhooks) ends.push(() => webhooks.close())
+  if (webhooks) endings.add(() => webhooks.close())
   const resident = startResident({
     settings,
     identity,
@@ -178,9 +200,11 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
     ...(webhooks && { webhooks }),
     ...(options.live && { live: options.live(client) }),
   })
-  ends.push(() => resident.stop())
+  endings.add(() => resident.stop())
   // What was taken over since it was read.
-  follow = (next) => void resident.reconfigure(next.settings)
+  follow = (next) => {
+    resident.reconfigure(next.settings).catch((error: unknown) => log({ problem: textOf(error) }))
+  }
   follow(configuration.current)
 
   const standing = (): Standing => ({
@@ -193,16 +217,27 @@ async function start(options: ServiceOptions, ends: (() => Promise<void> | void)
       return (there.length > 0 ? there : reports).flatMap(([, feeds]) => feeds)
     },
     usage: processUsage(client.stats().requests),
-    health: resident.health(),
+    health: whole(resident.health()),
     leases: resident.leases(),
     replica: identity,
     ...(options.beside !== undefined && { beside: options.beside }),
   })
   const report = (): ManagerReport => activity.report(standing())
   const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
-  ends.push(() => sampling.cancel())
-  const statusUrl = await serveStatus({ configuration, resident, metrics, report, log, environment, ends })
+  endings.add(() => sampling.cancel())
+  // Only where time is real: in another, much that lies between two moments takes no time at all.
+  if (clock === systemClock) {
+    const isFree = ({ waiting, running }: LaneState): boolean => waiting + running === 0
+    const small = keepSmall({ clock, isIdle: () => [...resident.manager.lanes().values()].every(isFree) })
+    endings.add(() => small.close())
+  }
+  const statusUrl = await serveStatus({ configuration, resident, metrics, report, log, environment, endings })
   return { resident, configuration, statusUrl, report, outdated: outdated.promise }
+}
+
+/** Whoever looks wants to know all of it. */
+function whole(health: HealthReport): HealthReport {
+  return { ...health, problems: [...health.problems, ...health.warnings] }
 }
 
 interface Asked {
@@ -212,7 +247,7 @@ interface Asked {
   readonly report: () => ManagerReport
   readonly log: (line: JsonObject) => void
   readonly environment: Readonly<Record<string, string | undefined>>
-  readonly ends: (() => Promise<void> | void)[]
+  readonly endings: Endings
 }
 
 /** Health and metrics where the settings say; everything, for those on this machine alone, where there is room. */
@@ -223,7 +258,7 @@ async function serveStatus({
   report,
   log,
   environment,
-  ends,
+  endings,
 }: Asked): Promise<string> {
   const { settings, sources } = configuration.current
   const health = (): HealthReport => resident.health()
@@ -235,7 +270,7 @@ async function serveStatus({
     const isOpen = sources.has(`${name}.address`) || environment['KUBERNETES_SERVICE_HOST'] !== undefined
     try {
       const server = await startStatusServer({ host: isOpen ? address : '127.0.0.1', port, health, ...served })
-      ends.push(() => server.close())
+      endings.add(() => server.close())
     } catch (error) {
       // Nobody asked for this very port: a second manager on a machine is no mistake.
       if (!isMusterError(error, 'PortTaken') || sources.has(`${name}.port`)) throw error
@@ -245,7 +280,7 @@ async function serveStatus({
   await listen('health', {})
   await listen('metrics', { metrics: rendered })
   const own = await startStatusServer({ host: '127.0.0.1', port: 0, health, metrics: rendered, report })
-  ends.push(() => own.close())
+  endings.add(() => own.close())
   return own.url
 }
 
@@ -266,8 +301,7 @@ function webhooksOf(settings: Settings, client: Client, options: ServiceOptions)
       cluster: { client, cache },
       secret: objectNameOf(secret),
       ...place,
-      onProblem: (where, error) =>
-        log({ webhooks: where, problem: error instanceof Error ? error.message : String(error) }),
+      onProblem: (where, error) => log({ webhooks: where, problem: textOf(error) }),
     })
     return {
       ...webhooks,

@@ -156,7 +156,7 @@ function checkNames(operator: string, { webhooks = [], conversions = [] }: Opera
   }
 }
 
-/** A CRD has one conversion. */
+/** A CRD has one conversion. The same operator on another cluster (`name.cluster`) converts another CRD. */
 function checkOthers(
   operators: WebhookHost['operators'],
   operator: string,
@@ -164,11 +164,16 @@ function checkOthers(
 ): void {
   const own = new Set(conversions.map(conversionName))
   for (const [other, declared] of operators) {
-    const both =
-      other === operator ? undefined : declared.conversions?.map(conversionName).find((name) => own.has(name))
+    if (baseName(other) === baseName(operator)) continue
+    const both = declared.conversions?.map(conversionName).find((name) => own.has(name))
     if (both === undefined) continue
     throw new MusterError('InvalidWebhook', `operators ${other} and ${operator} both convert ${both}.`)
   }
+}
+
+/** Names of operators have no dot. */
+function baseName(operator: string): string {
+  return operator.split('.', 1)[0]!
 }
 
 function unknown(path: string): MusterError {

@@ -9,7 +9,7 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import type { TransportRequest } from '../../client/transport.ts'
 import { seededRandom } from '../../clock/random.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
-import { isMusterError } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ValidatingWebhookConfiguration as ValidatingConfiguration } from '../../kube/types/admissionregistration/v1.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
@@ -255,6 +255,34 @@ describe('webhooks over TLS', () => {
     expect(seen.size).toBeGreaterThan(6)
     expect(problems).toEqual([])
   }, 60_000)
+})
+
+describe('webhooks of several clusters', () => {
+  it('do not wait for each other: one that is away concerns those who are there alone, and can be left', async () => {
+    const { client, clock, start, problems } = await setting()
+    const webhooks = await start()
+    const send = (): Promise<never> => Promise.reject(new MusterError('Unreachable', 'no route to edge'))
+    const away = createClient({ transport: { ...client.transport, send }, clock, random: seededRandom(5) })
+    const cache = createSharedCache({ client: away, clock, random: seededRandom(6) })
+    onTestFinished(() => cache.close())
+    webhooks.set('cache.far', everything, { client: away, cache })
+    let isFarSettled = false
+    void webhooks.settled('cache.far').then(() => (isFarSettled = true))
+    webhooks.set('cache', everything)
+    let isSettled = false
+    void webhooks.settled('cache').then(() => (isSettled = true))
+    await clock.advance(60_000)
+    expect([isSettled, isFarSettled]).toEqual([true, false])
+    // Reached in another way, it is another, and nobody tries the old one any more.
+    const again = createSharedCache({ client, clock, random: seededRandom(6) })
+    onTestFinished(() => again.close())
+    webhooks.set('cache.far', {}, { client, cache: again })
+    await clock.advance(60_000)
+    expect(isFarSettled).toBe(true)
+    problems.length = 0
+    await clock.advance(600_000)
+    expect(problems).toEqual([])
+  })
 })
 
 describe('webhooks through the generations of their certificates', () => {

@@ -39,8 +39,11 @@ export interface Webhooks {
    * one, objects would be shown as what they are not.
    */
   delete(operator: string): Promise<void>
-  /** Resolves when everything that was set is registered. */
-  settled(): Promise<void>
+  /**
+   * Resolves when everything that was set is registered, or what one operator has set: a cluster that is away keeps those
+   * of others waiting for ever.
+   */
+  settled(operator?: string): Promise<void>
   /** As API servers are told. */
   readonly address: WebhookAddress
   close(): Promise<void>
@@ -54,6 +57,16 @@ const contendedMs = 100
 interface Place {
   readonly registrar: Registrar
   readonly operators: Set<string>
+  /** As it should be, when last looked at. */
+  isCurrent: boolean
+}
+
+/** Somebody who waits for what he set. */
+interface Waiter {
+  readonly operator: string | undefined
+  /** What he knows was asked for by then. */
+  readonly wish: number
+  readonly done: PromiseWithResolvers<void>
 }
 
 /** @throws CertificatesForeign, and whatever keeps the Secret from being read or made */
@@ -67,7 +80,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   let served: Certificates['serving'] | undefined
   /** The bundle that every registration has, and since when. */
   let published: { readonly bundle: string; readonly since: number } | undefined
-  let waiting: PromiseWithResolvers<void> | undefined
+  const waiting = new Set<Waiter>()
   /** Counts what was asked for: a round that began before knows nothing of it. */
   let wishes = 0
   /** Operators that had other webhooks before. */
@@ -102,11 +115,13 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       }
       try {
         const settled = await place.registrar.settle({ ...wantedWith(bundle), again })
+        place.isCurrent = settled.isCurrent
         isCurrent &&= settled.isCurrent
         retryAt = Math.min(retryAt, settled.retryAt ?? Infinity)
       } catch (error) {
         // One cluster that is away does not keep the others waiting.
         onProblem('registration', error)
+        place.isCurrent = false
         isCurrent = false
         retryAt = Math.min(retryAt, clock.now() + retryMs)
       }
@@ -126,6 +141,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       retryAt = outcome.retryAt
       if (!outcome.isCurrent || wish !== wishes) published = undefined
       else if (published?.bundle !== bundle) published = { bundle, since: clock.now() }
+      answer(wish)
     }
     const now = clock.now()
     const trustedAt = published ? published.since + lifetimes.settleMs : Infinity
@@ -134,15 +150,22 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       const isWritten = await write(wanted, resourceVersion)
       return isWritten ? now : now + contendedMs
     }
-    if (published) {
-      waiting?.resolve()
-      waiting = undefined
-    }
     if (now >= trustedAt) {
       for (const operator of changed) host.forget(operator)
       changed.clear()
     }
     return Math.min(retryAt, dueAt(wanted, lifetimes), wanted.next || changed.size > 0 ? trustedAt : Infinity)
+  }
+
+  /** Those who wait for places that are current, and were known to this round. */
+  const answer = (wish: number): void => {
+    for (const waiter of waiting) {
+      const { operator } = waiter
+      const concerned = [...places.values()].filter((place) => operator === undefined || place.operators.has(operator))
+      if (waiter.wish > wish || !concerned.every(({ isCurrent }) => isCurrent)) continue
+      waiting.delete(waiter)
+      waiter.done.resolve()
+    }
   }
 
   /** False when another replica was faster; its certificates are as good. */
@@ -161,7 +184,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     const known = places.get(cluster)
     if (known) return known
     const registrar = startRegistrar({ cluster, clock, id: certificatesId(secret), onChange: rounds.wake, onProblem })
-    const place = { registrar, operators: new Set<string>() }
+    const place: Place = { registrar, operators: new Set(), isCurrent: false }
     places.set(cluster, place)
     return place
   }
@@ -194,11 +217,19 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     changed.add(operator)
     rounds.wake()
   }
-  const settled = async (): Promise<void> => {
-    wishes++
-    waiting ??= Promise.withResolvers<void>()
+  const settled = async (operator?: string): Promise<void> => {
+    const waiter = { operator, wish: ++wishes, done: Promise.withResolvers<void>() }
+    waiting.add(waiter)
     rounds.wake()
-    await waiting.promise
+    await waiter.done.promise
+  }
+  /** A cluster where nobody registers anything any more is let go. */
+  const leaveEmpty = (): void => {
+    for (const [cluster, { registrar, operators }] of places) {
+      if (cluster === home || operators.size > 0) continue
+      registrar.close()
+      places.delete(cluster)
+    }
   }
 
   return {
@@ -206,6 +237,8 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       host.set(operator, declared)
       for (const { operators } of places.values()) operators.delete(operator)
       placeOf(cluster).operators.add(operator)
+      // The same cluster as it was reached before, or one that this operator has left: what it had there stays there.
+      leaveEmpty()
       changing(operator)
     },
     async delete(operator) {
@@ -213,14 +246,15 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       if (conversions.length > 0) host.set(operator, { conversions })
       else host.delete(operator)
       changing(operator)
-      await settled()
+      await settled(operator)
       if (conversions.length === 0) for (const { operators } of places.values()) operators.delete(operator)
+      leaveEmpty()
     },
     settled,
     address,
     async close() {
       rounds.stop()
-      waiting?.resolve()
+      for (const { done } of waiting) done.resolve()
       watch.close()
       for (const { registrar } of places.values()) registrar.close()
       await server?.close()
