@@ -28,7 +28,7 @@ export function secretValues(secret: UntypedObject, most: number = Infinity): re
 export interface WatchedSecrets {
   readonly view: View
   /** The text, without what the Secrets that were seen hold. */
-  hide(text: string): string
+  hide(this: void, text: string): string
 }
 
 /** Shorter ones are in every other word: blacking them out would tell more than it hides. */
