@@ -30,8 +30,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** The build must be there. */
 export const embedded: Contender = {
   async start() {
-    const began = performance.now()
-    const running = await launchEmbedded()
+    const { began, ...running } = await launchEmbedded()
     const { url: server, ca, token } = running.target
     const nobody = { cert: '', key: '' }
     const tokens = { admin: token, alice: '', bob: '' }
@@ -45,12 +44,14 @@ export const embedded: Contender = {
 }
 
 /** Returns when it says where it is; nobody has asked it anything by then. */
-async function launchEmbedded(): Promise<Omit<Running, 'readyMs'>> {
+async function launchEmbedded(): Promise<Omit<Running, 'readyMs'> & { readonly began: number }> {
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-bench-'))
   const kubeconfig = path.join(folder, 'kubeconfig')
   const args = ['apiserver', '--data', path.join(folder, 'data'), '--kubeconfig-out', kubeconfig]
   const { NODE_OPTIONS: _options, NODE_EXTRA_CA_CERTS: _authorities, ...env } = process.env
-  const child = spawn(process.execPath, [install(folder), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env })
+  const program = install(folder)
+  const began = performance.now()
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env })
   await once(createInterface({ input: child.stdout }), 'line')
   const { clusters, users } = readYaml(readFileSync(kubeconfig, 'utf8')) as unknown as {
     readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[]
@@ -58,6 +59,7 @@ async function launchEmbedded(): Promise<Omit<Running, 'readyMs'>> {
   }
   const { server = '', 'certificate-authority-data': ca = '' } = clusters[0]!.cluster
   return {
+    began,
     target: { url: server, ca: Buffer.from(ca, 'base64').toString(), token: users[0]!.user.token },
     residentBytes: () => residentBytes(child.pid!),
     async stop() {
