@@ -141,7 +141,8 @@ describe('what is empty in the metadata of a custom object', () => {
     const applied = async (): Promise<JsonObject> =>
       await server.must('PATCH', path, { type: apply, query: { fieldManager: 'f' }, body: sent })
     const merged = async (): Promise<JsonObject> => await server.must('PATCH', path, { type: merge, body: {} })
-    const written = [await applied(), await merged(), await applied(), await applied(), await merged(), await merged()]
+    // Not two applies in a row: of those a real server tells the second from the first or not, as its cache was quick or slow.
+    const written = [await applied(), await merged(), await applied(), await merged(), await merged()]
     const versions = written.map((object) => at(object, 'metadata', 'resourceVersion'))
     expect(versions.map((version, index) => version === versions[index - 1])).toMatchSnapshot()
     expect(at(await server.must('GET', path), 'metadata', 'annotations')).toBeUndefined()

@@ -168,6 +168,11 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\/tmp\/[\w-]+\/?[\w.-]*/g, 'FILE'],
   [/ {2,}/g, '  '],
   [/ +$/gm, ''],
+  // A controller of the real server that now and then comes upon a Service before its own allocation has reached it.
+  [
+    /^Events:\n.*\n.*\n +Warning {2}ClusterIPNotAllocated {2}AGE {2}ipallocator-repair-controller.*$/gm,
+    'Events:  <none>',
+  ],
 ]
 
 function masked(text: string, { server }: Target): string {
