@@ -175,10 +175,30 @@ const masks: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-function masked(text: string, { server }: Target): string {
+function masked(given: string, { server }: Target): string {
   const host = server.replace('https://', '')
+  const text = given.replaceAll(/^\{\n[\s\S]*?^\}$/gm, ownersInOrder)
   const local = text.replaceAll(server, 'SERVER').replaceAll(host, 'HOST')
   return masks.reduce((current, [pattern, word]) => current.replaceAll(pattern, word), local)
+}
+
+/** Who owns what is listed by the second in which it was written, and the two servers are not written to in the same. */
+function ownersInOrder(text: string): string {
+  interface Owned {
+    readonly metadata?: { managedFields?: readonly Readonly<Record<string, string>>[] }
+  }
+  let object: Owned
+  try {
+    object = JSON.parse(text) as Owned
+  } catch {
+    return text
+  }
+  const { metadata } = object
+  if (!metadata?.managedFields) return text
+  const nameOf = ({ manager, operation, subresource = '' }: Readonly<Record<string, string>>): string =>
+    [manager, operation, subresource].join(' ')
+  metadata.managedFields = metadata.managedFields.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1))
+  return JSON.stringify(object, undefined, 4)
 }
 
 function kubeconfigOf({ server, ca, admin }: Target): string {
