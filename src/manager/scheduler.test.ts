@@ -113,6 +113,69 @@ describe('a scheduler', () => {
     expect(calm.runs).toEqual([{ key: 'one', at: 20 }])
   })
 
+  it('keeps places for operators that have none: two that hang delay no other', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 16 })
+    const hanging = ['a', 'b'].map((name) => play(scheduler, clock, name, {}, 3_600_000))
+    const others = Array.from({ length: 8 }, (_, index) => play(scheduler, clock, `c${index}`, {}, 10))
+    for (const { lane } of hanging) for (let key = 0; key < 100; key++) lane.add(`k${key}`)
+    await clock.advance(1000)
+    expect(hanging.map(({ runs }) => runs.length)).toEqual([8, 4])
+    for (const { lane } of others) lane.add('k')
+    await clock.advance(20)
+    expect(others.map(({ runs }) => runs.map(({ at }) => at))).toEqual(
+      [0, 0, 0, 0, 10, 10, 10, 10].map((at) => [1000 + at]),
+    )
+  })
+
+  it('gives the place of a run that lasts to others, and none more to its own operator than it may have', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 2, patienceMs: 5000 })
+    const hanging = play(scheduler, clock, 'a', { concurrency: 3 }, 3_600_000)
+    const other = play(scheduler, clock, 'b', {}, 10)
+    for (let key = 0; key < 10; key++) hanging.lane.add(`k${key}`)
+    other.lane.add('early')
+    await clock.advance(4990)
+    expect(other.lane.state.heldBy).toBe('share')
+    await clock.advance(20)
+    expect(other.runs).toEqual([{ key: 'early', at: 5000 }])
+    await clock.advance(20_000)
+    expect(hanging.runs.map(({ at }) => at)).toEqual([0, 0, 5000])
+    expect(scheduler.running).toBe(3)
+    other.lane.add('late')
+    await clock.advance(10)
+    expect(other.runs.at(-1)).toEqual({ key: 'late', at: 25_010 })
+  })
+
+  it('keeps no place for an operator whose runs last, until one of them ends in time', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    let takesMs = 30_000
+    const begun: number[] = []
+    const slow = scheduler.join('slow', defaultGates, async () => {
+      begun.push(clock.now())
+      await clock.sleep(takesMs)
+    })
+    const busy = play(scheduler, clock, 'busy', {}, 4000)
+    const start = clock.now()
+    slow.add('k')
+    await clock.advance(30_000)
+    for (let key = 0; key < 6; key++) busy.lane.add(`k${key}`)
+    await clock.advance(0)
+    takesMs = 10
+    slow.add('k')
+    await clock.advance(3999)
+    // Three places are taken, and the fourth is kept, but not for it.
+    expect(begun.map((at) => at - start)).toEqual([0])
+    await clock.advance(8001)
+    expect(begun.map((at) => at - start)).toEqual([0, 34_000])
+    for (let key = 0; key < 6; key++) busy.lane.add(`k${key}`)
+    await clock.advance(0)
+    slow.add('k')
+    await clock.advance(0)
+    expect(begun.at(-1)! - start).toBe(42_000)
+  })
+
   it('lets changes go before retries and resyncs, until those have waited long enough', async () => {
     const clock = virtualClock()
     const scheduler = createScheduler({ clock, concurrency: 1 })

@@ -7,7 +7,8 @@
  * The first three hold back an operator whole, the next three one of its keys until a moment, the allowance all of its keys
  * until a moment; the rest is decided when a place falls free. Every gate has to agree, so the order decides nothing but
  * which of them is told (`heldBy`). Places are shared: the operator with the fewest runs under way goes first, so one with
- * ten thousand keys waiting delays another by one run and not by ten thousand. Within an operator, urgency decides.
+ * ten thousand keys waiting delays another by one run and not by ten thousand; and one that hangs does not keep its places
+ * from the others (`gates/share.ts`). Within an operator, urgency decides.
  *
  * A key never runs twice at once, and is never lost: what is asked for while it runs is run afterwards.
  */
@@ -24,6 +25,7 @@ import {
 import { cooledAt, type CoolDownOptions } from './gates/cool-down.ts'
 import { type Collected, type DebounceOptions, noteChange, quietAt } from './gates/debounce.ts'
 import { type Cause, moreUrgent, type PriorityOptions, urgency } from './gates/priority.ts'
+import { defaultPatienceMs, keptPlaces, yieldsAt } from './gates/share.ts'
 import { createHeap, type Heap } from './heap.ts'
 
 /** What an operator may use of what is everybody's; `budgets/` keeps it. */
@@ -63,6 +65,8 @@ export interface SchedulerOptions {
   readonly clock: Clock
   /** Runs of all operators at once. */
   readonly concurrency: number
+  /** How long a run keeps its place from other operators. @default 5 s */
+  readonly patienceMs?: number
   readonly observer?: LaneObserver
 }
 
@@ -152,13 +156,15 @@ interface Member {
   allowance: Allowance
   readonly pauses: Set<PauseReason>
   isLeaving: boolean
+  /** Its last run outlasted our patience. */
+  isSlow: boolean
   servedAt: number
   idlers: (() => void)[]
 }
 
 export function createScheduler(options: SchedulerOptions): Scheduler {
-  const { clock, observer } = options
-  let { concurrency } = options
+  const { clock, observer, patienceMs = defaultPatienceMs } = options
+  let share = { concurrency: options.concurrency, patienceMs }
   const members = new Set<Member>()
   let running = 0
   let turn = 0
@@ -217,8 +223,21 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     return found
   }
 
-  const choose = (now: number): { readonly member: Member; readonly item: Waiting } | undefined => {
-    const order = [...members].filter(({ waiting }) => waiting.size > 0)
+  /** As long as there is enough for all, it does not matter what lasts. */
+  const isScarce = (): boolean => running + keptPlaces(share, members.size) >= share.concurrency
+
+  const freePlaces = (now: number): number => {
+    if (!isScarce()) return share.concurrency - running
+    let taken = 0
+    for (const member of members) for (const since of member.running.values()) if (yieldsAt(since, share) > now) taken++
+    return share.concurrency - taken
+  }
+
+  const choose = (now: number, free: number): { readonly member: Member; readonly item: Waiting } | undefined => {
+    const isForNewcomers = free <= keptPlaces(share, members.size)
+    const order = [...members].filter(
+      ({ waiting, running: own, isSlow }) => waiting.size > 0 && (!isForNewcomers || (own.size === 0 && !isSlow)),
+    )
     order.sort((a, b) => a.running.size - b.running.size || a.servedAt - b.servedAt)
     for (const member of order) {
       ripen(member, now)
@@ -241,7 +260,9 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     await member.run(key)
     member.running.delete(key)
     running--
-    observer?.ended(member.name, clock.now() - startedAt)
+    const now = clock.now()
+    member.isSlow = yieldsAt(startedAt, share) <= now
+    observer?.ended(member.name, now - startedAt)
     cool(member, key)
     // What was asked for meanwhile was let through by a cool-down that knew nothing of this run.
     const next = member.waiting.get(key)
@@ -262,8 +283,8 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
 
   const pump = (): void => {
     const now = clock.now()
-    for (let free = concurrency - running; free > 0; free--) {
-      const chosen = choose(now)
+    for (let free = freePlaces(now); free > 0; free--) {
+      const chosen = choose(now, free)
       if (!chosen) break
       start(chosen.member, chosen.item, now)
     }
@@ -271,23 +292,35 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     arm(now)
   }
 
-  /** Time is looked at again when the next key is due, or can be afforded. */
+  /** Time is looked at again when the next key is due, can be afforded, or may get the place of a run that lasts. */
   const arm = (now: number): void => {
     let at = Infinity
+    let isWaiting = false
     for (const member of members) {
       if (member.pauses.size > 0 || member.waiting.size === 0) continue
       const { soon, ready } = member
-      if (ready.size > 0) {
-        const affordable = payableAt(member, now)
-        if (affordable > now) at = Math.min(at, affordable)
-      }
       const next = soon.peek()
-      // What is due already waits for a place, and is looked at when one falls free.
       if (next && next.due > now) at = Math.min(at, next.due)
+      if (ready.size === 0 && !(next && next.due <= now)) continue
+      const affordable = payableAt(member, now)
+      if (affordable > now) at = Math.min(at, affordable)
+      else isWaiting = true
     }
+    // What is due and can be afforded waits for a place: it is looked at when one falls free.
+    if (isWaiting && isScarce()) at = Math.min(at, nextYield(now))
     if (alarm && alarm.at <= at && alarm.at > now) return
     alarm?.timer.cancel()
     alarm = at === Infinity ? undefined : { at, timer: clock.after(Math.max(Math.ceil(at - now), 0), ring) }
+  }
+
+  const nextYield = (now: number): number => {
+    let at = Infinity
+    for (const member of members)
+      for (const since of member.running.values()) {
+        const yields = yieldsAt(since, share)
+        if (yields > now) at = Math.min(at, yields)
+      }
+    return at
   }
 
   const ring = (): void => {
@@ -300,7 +333,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       return running
     },
     resize(places) {
-      concurrency = places
+      share = { ...share, concurrency: places }
       pump()
     },
     join(name, gates, run) {
@@ -318,6 +351,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
         allowance: fullAllowance(gates.allowance, clock.now()),
         pauses: new Set(),
         isLeaving: false,
+        isSlow: false,
         servedAt: 0,
         idlers: [],
       }

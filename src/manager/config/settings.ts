@@ -231,7 +231,12 @@ const settings = {
     },
     { default: {} },
   ),
-  concurrency: integer({ minimum: 1, maximum: 10_000, default: 16, description: 'Runs of all operators at once.' }),
+  concurrency: integer({
+    minimum: 1,
+    maximum: 10_000,
+    default: 16,
+    description: 'Runs of all operators at once; one that lasts over five seconds counts for its own operator alone.',
+  }),
   paused: boolean({ default: false, description: 'Nothing runs, whatever happens.' }),
   operators: map(operatorField, { default: {}, description: 'A section for each operator, by its name.' }),
 }
