@@ -52,7 +52,12 @@ describe('a server in a folder', () => {
     expect(
       names(await ask(second, 'GET', '/clusters/blue/apis/rbac.authorization.k8s.io/v1/clusterroles')).length,
     ).toBe(before[1]!.length)
+    second.removeCluster('blue')
     await second.close()
+
+    const third = await open(folder)
+    expect(third.clusters()).toEqual([''])
+    await third.close()
   })
 
   it('keeps what became of a role of the system', async () => {

@@ -36,7 +36,7 @@ export async function openServer(options: DurableApiServerOptions, source: Write
   try {
     // Custom kinds are served by their rules, and objects may have become due for a controller.
     if (entries.length > 0) await writePath()
-    for (const entry of entries) restore(entry)
+    restore(entries)
     journal = await start(owner)
     // What every cluster has from the start is a change like any other, when it is new.
     server.cluster('')
@@ -67,7 +67,7 @@ interface Created {
   readonly server: ApiServer
   readonly writePath: ClusterState['writePath']
   readonly owner: JournalOwner
-  readonly restore: (entry: Entry) => void
+  readonly restore: (entries: Iterable<Entry>) => void
   /** Nothing lives in it any more. */
   readonly stop: () => void
 }
@@ -126,8 +126,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
   }
   const readyState = (name: string): ClusterState => {
     const state = stateOf(name)
-    // A cluster that has anything has its namespaces.
-    if (state.storage.table('namespaces').size === 0) seed(state, serviceAccounts ? rootCa : undefined)
+    if (isEmpty(state)) seed(state, serviceAccounts ? rootCa : undefined)
     if (options.workloads && !lively.has(name)) lively.set(name, options.workloads(state))
     return state
   }
@@ -200,8 +199,17 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
         }
       },
     },
-    restore: (entry) => restoreEntry(stateOf(entry.cluster).storage, entry),
+    restore(entries) {
+      for (const entry of entries) restoreEntry(stateOf(entry.cluster).storage, entry)
+      // What is left of a cluster that was removed is the tale of its removal.
+      for (const [name, state] of states) if (name !== '' && isEmpty(state)) states.delete(name)
+    },
   }
+}
+
+/** A cluster that has anything has its namespaces. */
+function isEmpty({ storage }: ClusterState): boolean {
+  return storage.table('namespaces').size === 0
 }
 
 /** All that has to be written down of a cluster so that it can be had again. */
