@@ -7,6 +7,7 @@ import type { ApiServer, DurableApiServer, Workloads } from '../apiserver/api-se
 import { type JournalFolder, openFolder } from '../apiserver/journal/folder.ts'
 import { type Listener, loopbackAuthority, startListener } from '../apiserver/listener.ts'
 import { createWakingServer, type WakingServer } from '../apiserver/waking.ts'
+import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 
@@ -25,8 +26,34 @@ export interface EmbeddedClusterOptions {
   /** Simulated nodes, as the flag gives them; none means that workloads do not live. @default none */
   readonly nodes?: string | undefined
   readonly signal: AbortSignal
-  /** The cluster answers. `use` is what a shell needs to reach it; `note` what there is to say about its data. */
-  ready(cluster: { readonly url: string; readonly use: string; readonly note: string }): void
+  ready(cluster: ReadyCluster): void
+}
+
+/** It answers. */
+export interface ReadyCluster {
+  readonly url: string
+  /** What a shell needs to reach it. */
+  readonly use: string
+  /** What there is to say about its data. */
+  readonly note: string
+}
+
+/** The cluster starts before the work and ends after it. */
+export async function besideEmbeddedCluster(
+  options: Omit<EmbeddedClusterOptions, 'signal' | 'ready'>,
+  work: (cluster: ReadyCluster) => Promise<void>,
+): Promise<void> {
+  const end = new AbortController()
+  const ready = Promise.withResolvers<ReadyCluster>()
+  const ending = runEmbeddedCluster({ ...options, signal: end.signal, ready: ready.resolve })
+  try {
+    // Where it cannot start, that is what there is to tell.
+    const cluster = await Promise.race([ready.promise, ending])
+    if (cluster) await work(cluster)
+  } finally {
+    end.abort()
+    await ending
+  }
 }
 
 /** Runs until the signal. */
@@ -46,9 +73,7 @@ export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promi
       options.ready({ url: listener.url, use: `export KUBECONFIG=${quoted(kubeconfig)}`, note: opened.note })
       // Who reads that line takes a moment to ask; what goes wrong meanwhile is told to those who do.
       Promise.all([opened.server.wake(), listener.prepare()]).catch(() => undefined)
-      if (!signal.aborted) {
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      }
+      await aborted(signal)
     } finally {
       await listener.close()
     }

@@ -1,13 +1,13 @@
 /** Runs operators, on a cluster or on an embedded one beside it. */
-import { randomBytes } from 'node:crypto'
-import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Client } from '../client/client.ts'
+import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { formatResource } from '../kube/kind.ts'
 import type { Settings } from '../manager/config/settings.ts'
+import { replicaName } from '../manager/replica-name.ts'
 import type { Service, ServiceOptions, WebhookPlace } from '../manager/resident/service.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
@@ -82,8 +82,14 @@ standard error, one JSON object a line. Ctrl-C ends it: what is under way is fin
       )
     }
     const onLoopback = webhooks ?? { address: { url: 'https://127.0.0.1:0' }, listen: { host: '127.0.0.1', port: 0 } }
-    await withEmbeddedCluster(out, (kubeconfig) =>
-      run({ ...running, webhooks: onLoopback, install: true, connection: { kubeconfig } }),
+    const { besideEmbeddedCluster } = await import('./embedded-cluster.ts')
+    const kubeconfig = path.resolve('.muster', 'kubeconfig')
+    await besideEmbeddedCluster(
+      { port: undefined, kubeconfig, folder: undefined, nodes: '3' },
+      async ({ url, use }) => {
+        out(`an embedded cluster is ready on ${url}; to use it: ${use}`)
+        await run({ ...running, webhooks: onLoopback, install: true, connection: { kubeconfig } })
+      },
     )
     return 0
   },
@@ -157,7 +163,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
       },
       connect: muster.manager.reachLocal,
       reach: muster.manager.reachCluster,
-      identity: identity(),
+      identity: replicaName(),
       log,
       signal,
       ...(running.webhooks && { webhooks: running.webhooks }),
@@ -217,16 +223,6 @@ function checkName(text: string): string {
   throw new MusterError('InvalidFlag', `--configmap ${text}: write NAMESPACE/NAME.`)
 }
 
-/** Of this process alone, and fit to be part of a name. */
-function identity(): string {
-  const host = hostname()
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 40)
-  return `${host || 'muster'}-${randomBytes(4).toString('hex')}`
-}
-
 const usualPort = 9443
 
 /** How long the announcement waits for caches to be filled. */
@@ -249,35 +245,6 @@ function readWebhooks(place: string | undefined, port: string | undefined): Webh
   return { address: { service: { namespace, name } }, listen: { port: given ?? usualPort } }
 }
 
-/** The cluster starts before the operator and ends after it. */
-async function withEmbeddedCluster(
-  out: (line: string) => void,
-  work: (kubeconfig: string) => Promise<void>,
-): Promise<void> {
-  const { runEmbeddedCluster } = await import('./embedded-cluster.ts')
-  const kubeconfig = path.resolve('.muster', 'kubeconfig')
-  const end = new AbortController()
-  const ready = Promise.withResolvers<void>()
-  const cluster = runEmbeddedCluster({
-    port: undefined,
-    kubeconfig,
-    folder: undefined,
-    nodes: '3',
-    signal: end.signal,
-    ready({ url, use }) {
-      out(`an embedded cluster is ready on ${url}; to use it: ${use}`)
-      ready.resolve()
-    },
-  })
-  try {
-    await Promise.race([ready.promise, cluster])
-    await work(kubeconfig)
-  } finally {
-    end.abort()
-    await cluster
-  }
-}
-
 /** An operator whose kinds are missing waits for them; a person should know. */
 async function missingKinds(
   client: Client,
@@ -291,9 +258,4 @@ async function missingKinds(
     return [`waiting for ${resource.kind} (${formatResource(resource)}), which the cluster does not serve: ${cure}`]
   })
   return (await Promise.all(lines)).flat()
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

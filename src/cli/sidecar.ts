@@ -1,4 +1,5 @@
 /** Runs beside an application: reports its state, and carries out actions on it when an operator asks. */
+import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import { loadConfig } from '../sidecar/config.ts'
@@ -30,8 +31,7 @@ export const command: Command = defineCommand({
     })
     const sidecar = await startSidecar({ clock: systemClock, config, environment: env, log: err })
     out(`sidecar ready on ${sidecar.url}`)
-    if (!signal.aborted)
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    await aborted(signal)
     await sidecar.stop()
     return 0
   },

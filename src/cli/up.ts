@@ -4,13 +4,14 @@
  */
 import path from 'node:path'
 import type { Client } from '../client/client.ts'
+import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { ManagerReport } from '../manager/report.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { exampleFiles, sampleMark, samples, tries } from './demo.ts'
-import { runEmbeddedCluster } from './embedded-cluster.ts'
+import { besideEmbeddedCluster, type ReadyCluster } from './embedded-cluster.ts'
 import { runningHere, writeManagerFile } from './manager-file.ts'
 import type { OwnMuster } from './own-muster.ts'
 
@@ -33,42 +34,24 @@ is kept in the folder of --data, so that a second start finds everything as it w
     if (other)
       throw new MusterError('StorageInUse', `.muster is used by process ${other.pid}, a manager on ${other.url}.`)
     const kubeconfig = path.resolve(flags['kubeconfig-out'] ?? path.join('.muster', 'kubeconfig'))
-    // The cluster starts before the manager and ends after it.
-    const end = new AbortController()
-    const ready = Promise.withResolvers<ClusterReady>()
     // Loading the examples and starting the cluster take a moment each, and neither waits for the other.
     const loading = loadExamples()
     loading.catch(() => undefined)
-    const cluster = runEmbeddedCluster({
-      port: flags.port,
-      kubeconfig,
-      folder,
-      nodes: flags.nodes ?? '3',
-      signal: end.signal,
-      ready: ready.resolve,
-    })
     try {
-      const started = await Promise.race([ready.promise, cluster])
-      if (started) await show({ started, kubeconfig, folder, examples: await loading, out, err, signal })
+      await besideEmbeddedCluster(
+        { port: flags.port, kubeconfig, folder, nodes: flags.nodes ?? '3' },
+        async (started) => await show({ started, kubeconfig, folder, examples: await loading, out, err, signal }),
+      )
     } catch (error) {
       // Whoever ends it while it starts wants it to end, and not to know what that kept from being done.
       if (!signal.aborted) throw error
-    } finally {
-      end.abort()
-      await cluster
     }
     return 0
   },
 })
 
-interface ClusterReady {
-  readonly url: string
-  readonly use: string
-  readonly note: string
-}
-
 interface Shown {
-  readonly started: ClusterReady
+  readonly started: ReadyCluster
   readonly kubeconfig: string
   readonly folder: string | undefined
   readonly examples: Examples
@@ -209,7 +192,7 @@ async function present(answer: Promise<unknown>, expected: 'NotFound' | 'Already
 }
 
 function introduction(
-  { url, use, note }: ClusterReady,
+  { url, use, note }: ReadyCluster,
   folder: string | undefined,
   manager: RunningManager,
 ): readonly string[] {
@@ -243,14 +226,11 @@ async function follow(manager: RunningManager, out: (line: string) => void, sign
     else for (const line of newsOf(before, report)) out(line)
     before = report
   }
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  const ended = aborted(signal)
   if (signal.aborted) return
   if (manager.failed.length > 0) out(`not started, and tried again: ${manager.failed.join(', ')}`)
   else if (!screen) {
-    await Promise.race([manager.idle(), aborted])
+    await Promise.race([manager.idle(), ended])
     look()
     const writes = before!.operators.reduce((sum, { cost }) => sum + cost.writes, 0)
     out(
@@ -259,7 +239,7 @@ async function follow(manager: RunningManager, out: (line: string) => void, sign
   }
   while (!signal.aborted) {
     look()
-    await Promise.race([systemClock.sleep(everyMs, signal).catch(() => undefined), aborted])
+    await Promise.race([systemClock.sleep(everyMs, signal).catch(() => undefined), ended])
   }
 }
 

@@ -1,4 +1,5 @@
 /** Follows a resource through the shared cache: what an operator would see, printed as it happens. */
+import { aborted } from '../clock/aborted.ts'
 import { createSharedCache } from '../cache/shared-cache.ts'
 import { connect } from '../client/connect.ts'
 import type { DiscoveredResource } from '../client/client.ts'
@@ -49,9 +50,7 @@ export const command: Command = defineCommand({
       await subscription.synced({ signal }).catch((error: unknown) => {
         if (!signal.aborted) throw error
       })
-      if (!flags.once && !signal.aborted) {
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      }
+      if (!flags.once) await aborted(signal)
       cache.close()
       return 0
     } finally {

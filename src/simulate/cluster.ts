@@ -52,7 +52,7 @@ export function openCluster({ seed, from, workloads }: ClusterOptions): Cluster 
   const { storage } = state!
   // What every cluster is made with need not be put back.
   const first = storage.revision
-  for (const { table, object } of from?.entries ?? []) restore({ cluster: '', table, isRemoval: false, object })
+  restore((from?.entries ?? []).map(({ table, object }) => ({ cluster: '', table, isRemoval: false, object })))
   if (workloads) lively = simulatedWorkloads({ nodes: simulatedNodes(1) })(state!)
   return {
     time,

@@ -2,12 +2,13 @@
  * An operator alone, in a process of its own. Its flags become the configuration that a manager of many would read, and it is
  * hosted by the same machine. `operatorMain` of `muster/contract` is how a program begins.
  */
-import { hostname } from 'node:os'
+import { aborted } from '../../clock/aborted.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { describeError, MusterError } from '../../kube/errors.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { composeConfiguration } from '../config/open-configuration.ts'
 import { logWriter } from '../log-writer.ts'
+import { replicaName } from '../replica-name.ts'
 import type { Reached } from '../resident/clusters.ts'
 import type { Service } from '../resident/service.ts'
 import { ownHelp, readOwnArguments } from './own-flags.ts'
@@ -64,7 +65,7 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
     load: () => Promise.resolve({ operator }),
     connect: local ? () => Promise.resolve(local) : reachLocal,
     reach: reachCluster,
-    identity: identity(),
+    identity: replicaName(),
     log,
     signal,
   })
@@ -81,17 +82,4 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
   } finally {
     await service.stop()
   }
-}
-
-/** Of this process alone, and fit to be part of a name. */
-function identity(): string {
-  const host = hostname()
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-  return `${host.replaceAll(/^-+|-+$/g, '') || 'operator'}-${process.pid}`
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -1,0 +1,13 @@
+/** What a process calls itself in Leases: where it is, and nobody else's. */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+
+/** Fit to be part of an object's name. Chance makes it one's own: in containers, hosts and process ids come again. */
+export function replicaName(): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .slice(0, 40)
+    .replaceAll(/^-+|-+$/g, '')
+  return `${host || 'muster'}-${randomBytes(4).toString('hex')}`
+}
