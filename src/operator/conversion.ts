@@ -32,6 +32,16 @@ export interface Conversion {
   readonly version: string
   readonly toStored: (object: UntypedObject) => Converted<UntypedObject>
   readonly fromStored: (object: UntypedObject) => Converted<UntypedObject>
+  /** Where the functions are not in this thread: who has them converts all of a list at once. */
+  readonly elsewhere?: (
+    objects: readonly UntypedObject[],
+    apiVersion: string,
+  ) => Promise<readonly Converted<UntypedObject>[]>
+}
+
+/** The name of all conversions of a kind: that of its CRD. */
+export function conversionName({ for: { plural, group } }: Pick<Conversion, 'for'>): string {
+  return `${plural}.${group}`
 }
 
 /**
@@ -79,6 +89,18 @@ export function convertObject(
   if (way) return joined(stored, way.fromStored(stored), apiVersion)
   if (stored.apiVersion === apiVersion) return stored
   throw missing(object.kind, apiVersion)
+}
+
+/** The same for many, wherever the functions are. */
+export async function convertObjects(
+  conversions: readonly Conversion[],
+  objects: readonly UntypedObject[],
+  apiVersion: string,
+): Promise<readonly UntypedObject[]> {
+  const elsewhere = conversions.find((conversion) => conversion.elsewhere)?.elsewhere
+  if (!elsewhere) return objects.map((object) => convertObject(conversions, object, apiVersion))
+  const converted = await elsewhere(objects, apiVersion)
+  return objects.map((object, index) => joined(object, converted[index]!, apiVersion))
 }
 
 function atStored(conversions: readonly Conversion[], object: UntypedObject): UntypedObject {

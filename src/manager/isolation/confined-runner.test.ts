@@ -151,6 +151,12 @@ describe('a guest that', () => {
       Array.from({ length: defaultLimits.calls + 1 }, () => ({ say: 'pong', count: 0 })),
       /does not stop talking/,
     ],
+    ['answers what is no answer', [{ say: 'opinion', id: 'one' }], /an id that makes no sense/],
+    [
+      'has opinions that nobody asked for',
+      Array.from({ length: defaultLimits.calls + 1 }, (_, id) => ({ say: 'opinion', id, answer: {} })),
+      /does not stop talking/,
+    ],
     [
       'does not stop talking about what is over',
       Array.from({ length: defaultLimits.calls + 1 }, () => ({ say: 'done', id: 99, conclusion: done })),

@@ -20,6 +20,7 @@ import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
 import { type WatchedSecrets, watchSecrets } from '../../operator/secrecy.ts'
 import type { Execute } from '../executor.ts'
+import { type Consultations, createConsultations, type Question } from './consultation.ts'
 import { operatorFrom } from './description.ts'
 import { interrupted, postponed } from './interruption.ts'
 import { defaultLimits, type Limits } from './limits.ts'
@@ -97,6 +98,7 @@ interface Live {
   watch: Timer | undefined
   /** While it works. */
   isWeighed: boolean
+  readonly consultations: Consultations
 }
 
 /** @throws IsolationRefused, OperatorNotLoaded, OperatorCrashed, OperatorUnresponsive */
@@ -132,6 +134,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       strays: 0,
       watch: undefined,
       isWeighed: false,
+      consultations: createConsultations(clock),
       guest: options.start({
         onText: (text) => guarded(it, () => hear(it, text, loaded)),
         onRead: (text) => {
@@ -172,6 +175,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     onEnd.get(it)?.(error)
     for (const running of it.running.values()) void abandon(running, error)
     it.running.clear()
+    it.consultations.fail(error)
     startLater(error)
   }
 
@@ -217,12 +221,18 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     end(it, new MusterError('OperatorCrashed', cause))
   }
 
+  function works(it: Live): void {
+    if (!it.guest.buffers || it.isWeighed) return
+    it.isWeighed = true
+    weighWhileWorking(it)
+  }
+
   /** Buffers fill within a moment: while it works, it is looked at more often. */
   function weighWhileWorking(it: Live): void {
     clock.after(weighMs, () => void again())
     const again = async (): Promise<void> => {
       await weigh(it)
-      if (live === it && it.running.size > 0) weighWhileWorking(it)
+      if (live === it && it.running.size + it.consultations.size > 0) weighWhileWorking(it)
       else it.isWeighed = false
     }
   }
@@ -252,7 +262,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
         hearLeaks(it, texts(message['leaks'], 'leaks'))
         break
       case 'ready':
-        operator = sameAs(operator, operatorFrom(message['operator']))
+        operator = sameAs(operator, operatorFrom(message['operator'], consult))
         it.isLoaded = true
         loaded.resolve(operator)
         break
@@ -267,6 +277,11 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
         if (it.pong === it.ping) stray(it)
         it.pong = it.ping
         break
+      case 'opinion': {
+        const secretless = (error: unknown): unknown => withoutSecrets(it, error)
+        if (!it.consultations.answer(amount(message['id'], 'an id'), message['answer'], secretless)) stray(it)
+        break
+      }
       default:
         hearOfRun(it, message)
     }
@@ -412,10 +427,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       })
       const counts = { waves: 0, reads: 0, readBytes: 0, calls: 0 }
       it.running.set(id, { situation, execute, startedAt, resolve, deadline, underWay: new Set(), ...counts })
-      if (it.guest.buffers && !it.isWeighed) {
-        it.isWeighed = true
-        weighWhileWorking(it)
-      }
+      works(it)
       const { controller, cr, config, memory } = situation
       tell(it, {
         say: 'run',
@@ -428,6 +440,16 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
         live: situation.live.available,
       })
     })
+  }
+
+  async function consult(question: Question): Promise<unknown> {
+    const it = live
+    if (!it || it.watch === undefined) {
+      throw new MusterError('OperatorUnresponsive', `${place} is being started again.`)
+    }
+    const id = ++ids
+    works(it)
+    return await it.consultations.ask(id, () => tell(it, { say: 'consult', id, question }))
   }
 
   async function close(): Promise<void> {
@@ -471,8 +493,8 @@ function told(text: string): JsonObject {
 /** What it declared when it was opened is what its caches and its role were made for. */
 function sameAs(before: Operator | undefined, after: Operator): Operator {
   if (!before) return after
-  const text = ({ name, declaredInputs, declaredOutputs }: Operator): string =>
-    stringifyJson([name, declaredInputs, declaredOutputs])
+  const text = ({ name, declaredInputs, declaredOutputs, webhooks, conversions }: Operator): string =>
+    stringifyJson([name, declaredInputs, declaredOutputs, webhooks, conversions])
   if (text(before) !== text(after)) wrong('a declaration other than before')
   return before
 }

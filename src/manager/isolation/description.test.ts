@@ -45,6 +45,8 @@ const controllers: Readonly<Record<string, () => Controller>> = {
   'times of its own': () => defineController({ for: Thing, backOff: { firstMs: 7, mostMs: 77 }, timeoutMs: 777 }),
 }
 
+const nobody = (): Promise<never> => Promise.reject(new Error('nobody is asked'))
+
 /** All that follows from a declaration. */
 function consequences(operator: Operator): unknown {
   return {
@@ -72,7 +74,7 @@ describe('an operator as data', () => {
       controllers: [controllers[what]!()],
       config: defineConfig({ replicas: integer({ default: 3 }) }),
     })
-    const there = operatorFrom(parseJson(stringifyJson(describeOperator(operator))))
+    const there = operatorFrom(parseJson(stringifyJson(describeOperator(operator))), nobody)
     expect(consequences(there)).toEqual(consequences(operator))
   })
 
@@ -97,7 +99,7 @@ describe('an operator as data', () => {
 
 function whatIsMadeOf(told: unknown): string {
   try {
-    return operatorFrom(told).controllers.length > 0 ? 'operator' : 'nothing'
+    return operatorFrom(told, nobody).controllers.length > 0 ? 'operator' : 'nothing'
   } catch (error) {
     return isMusterError(error) ? error.name : String(error)
   }

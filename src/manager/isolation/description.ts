@@ -1,9 +1,7 @@
 /**
  * An operator as data: what a guest tells of it, and what the manager makes of that. Kinds and settings are rebuilt from
- * their definitions, which are data themselves; functions stay where they are.
- *
- * Webhooks and conversions are functions that an API server waits for. They are not carried over yet, so an operator that
- * declares any is refused at these levels.
+ * their definitions, which are data themselves; functions stay where they are, and those that API servers wait for are asked
+ * there (`consultation.ts`).
  */
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
@@ -11,6 +9,7 @@ import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { defineConfig } from '../../operator/config.ts'
 import { type Controller, defineController } from '../../operator/controller.ts'
+import type { Conversion } from '../../operator/conversion.ts'
 import { defaultBackOff } from '../../operator/failure.ts'
 import {
   exactly,
@@ -23,10 +22,12 @@ import {
   referenced,
   whole,
 } from '../../operator/input.ts'
-import { defineKind, type Kind } from '../../operator/kind.ts'
+import { defineKind, type Kind, type VersionDefinition } from '../../operator/kind.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { inRole, type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
 import type { ResourceDefinition } from '../../operator/resource.ts'
+import { defineWebhook, type Webhook } from '../../operator/webhook.ts'
+import { askedConversion, askedWebhook, type Consult } from './consultation.ts'
 import { plainResource } from './protocol.ts'
 import { resourceOf } from './wire.ts'
 
@@ -34,6 +35,15 @@ export interface Description {
   readonly name: string
   readonly controllers: readonly ControllerDescription[]
   readonly configFields?: JsonObject | undefined
+  readonly webhooks: readonly WebhookDescription[]
+  readonly conversions: readonly { readonly for: ResourceDescription; readonly version: string }[]
+}
+
+/** A webhook as it is, but for its kind and its functions. */
+type WebhookDescription = Omit<Webhook, 'for' | 'validate' | 'mutate'> & {
+  readonly for: ResourceDescription
+  readonly validate: boolean
+  readonly mutate: boolean
 }
 
 interface ControllerDescription {
@@ -62,20 +72,19 @@ interface ResourceDescription {
   readonly definition?: JsonObject | undefined
 }
 
-/** @throws InvalidController for what cannot be isolated */
 export function describeOperator(operator: Operator): Description {
   const { name, controllers, config, webhooks, conversions } = operator
-  if (webhooks.length + conversions.length > 0) {
-    throw new MusterError(
-      'InvalidController',
-      `Operator ${name} has webhooks or conversions: these run at the level inline only.`,
-    )
-  }
   return {
     name,
     controllers: controllers.map(describeController),
     ...(config && { configFields: config.fields as unknown as JsonObject }),
+    webhooks: webhooks.map(describeWebhook),
+    conversions: conversions.map(({ for: kind, version }) => ({ for: describeResource(kind), version })),
   }
+}
+
+function describeWebhook({ for: kind, validate, mutate, ...rest }: Webhook): WebhookDescription {
+  return { ...rest, for: describeResource(kind), validate: validate !== undefined, mutate: mutate !== undefined }
 }
 
 function describeController(controller: Controller): ControllerDescription {
@@ -109,18 +118,57 @@ function describeResource(resource: Resource): ResourceDescription {
   }
 }
 
-/** @throws InvalidController when it describes no operator */
-export function operatorFrom(description: unknown): Operator {
+/** `consult`: who asks what has to be asked where the functions are. @throws InvalidController when it describes no operator */
+export function operatorFrom(description: unknown, consult: Consult): Operator {
   try {
-    const { name, controllers, configFields } = record(description)
+    const { name, controllers, configFields, webhooks, conversions } = record(description)
     return defineOperator({
       name: text(name),
       controllers: array(controllers).map(controllerFrom),
+      webhooks: array(webhooks).map((each) => webhookFrom(each, consult)),
+      conversions: array(conversions).map((each) => conversionFrom(each, consult)),
       ...(configFields !== undefined && { config: defineConfig(record(configFields) as never) }),
     })
   } catch (error) {
     throw new MusterError('InvalidController', `What an operator says of itself makes no sense: ${String(error)}.`)
   }
+}
+
+function webhookFrom(told: unknown, consult: Consult): Webhook {
+  const { for: kind, name, operations, subresources, matchConditions, ...rest } = record(told)
+  const functions = askedWebhook(text(name), consult)
+  return defineWebhook({
+    for: resourceFrom(kind),
+    name: text(name),
+    operations: array(operations).map((each) => oneOf(each, ['CREATE', 'UPDATE', 'DELETE'])),
+    subresources: array(subresources).map(text),
+    matchConditions: array(matchConditions).map((each) => {
+      const condition = record(each)
+      return { name: text(condition['name']), expression: text(condition['expression']) }
+    }),
+    objectSelector: record(rest['objectSelector']),
+    namespaceSelector: record(rest['namespaceSelector']),
+    failurePolicy: oneOf(rest['failurePolicy'], ['Fail', 'Ignore']),
+    sideEffects: oneOf(rest['sideEffects'], ['None', 'NoneOnDryRun']),
+    timeoutSeconds: Number(rest['timeoutSeconds']),
+    reinvocation: oneOf(rest['reinvocation'], ['Never', 'IfNeeded']),
+    ...(rest['validate'] === true && { validate: functions.validate }),
+    ...(rest['mutate'] === true && { mutate: functions.mutate }),
+  })
+}
+
+function conversionFrom(told: unknown, consult: Consult): Conversion {
+  const { for: kind, version } = record(told)
+  const rebuilt = resourceFrom(kind) as Kind
+  const others: readonly VersionDefinition[] = (rebuilt as Partial<Kind>).definition?.otherVersions ?? []
+  if (!others.some((other) => other.version === version)) throw new TypeError('a version to convert is missing')
+  return askedConversion({ for: rebuilt, version: text(version) }, consult)
+}
+
+function oneOf<const T extends string>(value: unknown, known: readonly T[]): T {
+  const found = known.find((each) => each === value)
+  if (found === undefined) throw new TypeError(`one of ${known.join(', ')} is missing`)
+  return found
 }
 
 function controllerFrom(told: unknown): Controller {

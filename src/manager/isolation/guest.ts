@@ -19,6 +19,7 @@ import type { Outcome, Wave } from '../../operator/plan.ts'
 import { reconcile, type Situation } from '../../operator/reconcile.ts'
 import type { View } from '../../operator/view.ts'
 import { fasten, leaksOf } from './belt.ts'
+import { opinionOf } from './consultation.ts'
 import { describeOperator } from './description.ts'
 import { operatorIn } from './module-name.ts'
 import {
@@ -80,6 +81,16 @@ export function serve({ channel, mostBytes }: GuestOptions): void {
       say({ say: 'ready', operator: describeOperator(operator) })
     } catch (error) {
       say({ say: 'unloaded', error: encodeError(error) })
+    }
+  }
+
+  async function consult({ id, question }: Extract<ToGuest, { say: 'consult' }>): Promise<void> {
+    try {
+      if (!operator) throw new MusterError('InvalidController', 'There is no operator yet.')
+      const value = await opinionOf(operator, question)
+      say({ say: 'opinion', id, answer: { value } })
+    } catch (error) {
+      say({ say: 'opinion', id, answer: { error: encodeError(error) } })
     }
   }
 
@@ -153,6 +164,9 @@ export function serve({ channel, mostBytes }: GuestOptions): void {
         break
       case 'run':
         void run(message)
+        break
+      case 'consult':
+        void consult(message)
         break
       case 'outcomes': {
         const it = running.get(message.id)

@@ -10,6 +10,7 @@ import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { CommandOptions, HttpCall } from '../../operator/live.ts'
 import type { ObjectName, Selection } from '../../operator/view.ts'
+import type { Question } from './consultation.ts'
 import type { Description } from './description.ts'
 
 /** What a guest tries to do before it loads anything: each must fail. */
@@ -44,6 +45,8 @@ export type ToGuest =
   | { readonly say: 'answer'; readonly id: number; readonly call: number; readonly answer: Answer }
   /** Nobody waits for that reconcile any more. */
   | { readonly say: 'drop'; readonly id: number }
+  /** An API server waits for the answer. */
+  | { readonly say: 'consult'; readonly id: number; readonly question: Question }
   | { readonly say: 'ping'; readonly count: number }
 
 export type FromGuest =
@@ -55,6 +58,7 @@ export type FromGuest =
   | ({ readonly say: 'call'; readonly id: number; readonly call: number } & LiveCall)
   | { readonly say: 'done'; readonly id: number; readonly conclusion: JsonObject }
   | { readonly say: 'threw'; readonly id: number; readonly error: WireError }
+  | { readonly say: 'opinion'; readonly id: number; readonly answer: Answer }
   | { readonly say: 'pong'; readonly count: number }
 
 export type LiveCall =

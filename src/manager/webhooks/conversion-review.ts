@@ -2,7 +2,7 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { type Conversion, convertObject } from '../../operator/conversion.ts'
+import { type Conversion, convertObjects } from '../../operator/conversion.ts'
 import { invalid } from './admission-review.ts'
 import { frozen } from './frozen.ts'
 
@@ -32,9 +32,12 @@ export function readConversion(review: Json, name: string): ConversionQuestion {
 }
 
 /** @throws whatever the author's functions do */
-export function answerConversion(conversions: readonly Conversion[], question: ConversionQuestion): JsonObject {
+export async function answerConversion(
+  conversions: readonly Conversion[],
+  question: ConversionQuestion,
+): Promise<JsonObject> {
   const { uid, wanted, objects } = question
-  const converted = objects.map((object) => convertObject(conversions, object, wanted))
+  const converted = await convertObjects(conversions, objects, wanted)
   // Through text and back, so that what is no JSON fails here and not in the connection.
   const convertedObjects = parseJson(stringifyJson(converted))
   return responseOf({ uid, convertedObjects, result: { status: 'Success' } })

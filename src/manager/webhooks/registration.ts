@@ -15,16 +15,11 @@ import type {
   WebhookClientConfig,
 } from '../../kube/types/admissionregistration/v1.ts'
 import type { CustomResourceConversion, CustomResourceDefinitionSpec } from '../../kube/types/apiextensions/v1.ts'
+import { conversionName } from '../../operator/conversion.ts'
 import { Secret } from '../../operator/kinds.ts'
 import type { AdmissionOperation, Webhook } from '../../operator/webhook.ts'
 import { managedBy, type SecretName } from './certificate-secret.ts'
-import {
-  conversionName,
-  type OperatorWebhooks,
-  type WebhookAct,
-  type WebhookAddress,
-  webhookPath,
-} from './webhook-host.ts'
+import { type OperatorWebhooks, type WebhookAct, type WebhookAddress, webhookPath } from './webhook-host.ts'
 
 const admissionGroup = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const
 

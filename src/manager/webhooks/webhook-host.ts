@@ -10,7 +10,7 @@ import type { Clock } from '../../clock/clock.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
-import type { Conversion } from '../../operator/conversion.ts'
+import { type Conversion, conversionName } from '../../operator/conversion.ts'
 import type { Webhook } from '../../operator/webhook.ts'
 import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
 import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
@@ -53,11 +53,6 @@ export type WebhookAct = 'validate' | 'mutate' | 'convert'
 /** Where a webhook is asked, below the address of the server. */
 export function webhookPath(operator: string, act: WebhookAct, name: string): string {
   return `/operators/${operator}/${act}/${name}`
-}
-
-/** The name of all conversions of a kind: that of its CRD. */
-export function conversionName({ for: { plural, group } }: Conversion): string {
-  return `${plural}.${group}`
 }
 
 const pathPattern = /^\/operators\/([^/]+)\/(validate|mutate|convert)\/([^/]+)$/
@@ -109,7 +104,7 @@ export function createWebhookHost({ clock, onFailure = () => undefined }: Webhoo
       if (!ways[0]) throw unknown(path)
       const question = readConversion(review, ways[0].for.kind)
       try {
-        return await within(conversionMs, async () => answerConversion(ways, question))
+        return await within(conversionMs, () => answerConversion(ways, question))
       } catch (error) {
         return failedConversion(question, (error as Error).message)
       }
