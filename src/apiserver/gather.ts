@@ -9,12 +9,13 @@ import type { Dirent } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../client/error-code.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
-import { isJsonObject, type Json } from '../kube/json.ts'
+import type { Json } from '../kube/json.ts'
 import { parseApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { readYamlDocuments, writeYaml } from '../kube/yaml.ts'
+import { writeYaml } from '../kube/yaml.ts'
 import type { Catalog, Served } from './catalog.ts'
 import { crdTable } from './crd/definition-rules.ts'
+import { objectsInFile, type Wants } from './gather-file.ts'
 import type { ClusterState } from './state.ts'
 
 export interface ImportOptions {
@@ -22,6 +23,8 @@ export interface ImportOptions {
   readonly strict?: boolean | undefined
   /** Told of files that were left out. @default nobody */
   readonly warn?: ((message: string) => void) | undefined
+  /** Others are passed over. Some of them may be given all the same. @default all */
+  readonly wants?: Wants | undefined
 }
 
 export interface Imported {
@@ -87,8 +90,8 @@ function isDefinitionOf({ kind }: UntypedObject): boolean {
 }
 
 /**
- * The objects of a directory, file by file: only one file is in memory at a time. `skipped` is told of files that cannot
- * be read; `definitions` leaves out files that are not about definitions by their names.
+ * The objects of a directory, file by file, and of large files one by one. `skipped` is told of files that cannot be read;
+ * `definitions` leaves out files that are not about definitions by their names.
  */
 export async function* readGather(
   folder: string,
@@ -96,85 +99,67 @@ export async function* readGather(
   skipped: string[] = [],
   definitions = false,
 ): AsyncGenerator<Gathered> {
-  for await (const file of filesIn(folder)) {
-    for (const object of await readObjects(path.join(folder, file), file, options, skipped, definitions)) {
-      yield { object, file }
-    }
+  const leave = (place: string, error: MusterError, found = 0): void => {
+    if (skipped.includes(place)) return
+    skipped.push(place)
+    options.warn?.(`${place} is left out${found > 0 ? ` from its object ${found + 1} on` : ''}: ${error.message}`)
+  }
+  for await (const file of filesIn(folder, options.strict ? undefined : leave)) {
+    // Whole directories of logs and nodes need not be parsed twice.
+    if (definitions && !/definition/i.test(file)) continue
+    yield* readObjects(folder, file, options, leave)
   }
 }
 
+/** Told of what cannot be read, and how many objects of it were. */
+type Leave = (place: string, error: MusterError, found?: number) => void
+
 /** Files in the order of their names, so that an import is the same every time. */
-async function* filesIn(folder: string, below = ''): AsyncGenerator<string> {
+async function* filesIn(folder: string, leave: Leave | undefined, below = ''): AsyncGenerator<string> {
   const { readdir } = await import('node:fs/promises')
   let entries: readonly Dirent[]
   try {
     entries = await readdir(path.join(folder, below), { withFileTypes: true })
   } catch (error) {
-    throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read.`, { cause: error })
+    if (below === '' || !leave) {
+      throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read.`, { cause: error })
+    }
+    // A folder that one may not open is as good as a broken file.
+    leave(below, unreadable(error))
+    return
   }
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = path.join(below, entry.name)
-    if (entry.isDirectory()) yield* filesIn(folder, name)
+    if (entry.isDirectory()) yield* filesIn(folder, leave, name)
     else if (/\.(?:ya?ml|json)$/.test(entry.name)) yield name
   }
 }
 
-async function readObjects(
+async function* readObjects(
+  folder: string,
   file: string,
-  shown: string,
-  { strict = false, warn }: ImportOptions,
-  skipped: string[],
-  isFirstPass: boolean,
-): Promise<readonly UntypedObject[]> {
-  // Whole directories of logs and nodes need not be parsed twice.
-  if (isFirstPass && !/definition/i.test(shown)) return []
+  { strict = false, wants }: ImportOptions,
+  leave: Leave,
+): AsyncGenerator<Gathered> {
+  let found = 0
   try {
-    return readYamlDocuments(await readText(file)).flatMap(objectsOf)
+    // Who wants to know of every broken file must have them all read.
+    for await (const object of objectsInFile(path.join(folder, file), strict ? undefined : wants)) {
+      found++
+      yield { object, file }
+    }
   } catch (cause) {
     // A link to nowhere, a file that one may not read: as good as one that says nothing.
     const error = isMusterError(cause, 'InvalidYaml', 'GatherUnreadable') ? cause : unreadable(cause)
-    if (strict) throw new MusterError('GatherUnreadable', `${shown}: ${error.message}`, { cause: error })
-    if (!skipped.includes(shown)) {
-      skipped.push(shown)
-      warn?.(`${shown} is left out: ${error.message}`)
-    }
-    return []
+    if (strict) throw new MusterError('GatherUnreadable', `${file}: ${error.message}`, { cause: error })
+    leave(file, error, found)
   }
-}
-
-/** More than any list of objects; a string could not hold it anyway. */
-const longestFile = 256 * 1024 * 1024
-
-/** Of a file alone: a pipe or a device that lies in a directory has no end. */
-async function readText(file: string): Promise<string> {
-  const { readFile, stat } = await import('node:fs/promises')
-  const about = await stat(file)
-  if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is no file.')
-  if (about.size > longestFile) throw new MusterError('GatherUnreadable', `it is larger than ${longestFile} bytes.`)
-  return await readFile(file, 'utf8')
 }
 
 function unreadable(cause: unknown): MusterError {
   return new MusterError('GatherUnreadable', `it cannot be read (${errorCode(cause) ?? 'for an unknown reason'}).`, {
     cause,
   })
-}
-
-/** A document is an object, a list of them, or something else: discovery, a log in YAML's clothing. */
-function objectsOf(document: Json): readonly UntypedObject[] {
-  if (!isJsonObject(document)) return []
-  const { kind, apiVersion, items } = document
-  if (typeof kind !== 'string' || typeof apiVersion !== 'string') return []
-  if (kind.endsWith('List') && Array.isArray(items)) {
-    // Items of a typed list do not repeat what they are.
-    const itemKind = kind.slice(0, -'List'.length)
-    return (items as readonly Json[]).flatMap((item) =>
-      isJsonObject(item) ? objectsOf({ apiVersion, kind: itemKind, ...item }) : [],
-    )
-  }
-  const metadata = document['metadata']
-  const isObject = isJsonObject(metadata) && typeof metadata['name'] === 'string'
-  return isObject ? [document as unknown as UntypedObject] : []
 }
 
 function servedAs(catalog: Catalog, { apiVersion, kind }: UntypedObject): Served | undefined {

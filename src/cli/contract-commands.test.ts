@@ -1,6 +1,8 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Command } from './command.ts'
 import { command as inputs } from './inputs.ts'
@@ -44,6 +46,45 @@ describe('muster operator', () => {
   })
 })
 
+describe('muster operator, interrupted', () => {
+  it('ends at once and leaves nothing behind', async () => {
+    const folder = temporary()
+    const kit = fileURLToPath(new URL('../operator/index.ts', import.meta.url))
+    mkdirSync(path.join(folder, 'in'))
+    writeFileSync(
+      path.join(folder, 'in/a.yaml'),
+      'apiVersion: test.example.com/v1\nkind: Call\nmetadata: {name: a, namespace: default, uid: u}\nspec: {}\n',
+    )
+    writeFileSync(
+      path.join(folder, 'operator.ts'),
+      `import { defineController, defineKind, defineOperator } from ${JSON.stringify(kit)}
+const Call = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Call', spec: {} })
+const reconcile = async () => {
+  process.stderr.write('begun')
+  await new Promise((resolve) => setTimeout(resolve, 50_000))
+  return {}
+}
+export const operator = defineOperator({ name: 'slow', controllers: [defineController({ for: Call, name: 'slow', reconcile })] })
+`,
+    )
+    const main = fileURLToPath(new URL('main.ts', import.meta.url))
+    const words = ['apply-configuration', '--input-dir', `${folder}/in`, '--output-dir', `${folder}/out`]
+    const child = spawn(
+      process.execPath,
+      ['--conditions=muster-source', main, 'operator', `${folder}/operator.ts`, ...words],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    )
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+    for await (const text of child.stderr) {
+      if (String(text).includes('begun')) break
+    }
+    child.kill('SIGINT')
+    expect(await ended).toBe(130)
+    expect(existsSync(path.join(folder, 'out'))).toBe(false)
+  })
+})
+
 describe('muster test', () => {
   const open = { 'allow-network': true }
 
@@ -61,6 +102,33 @@ describe('muster test', () => {
     for (const place of ['.', '..', 'examples', tests]) {
       await expect(run(test, [tests], { ...open, 'output-dir': place })).rejects.toThrow(/is emptied first/)
     }
+  })
+})
+
+describe('the exit code of muster test', () => {
+  it('is 1 where a test fails, 2 where one cannot be run, and 0 once what comes out is what is expected', async () => {
+    const folder = temporary()
+    cpSync(path.join(tests, 'creates'), path.join(folder, 'one'), { recursive: true })
+    const file = path.join(folder, 'one/test.yaml')
+    writeFileSync(file, readFileSync(file, 'utf8').replace('../../operator.ts', path.resolve(module)))
+    rmSync(path.join(folder, 'one/expected-output/Configuration'), { recursive: true })
+    const flags = { 'allow-network': true, 'output-dir': path.join(folder, '../', `${path.basename(folder)}-out`) }
+    onTestFinished(() => rmSync(flags['output-dir'], { recursive: true, force: true }))
+    const junit = (): string => readFileSync(path.join(flags['output-dir'], 'junit.xml'), 'utf8')
+    expect(await run(test, [folder], flags)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('0 passed, 1 failed') as string,
+    })
+    expect(junit()).toContain('tests="1" failures="1" errors="0"')
+    cpSync(path.join(folder, 'one'), path.join(folder, 'two'), { recursive: true })
+    writeFileSync(path.join(folder, 'two/test.yaml'), 'testName: x\n')
+    expect((await run(test, [folder], flags)).code).toBe(2)
+    expect(junit()).toContain('tests="2" failures="1" errors="1"')
+    rmSync(path.join(folder, 'two'), { recursive: true })
+    const updated = await run(test, [folder], { ...flags, update: true })
+    expect(updated).toMatchObject({ code: 0, out: expect.stringContaining('(1 updated)') as string })
+    expect((await run(test, [folder], flags)).code).toBe(0)
+    expect(junit()).toContain('tests="1" failures="0" errors="0"')
   })
 })
 

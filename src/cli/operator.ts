@@ -24,13 +24,15 @@ COMMAND is one of the contract's:
 Exit code: 0 all is well, 1 a controller failed or wrote what it did not declare. See docs/contract.md.`,
   flags: {},
   verbatim: true,
-  async run({ positionals, out, err }) {
+  async run({ positionals, out, err, signal }) {
     const [module, ...words] = positionals
     if (module === undefined || module === '--help' || words.length === 0) {
       throw new MusterError('InvalidFlag', 'operator takes a MODULE and a COMMAND; "muster help operator" tells which.')
     }
     const { cutOff } = await import('../contract/cut-off.ts')
     if (words[0] === 'apply-configuration') await cutOff(err)
+    // What comes out is written at once, at the end: before that there is nothing to finish.
+    signal.addEventListener('abort', () => process.exit(130), { once: true })
     const operator = await loadOperator(await referenceOf(module))
     const { runContractCommand } = await import('../contract/commands.ts')
     return await runContractCommand(operator, words, { out, err })

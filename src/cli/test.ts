@@ -8,6 +8,7 @@ import { MusterError } from '../kube/errors.ts'
 import { junitReport } from '../simulate/declarative/junit.ts'
 import type { TestResult } from '../simulate/declarative/run-test.ts'
 import { runSuite } from '../simulate/declarative/suite.ts'
+import { isWatched } from '../simulate/declarative/watched.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
 
@@ -30,7 +31,10 @@ Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
   },
   async run({ flags, positionals, out, err, signal }) {
     if (positionals.length === 0) throw new MusterError('InvalidFlag', 'test takes a DIR with tests.')
-    if (flags.watch) return await watch(positionals, [flags['output-dir'], flags.junit], out, signal)
+    if (flags.watch) {
+      const written = [flags['output-dir'], flags.junit].filter((each) => each !== undefined)
+      return await watch(positionals, written, out, signal)
+    }
     const jobs = Number(flags.jobs ?? 4)
     if (!Number.isInteger(jobs) || jobs < 1) throw new MusterError('InvalidFlag', '--jobs must be a number above 0.')
     if (!flags['allow-network']) {
@@ -91,7 +95,7 @@ function tell({ name, folder, outcome, discrepancies, durationMs }: TestResult, 
 /** A process for each round: what an operator imports is loaded once in a process, and it has just changed. */
 async function watch(
   folders: readonly string[],
-  written: readonly (string | undefined)[],
+  written: readonly string[],
   out: (line: string) => void,
   signal: AbortSignal,
 ): Promise<number> {
@@ -100,10 +104,7 @@ async function watch(
   let changed = Promise.withResolvers<void>()
   const watchers = [...new Set(['.', ...folders])].map((folder) =>
     watchFiles(folder, { recursive: true }, (_event, file) => {
-      const place = path.resolve(folder, file ?? '')
-      // What a round writes is no reason for another.
-      const isOurs = written.some((each) => each !== undefined && `${place}/`.startsWith(`${path.resolve(each)}/`))
-      if (!isOurs && !/\/(?:node_modules|\.git|dist)(?:\/|$)/.test(place)) changed.resolve()
+      if (isWatched(path.resolve(folder, file ?? ''), written)) changed.resolve()
     }),
   )
   signal.addEventListener('abort', () => changed.resolve(), { once: true })

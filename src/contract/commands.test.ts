@@ -174,6 +174,9 @@ describe('apply-configuration', () => {
     }
     expect(await results('memcached')).toEqual(['Succeeded'])
     expect(await results('-memcached,*')).toEqual(['Skipped'])
+    // What names a controller goes before what means all.
+    expect(await results('*,-memcached')).toEqual(['Skipped'])
+    expect(await results('*')).toEqual(['Succeeded'])
     // Nothing says that it runs.
     expect(await results('-memcached')).toEqual(['Skipped'])
     const unknown = await run(memcached, ...at, 'memcache')
@@ -229,6 +232,42 @@ describe('apply-configuration', () => {
     expect(read.code).toBe(1)
     expect(read.err).toContain('undeclared input: wish reads secrets/v1 shop/other')
   })
+
+  it('adds up what is said of controllers in several flags, as upstream does', async () => {
+    const both = ['--controllers', '*', '--controllers', '-memcached']
+    const { folder } = await run(memcached, 'apply-configuration', '--input-dir', input, ...both)
+    expect(readOutput(folder).results!.map(({ status }) => status)).toEqual(['Skipped'])
+  })
+
+  it('does not write into what it reads, nor where it cannot, and says what lies there already', async () => {
+    const folder = folderOf({ 'in/a.yaml': '', file: '', 'old/controller-results.yaml': '', 'logs/stdout.log': '' })
+    const into = async (place: string): Promise<Ran> =>
+      await run(memcached, 'apply-configuration', '--input-dir', `${folder}/in`, '--output-dir', `${folder}/${place}`)
+    for (const place of ['in', 'in/out', 'in/../in/./x']) {
+      expect(await into(place)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('lies in --input-dir') as string,
+      })
+    }
+    for (const place of ['file', 'file/out']) {
+      expect(await into(place)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/MUS2007 .*cannot be written/) as string,
+      })
+    }
+    expect((await into('old')).err).toContain('controller-results.yaml of an earlier run')
+    // A runner puts these there before it starts the operator.
+    expect(await into('logs')).toMatchObject({ code: 0, err: '' })
+    expect(await into('a/b/c')).toMatchObject({ code: 0, err: '' })
+  })
+
+  it.each(['2026-02-30T00:00:00Z', '2026-13-01T00:00:00Z', '2026-01-31', '2026-01-31T25:00:00Z', '', 'now'])(
+    'refuses a time that there is not: %j',
+    async (time) => {
+      const ran = await run(memcached, 'apply-configuration', '--input-dir', input, '--now', time)
+      expect(ran).toMatchObject({ code: 1, err: expect.stringContaining(`--now is "${time}"`) as string })
+    },
+  )
 
   it('reads a missing directory as empty, names a broken file, and is strict when asked', async () => {
     const nowhere = await run(memcached, 'apply-configuration', '--input-dir', '/nowhere/at/all')

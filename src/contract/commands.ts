@@ -9,6 +9,7 @@
  * Exit codes: 0, all controllers succeeded and wrote only what is declared. 1, one failed, or something was not declared:
  * the output is there all the same. 1 without an output: the command itself was wrong.
  */
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -70,7 +71,7 @@ const flags = {
   'input-dir': { type: 'string' },
   'output-dir': { type: 'string' },
   now: { type: 'string' },
-  controllers: { type: 'string' },
+  controllers: { type: 'string', multiple: true },
   strict: { type: 'boolean' },
   kubeconfig: { type: 'string' },
 } as const
@@ -91,11 +92,15 @@ function readFlags(words: readonly string[], clock: Clock): Asked {
   const outputDir = values['output-dir']
   if (!inputDir) throw new MusterError('InvalidFlag', '--input-dir is required.')
   if (!outputDir) throw new MusterError('InvalidFlag', '--output-dir is required.')
+  // It would be read as a part of the input the next time.
+  if (!path.relative(inputDir, outputDir).startsWith('..')) {
+    throw new MusterError('InvalidFlag', `--output-dir ${outputDir} lies in --input-dir ${inputDir}.`)
+  }
   return {
     inputDir,
     outputDir,
     now: values.now === undefined ? clock.now() : readNow(values.now),
-    controllers: values.controllers === undefined ? ['*'] : values.controllers.split(',').filter((word) => word !== ''),
+    controllers: values.controllers?.flatMap((list) => list.split(',')).filter((word) => word !== '') ?? ['*'],
     strict: values.strict ?? false,
     kubeconfig: values.kubeconfig,
   }
@@ -120,12 +125,15 @@ function explained<T>(parse: () => T): T {
   }
 }
 
-const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
 
 /** @throws InvalidFlag */
 export function readNow(text: string): number {
-  const now = rfc3339.test(text) ? Date.parse(text) : NaN
-  if (Number.isNaN(now)) {
+  const [, year, month, day] = rfc3339.exec(text) ?? []
+  const now = day === undefined ? NaN : Date.parse(text)
+  // There is no 30 February, and none is meant.
+  const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day)
+  if (Number.isNaN(now) || !isDay) {
     throw new MusterError('InvalidFlag', `--now is "${text}"; it must be a time such as 2026-01-31T12:00:00Z.`)
   }
   return now
@@ -145,12 +153,14 @@ async function applyConfiguration(
     asked.controllers,
     operator.controllers.map(({ name }) => name),
   )
-  const [{ readInputs }, { openWorld }, { writeOutput }] = await Promise.all([
+  const [{ readInputs }, { openWorld }, { leftIn, writeOutput }] = await Promise.all([
     import('./input-directory.ts'),
     import('./world.ts'),
     import('./output-directory.ts'),
   ])
   const warn = (message: string): void => err(`warning: ${message}`)
+  const left = leftIn(asked.outputDir)
+  if (left !== undefined) warn(`${asked.outputDir} holds ${left} of an earlier run: what lies there stays`)
   const objects = await readInputs(asked.inputDir, operator, { strict: asked.strict, warn })
   const world = await openWorld({ operator, objects, now: asked.now, ...(live && { live }) })
   const run = await inTime(world.run(isChosen), operator.name)

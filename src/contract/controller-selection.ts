@@ -1,4 +1,7 @@
-/** `--controllers`: `*` is all, `foo` that one, `-foo` not that one. The first that matches decides; without any, none. */
+/**
+ * `--controllers`: `foo` is that one, `-foo` not that one, `*` all that nothing else is said of. The first that names a controller
+ * decides; without any, none runs.
+ */
 import { MusterError } from '../kube/errors.ts'
 import { nearest } from '../kube/nearest.ts'
 
@@ -6,7 +9,7 @@ import { nearest } from '../kube/nearest.ts'
 export function selectControllers(chosen: readonly string[], known: readonly string[]): (name: string) => boolean {
   for (const word of chosen) {
     const name = word.replace(/^-/, '')
-    if (name === '*' || known.includes(name)) continue
+    if (word === '*' || known.includes(name)) continue
     const near = nearest(name, known)
     throw new MusterError(
       'InvalidFlag',
@@ -14,10 +17,7 @@ export function selectControllers(chosen: readonly string[], known: readonly str
     )
   }
   return (name) => {
-    for (const word of chosen) {
-      if (word === name || word === '*') return true
-      if (word === `-${name}`) return false
-    }
-    return false
+    const named = chosen.find((word) => word === name || word === `-${name}`)
+    return named === undefined ? chosen.includes('*') : named === name
   }
 }

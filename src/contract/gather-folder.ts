@@ -3,11 +3,12 @@
  * the kind `<Kind>List`; Namespaces where they are looked for; both discovery files. It is kept up to date: a file is written
  * anew only when something in it has changed.
  */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Json } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
+import { makeFolder } from './folder.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import type { ResourceType } from './mutation.ts'
 import type { Selected } from './selection.ts'
@@ -107,7 +108,7 @@ function listOf(type: ResourceType, objects: readonly UntypedObject[]): Json {
 
 /** Whole, or not at all: somebody may be reading. */
 function write(file: string, text: string): void {
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(path.dirname(path.resolve(file)), 0o700)
   writeFileSync(`${file}.new`, text, { mode: 0o600 })
   renameSync(`${file}.new`, file)
 }

@@ -2,18 +2,16 @@
  * YAML as Go programs of this field write it, byte for byte: keys sorted, lists not indented, and long lines folded at the
  * first space beyond column 80. The bytes matter: files are named after a hash of them, and others compare them.
  *
- * What most values are, plain words and whole numbers, is written here; how anything else is quoted is decided in one place,
- * by `kube/yaml.ts`.
+ * Here is how values stand below each other; how a single one is written is told by `go-scalar.ts`.
  */
 import { isJsonObject, type Json } from '../kube/json.ts'
-import { compareKeys, writeYaml } from '../kube/yaml.ts'
-
-const width = 80
+import { compareKeys } from '../kube/yaml.ts'
+import { goScalar, isSimpleKey } from './go-scalar.ts'
 
 export function writeGoYaml(value: Json): string {
   const lines: string[] = []
   if (isNested(value)) write(value, 0, '', lines)
-  else return writeYaml(value)
+  else lines.push(leafText(value, '', 2))
   return `${lines.join('\n')}\n`
 }
 
@@ -36,18 +34,25 @@ function write(value: Nested, column: number, before: string, lines: string[]): 
     lead = ' '.repeat(column)
     return used
   }
+  const writeAfter = (sign: string, item: Json): void => {
+    if (isNested(item)) write(item, column + 2, sign, lines)
+    else lines.push(leafText(item, sign, column + 2))
+  }
   if (Array.isArray(value)) {
-    for (const item of value as readonly Json[]) {
-      if (isNested(item)) write(item, column + 2, `${next()}- `, lines)
-      else lines.push(scalarLine(`${next()}- `, item, column))
-    }
+    for (const item of value as readonly Json[]) writeAfter(`${next()}- `, item)
     return
   }
   const members = Object.entries(value as Readonly<Record<string, Json | undefined>>)
   for (const [key, member] of members.toSorted(([a], [b]) => compareKeys(a, b))) {
     if (member === undefined) continue
-    const head = `${next()}${keyText(key)}:`
-    if (!isNested(member)) lines.push(scalarLine(`${head} `, member, column))
+    if (!isSimpleKey(key)) {
+      // A key of several lines, or a very long one, has a line of its own.
+      lines.push(leafText(key, `${next()}? `, column + 2))
+      writeAfter(`${next()}: `, member)
+      continue
+    }
+    const head = `${goScalar(key, next(), column, true)}:`
+    if (!isNested(member)) lines.push(leafText(member, `${head} `, column + 2))
     else {
       lines.push(head)
       // A list stands below its key, a mapping under it.
@@ -57,54 +62,8 @@ function write(value: Nested, column: number, before: string, lines: string[]): 
   }
 }
 
-/** Words that no reader takes for anything else. */
-const plain = /^[A-Za-z/][\w./-]*(?: [\w./-]+)*$/
-const special = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i
-
-function keyText(key: string): string {
-  return isPlain(key) ? key : writeYaml({ [key]: 0 }).slice(0, -': 0\n'.length)
-}
-
-function isPlain(text: string): boolean {
-  return plain.test(text) && !special.test(text)
-}
-
-/** `column` is that of the key or dash in front. */
-function scalarLine(before: string, value: Json, column: number): string {
-  if (typeof value === 'string' && isPlain(value)) return folded(before, value, column)
-  if (typeof value === 'number' && Number.isSafeInteger(value) && !Object.is(value, -0)) return before + String(value)
-  if (typeof value === 'boolean') return before + String(value)
-  const [first = '', ...rest] = writeYaml({ k: value }).slice('k: '.length, -1).split('\n')
-  if (rest.length === 0) return folded(before, first, column)
-  // A block: its lines are two columns in, and what they are.
-  return [before + first, ...rest.map((line) => (line === '' ? line : ' '.repeat(column) + line))].join('\n')
-}
-
-function folded(before: string, text: string, column: number): string {
-  const whole = before + text
-  return whole.length > width ? fold(whole, before.length, column + 2) : whole
-}
-
-function fold(line: string, start: number, indent: number): string {
-  const value = Array.from(line.slice(start))
-  const quote = value[0] === '"' || value[0] === "'" ? value[0] : undefined
-  const [first, last] = quote === undefined ? [0, value.length] : [1, value.length - 1]
-  const broken = `\n${' '.repeat(indent)}`
-  let column = Array.from(line.slice(0, start)).length + first
-  let isAfterSpace = false
-  let out = quote ?? ''
-  for (let at = first; at < last; at++) {
-    const isSpace = value[at] === ' '
-    const isInside = quote === undefined || (at > first && at < last - 1)
-    const isBeforeSpace = value[at + 1] === ' '
-    if (isSpace && !isAfterSpace && column > width && isInside && (!isBeforeSpace || quote === '"')) {
-      out += isBeforeSpace ? `${broken}\\` : broken
-      column = indent + Number(isBeforeSpace)
-    } else {
-      out += value[at]!
-      column++
-    }
-    isAfterSpace = isSpace
-  }
-  return line.slice(0, start) + out + (quote ?? '')
+/** With what stands before it in its line; further lines begin at `indent`. */
+function leafText(value: Json, before: string, indent: number): string {
+  if (typeof value === 'object' && value !== null) return before + (Array.isArray(value) ? '[]' : '{}')
+  return goScalar(value, before, indent)
 }

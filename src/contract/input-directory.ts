@@ -1,49 +1,70 @@
 /**
- * The input directory of an offline run: a must-gather, of which only what matters to the operator is kept. It is read file by
- * file, so it may be larger than memory.
+ * The input directory of an offline run: a must-gather, of which only what the operator declares is kept. It may be larger than
+ * memory.
  */
+import type { ImportOptions } from '../apiserver/gather.ts'
 import { errorCode } from '../client/error-code.ts'
-import { type ImportOptions, readGather } from '../apiserver/gather.ts'
 import { isMusterError } from '../kube/errors.ts'
-import { parseApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Operator } from '../operator/operator.ts'
+import { inputResourcesOf, outputResourcesOf } from './declaration.ts'
+import { poolOfGather } from './inputs.ts'
+import type { ResourceType } from './mutation.ts'
+import type { ResourceList } from './resource-list.ts'
+import { keyOf, selectObjects, typesIn } from './selection.ts'
 
-/** The objects of the kinds that an operator declares, their definitions, and the namespaces. */
+const definitions: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+}
+
+/** What an operator declares to read and write, the definitions of that, and the namespaces. */
 export async function readInputs(
   folder: string,
   operator: Operator,
   options: ImportOptions = {},
 ): Promise<readonly UntypedObject[]> {
-  const kinds = new Set([...operator.inputs, ...operator.outputs].map(({ group, kind }) => `${kind}.${group}`))
-  const isWanted = (object: UntypedObject): boolean => {
-    const { group } = parseApiVersion(object.apiVersion)
-    if (group === 'apiextensions.k8s.io') return definesOneOf(object, kinds)
-    return kinds.has(`${object.kind}.${group}`) || (group === '' && object.kind === 'Namespace')
+  const list = declared(operator)
+  const resources = [...operator.inputs, ...operator.outputs]
+  const kinds = new Set(resources.map(({ group, kind }) => `${kind}.${group}`))
+  try {
+    const withDefinitions = { ...list, kindResources: [...(list.kindResources ?? []), definitions] }
+    const { pool, namespaces } = await poolOfGather(folder, withDefinitions, { ...options, resources })
+    const selected = [...selectObjects(list, pool).values()].flatMap(({ objects }) => objects)
+    const defining = pool(definitions).filter((object) => definesOneOf(object, kinds))
+    return [...new Set([...defining, ...namespaces, ...selected])]
+  } catch (error) {
+    // A directory that is not there holds nothing: so others have it.
+    const isMissing = isMusterError(error, 'GatherUnreadable') && errorCode(error.cause) === 'ENOENT'
+    if (!isMissing || options.strict) throw error
+    options.warn?.(`${folder} is not there: it is read as empty`)
+    return []
   }
-  return await collect(folder, options, isWanted)
 }
 
-/** A directory that is not there holds nothing: so others have it. */
-export async function collect(
-  folder: string,
-  options: ImportOptions,
-  isWanted: (object: UntypedObject) => boolean,
-): Promise<readonly UntypedObject[]> {
-  const found: UntypedObject[] = []
-  try {
-    for await (const { object } of readGather(folder, options)) if (isWanted(object)) found.push(object)
-  } catch (error) {
-    const isMissing = isMusterError(error, 'GatherUnreadable') && errorCode(error.cause) === 'ENOENT'
-    if (!isMissing || found.length > 0 || options.strict) throw error
-    options.warn?.(`${folder} is not there: it is read as empty`)
+/** Whoever writes something goes by what is there of it. */
+function declared(operator: Operator): ResourceList {
+  const { applyConfigurationResources: read } = inputResourcesOf(operator)
+  const written = Object.values(outputResourcesOf(operator)) as readonly ResourceList[]
+  const all = <K extends 'exactResources' | 'generatedNameResources' | 'kindResources'>(
+    member: K,
+  ): readonly NonNullable<ResourceList[K]>[number][] => [read, ...written].flatMap((list) => list[member] ?? [])
+  const known = new Set([read, ...written].flatMap((list) => typesIn(list).map(keyOf)))
+  const others = [...operator.inputs, ...operator.outputs]
+    .map(({ group, version, plural }) => ({ group, version, resource: plural }))
+    .filter((type) => !known.has(keyOf(type)))
+  return {
+    ...read,
+    exactResources: all('exactResources'),
+    generatedNameResources: all('generatedNameResources'),
+    kindResources: [...all('kindResources'), ...others],
   }
-  return found
 }
 
 function definesOneOf(object: UntypedObject, kinds: ReadonlySet<string>): boolean {
   const { spec } = object as {
     readonly spec?: { readonly group?: string; readonly names?: { readonly kind?: string } }
   }
-  return object.kind === 'CustomResourceDefinition' && kinds.has(`${spec?.names?.kind}.${spec?.group}`)
+  return kinds.has(`${spec?.names?.kind}.${spec?.group}`)
 }

@@ -9,7 +9,7 @@ import { type ImportOptions, readGather } from '../apiserver/gather.ts'
 import type { Client } from '../client/client.ts'
 import { readJson } from '../client/body.ts'
 import { builtinResources } from '../kube/builtin.ts'
-import { isJsonObject, type Json } from '../kube/json.ts'
+import { isJsonObject, type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import { parseApiVersion, type Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
@@ -17,44 +17,95 @@ import { servedResource } from './external/served.ts'
 import { discoveryFiles, type GatherContent } from './gather-folder.ts'
 import type { ResourceType } from './mutation.ts'
 import type { ResourceList } from './resource-list.ts'
-import { keyOf, selectObjects, typesIn } from './selection.ts'
+import { type Clues, cluesOf, isMeant, keyOf, type Pool, referredTo, selectObjects, typesIn } from './selection.ts'
 
 export interface PruneOptions extends ImportOptions {
   /** Kinds that are known, beside the built-in ones and those that the directory defines. */
   readonly resources?: readonly Resource[]
 }
 
-/** What a directory holds of these. It is read file by file; only what may be meant is kept. */
+/** What a directory holds of these. */
 export async function inputsOfGather(
   folder: string,
   list: ResourceList,
   options: PruneOptions = {},
 ): Promise<GatherContent> {
+  const { pool, namespaces } = await poolOfGather(folder, list, options)
+  return contentOf(list, pool, namespaces, discoveryIn(folder))
+}
+
+export interface GatherPool {
+  readonly pool: Pool
+  readonly namespaces: readonly UntypedObject[]
+}
+
+/**
+ * What of a directory may be meant, and no more of it: it may be far larger than memory. It is read once, and again where
+ * what was found refers to something that nobody has asked for yet.
+ */
+export async function poolOfGather(folder: string, list: ResourceList, options: PruneOptions): Promise<GatherPool> {
   const wanted = new Map(typesIn(list).map((type) => [keyOf(type), type]))
-  const plurals = await pluralsIn(folder, options)
-  const pools = new Map<string, Map<string, UntypedObject>>()
+  const { plurals, kinds } = await namesOfKinds(folder, options, [...wanted.keys()])
+  const pools = new Map<string, Map<string, UntypedObject>>([...wanted.keys()].map((key) => [key, new Map()]))
+  const pool: Pool = (type) => [...(pools.get(keyOf(type))?.values() ?? [])]
   const namespaces = new Map<string, UntypedObject>()
-  for await (const { object, file } of readGather(folder, options)) {
-    const { group, version } = parseApiVersion(object.apiVersion)
-    const { name = '', namespace = '' } = object.metadata
-    if (group === '' && object.kind === 'Namespace') namespaces.set(name, object)
-    const resource = plurals.get(`${object.kind}.${group}`) ?? pluralIn(file, group)
-    const type = resource === undefined ? undefined : wanted.get(keyOf({ group, resource }))
-    if (!type) continue
-    if (type.version !== version) {
-      options.warn?.(`${file}: ${object.kind} ${name} is at ${version}, and ${type.version} is declared`)
+
+  const described = new Set([...kinds.values()].flat())
+  /** Of what nothing describes the kind can only be guessed, and of a kind that nothing describes what it is called. */
+  const mayBe = (kind: string, key: string): boolean =>
+    !described.has(key) && (!kinds.has(kind) || key.startsWith(kind.toLowerCase().slice(0, -1)))
+
+  const read = async (clues: Clues, isWanted: Wanted, warn: ImportOptions['warn']): Promise<void> => {
+    const wants = (kind: string, text: string): boolean => {
+      const known = kinds.get(kind)
+      if (kind === 'Namespace') return true
+      const keys = [...(known ?? []), ...[...clues.keys()].filter((key) => mayBe(kind, key))]
+      return keys.some((key) => clues.get(key)?.some((words) => words.every((word) => text.includes(word))))
     }
-    const key = keyOf(type)
-    if (!pools.has(key)) pools.set(key, new Map())
-    const pool = pools.get(key)!
-    const place = `${namespace}/${name}`
-    // Directories often hold an object twice: the newer one counts.
-    if (versionOf(pool.get(place)) <= versionOf(object)) pool.set(place, object)
+    for await (const { object, file } of readGather(folder, { ...options, warn, wants })) {
+      const { group, version } = parseApiVersion(object.apiVersion)
+      const { name = '', namespace = '' } = object.metadata
+      if (group === '' && object.kind === 'Namespace') namespaces.set(name, object)
+      const resource = plurals.get(`${object.kind}.${group}`) ?? pluralIn(file, group)
+      const type = resource === undefined ? undefined : wanted.get(keyOf({ group, resource }))
+      if (!type || !isWanted(type, object)) continue
+      if (type.version !== version) {
+        warn?.(`${file}: ${object.kind} ${name} is at ${version}, and ${type.version} is declared`)
+      }
+      const held = pools.get(keyOf(type))!
+      const place = `${namespace}/${name}`
+      // Directories often hold an object twice: the newer one counts.
+      if (versionOf(held.get(place)) <= versionOf(object)) held.set(place, alone(object))
+    }
   }
-  const pool = (type: Pick<ResourceType, 'group' | 'resource'>): readonly UntypedObject[] => [
-    ...(pools.get(keyOf(type))?.values() ?? []),
-  ]
-  return contentOf(list, pool, [...namespaces.values()], discoveryIn(folder))
+
+  await read(cluesOf(list), (type, object) => isMeant(list, type, object), options.warn)
+  const asked = new Set<string>()
+  for (;;) {
+    const fresh = new Map<string, ReadonlySet<string>>()
+    for (const [key, names] of referredTo(list, pool)) {
+      const missing = [...names].filter((name) => !pools.get(key)!.has(name) && !asked.has(`${key} ${name}`))
+      if (missing.length > 0) fresh.set(key, new Set(missing))
+      for (const name of missing) asked.add(`${key} ${name}`)
+    }
+    if (fresh.size === 0) return { pool, namespaces: [...namespaces.values()] }
+    const isNamed: Wanted = (type, { metadata }) =>
+      fresh.get(keyOf(type))?.has(`${metadata.namespace ?? ''}/${metadata.name}`) ?? false
+    // What is broken was told the first time.
+    const clues = [...fresh].map(([key, names]) => [key, [...names].map((name) => [nameIn(name)])] as const)
+    await read(new Map(clues), isNamed, undefined)
+  }
+}
+
+type Wanted = (type: ResourceType, object: UntypedObject) => boolean
+
+function nameIn(place: string): string {
+  return place.slice(place.indexOf('/') + 1)
+}
+
+/** A part of a text keeps all of it in memory; what is kept for long is copied out of the file that it stood in. */
+function alone(object: UntypedObject): UntypedObject {
+  return parseJson(stringifyJson(object)) as unknown as UntypedObject
 }
 
 export async function inputsOfCluster(client: Client, list: ResourceList): Promise<GatherContent> {
@@ -85,7 +136,7 @@ const namespaceResource: Resource = {
 
 function contentOf(
   list: ResourceList,
-  pool: (type: Pick<ResourceType, 'group' | 'resource'>) => readonly UntypedObject[],
+  pool: Pool,
   namespaces: readonly UntypedObject[],
   extra: ReadonlyMap<string, Json>,
 ): GatherContent {
@@ -100,20 +151,33 @@ function versionOf(object: UntypedObject | undefined): number {
   return Number(object?.metadata.resourceVersion ?? 0) || 0
 }
 
-/** By `Kind.group`. */
-async function pluralsIn(folder: string, options: PruneOptions): Promise<ReadonlyMap<string, string>> {
-  const known = new Map<string, string>()
-  for (const { kind, group, plural } of [...builtinResources(), ...(options.resources ?? [])]) {
-    known.set(`${kind}.${group}`, plural)
+interface KindNames {
+  /** By `Kind.group`. */
+  readonly plurals: ReadonlyMap<string, string>
+  /** The resources that a kind may be, whatever its group. */
+  readonly kinds: ReadonlyMap<string, readonly string[]>
+}
+
+/** The directory is asked only for what nobody else describes. */
+async function namesOfKinds(folder: string, options: PruneOptions, wanted: readonly string[]): Promise<KindNames> {
+  const plurals = new Map<string, string>()
+  const kinds = new Map<string, string[]>()
+  const know = (kind: string, group: string, plural: string): void => {
+    plurals.set(`${kind}.${group}`, plural)
+    if (!kinds.has(kind)) kinds.set(kind, [])
+    kinds.get(kind)!.push(keyOf({ group, resource: plural }))
   }
+  for (const { kind, group, plural } of [...builtinResources(), ...(options.resources ?? [])]) know(kind, group, plural)
+  const described = new Set([...kinds.values()].flat())
+  if (wanted.every((key) => described.has(key))) return { plurals, kinds }
   for await (const { object } of readGather(folder, { ...options, warn: undefined, strict: false }, [], true)) {
     const { spec } = object as {
       readonly spec?: { readonly group?: string; readonly names?: Readonly<Record<string, string>> }
     }
     if (object.kind !== 'CustomResourceDefinition' || !spec?.names) continue
-    known.set(`${spec.names['kind']}.${spec.group}`, spec.names['plural'] ?? '')
+    know(spec.names['kind'] ?? '', spec.group ?? '', spec.names['plural'] ?? '')
   }
-  return known
+  return { plurals, kinds }
 }
 
 /** Of a kind that nothing describes: its directory is named after it. */

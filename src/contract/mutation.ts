@@ -43,6 +43,7 @@ export interface RecordedMutation {
   readonly namespace?: string | undefined
   /** Empty where the server is to make one up. */
   readonly name: string
+  /** As the object says; what counts is the name, where it has one. */
   readonly generateName: string
   /** Who wanted it; empty where nobody can tell. */
   readonly controller: string

@@ -10,12 +10,22 @@
  *
  * Names, hashes and form are those of the upstream tools; `order.yaml` is ours, and they pass over it.
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { errorCode } from '../client/error-code.ts'
+import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { type ControllerResult, writeResults } from './controller-results.ts'
+import { makeFolder } from './folder.ts'
 import { writeGoYaml } from './go-yaml.ts'
-import { actionOf, type ClusterFolder, hashOf, type RecordedMutation, unspecifiedFolder } from './mutation.ts'
+import {
+  actionOf,
+  type ClusterFolder,
+  clusterFolders,
+  hashOf,
+  type RecordedMutation,
+  unspecifiedFolder,
+} from './mutation.ts'
 
 /** A mutation, and the folders that it goes to. */
 export interface Placed {
@@ -43,15 +53,16 @@ export function outputFiles({ mutations, results }: Output): ReadonlyMap<string,
     const options = Object.keys(mutation.options).length > 0 ? writeGoYaml(mutation.options) : ''
     const hash = hashOf(mutation.body, options)
     const place = placeOf(mutation)
-    const name = fileName(mutation)
     for (const folder of folders.length > 0 ? folders : [unspecifiedFolder]) {
-      const put = (part: string, text: string): void =>
-        void files.set(path.posix.join(folder, place, `${hash}-${part}-${name}.yaml`), text)
+      const fileOf = (part: string, mark: string): string =>
+        path.posix.join(folder, place, `${mark}-${part}-${fileName(mutation, mark)}.yaml`)
+      const mark = freeMark(hash, (each) => files.has(fileOf('body', each)))
+      const put = (part: string, text: string): void => void files.set(fileOf(part, mark), text)
       put('body', mutation.body)
       put('metadata', writeGoYaml(metadataOf(mutation)))
       if (options !== '') put('options', options)
       if (!orders.has(folder)) orders.set(folder, [])
-      orders.get(folder)!.push({ file: path.posix.join(place, `${hash}-body-${name}.yaml`), sequence: index + 1 })
+      orders.get(folder)!.push({ file: path.posix.relative(folder, fileOf('body', mark)), sequence: index + 1 })
     }
   }
   for (const [folder, order] of orders) files.set(path.posix.join(folder, orderFile), writeGoYaml({ order }))
@@ -59,24 +70,38 @@ export function outputFiles({ mutations, results }: Output): ReadonlyMap<string,
   return files
 }
 
-/** What is there already stays: whoever asks for a run gives it a fresh directory. */
+/** Something that would be taken for a part of the next output; undefined: there is nothing. */
+export function leftIn(folder: string): string | undefined {
+  return [...clusterFolders, unspecifiedFolder, resultsFile].find((name) => existsSync(path.join(folder, name)))
+}
+
+/**
+ * What is there already stays: whoever asks for a run gives it a fresh directory.
+ * @throws OutputUnwritable
+ */
 export function writeOutput(folder: string, output: Output): void {
   writeFiles(folder, outputFiles(output))
 }
 
+/** @throws OutputUnwritable */
 export function writeFiles(folder: string, files: ReadonlyMap<string, string>): void {
-  mkdirSync(folder, { recursive: true })
-  const made = new Set<string>(['.'])
+  const made = new Set<string>()
   const make = (place: string): void => {
-    if (made.has(place)) return
+    if (!made.has(place)) makeFolder(place)
     made.add(place)
-    make(path.posix.dirname(place))
-    // One level at a time: most of them were made for another file.
-    if (!existsSync(path.join(folder, place))) mkdirSync(path.join(folder, place))
   }
-  for (const [name, text] of files) {
-    make(path.posix.dirname(name))
-    writeFileSync(path.join(folder, name), text)
+  const root = path.resolve(folder)
+  try {
+    make(root)
+    for (const [name, text] of files) {
+      const file = path.join(root, name)
+      make(path.dirname(file))
+      writeFileSync(file, text)
+    }
+  } catch (error) {
+    throw new MusterError('OutputUnwritable', `${folder} cannot be written (${errorCode(error) ?? String(error)}).`, {
+      cause: error,
+    })
   }
 }
 
@@ -87,11 +112,19 @@ function placeOf(mutation: RecordedMutation): string {
   return escaped(path.posix.join(actionOf(mutation), scope, type.group || 'core', type.resource))
 }
 
-/** File systems take 255 bytes; names of objects may have almost as many, and the metadata tells all of it. */
-const longestName = 200
+/**
+ * Two requests about one object may have the same hash: the same body from two controllers, or by chance, for it is short.
+ * Neither is lost: the second is marked `4b1c-2`.
+ */
+function freeMark(hash: string, isTaken: (mark: string) => boolean): string {
+  let mark = hash
+  for (let at = 2; isTaken(mark); at++) mark = `${hash}-${at}`
+  return mark
+}
 
-function fileName({ name, generateName }: RecordedMutation): string {
-  return escaped(`${name}${generateName}`).slice(0, longestName)
+/** File systems take 255 bytes; names of objects may have almost as many, and the metadata tells all of it. */
+function fileName({ name, generateName }: RecordedMutation, mark: string): string {
+  return escaped(`${name}${generateName}`).slice(0, 255 - `${mark}-metadata-.yaml`.length)
 }
 
 /** A colon is not allowed in every archive. */

@@ -186,6 +186,10 @@ function mutationOf(metadata: JsonObject, options: JsonObject, body: string, fil
   const action = parseAction(text('action'))
   if (!action) throw refused(`${file}: there is no action "${text('action')}"`)
   const optional = (member: string): string | undefined => text(member) || undefined
+  // Libraries of before September 2025 misspell it.
+  const name = text('name') || text('mame')
+  // Others say that a Namespace is in itself.
+  const isInItself = type['Resource'] === 'namespaces' && scalarText(type['Group']) === '' && text('namespace') === name
   return {
     ...action,
     // A verb on a subresource of more than one word says so.
@@ -195,9 +199,8 @@ function mutationOf(metadata: JsonObject, options: JsonObject, body: string, fil
       version: scalarText(type['Version']),
       resource: scalarText(type['Resource']),
     },
-    namespace: optional('namespace'),
-    // Libraries of before September 2025 misspell it.
-    name: text('name') || text('mame'),
+    namespace: isInItself ? undefined : optional('namespace'),
+    name,
     generateName: text('generateName'),
     controller: text('controllerInstanceName'),
     fieldManager: optional('fieldManager'),

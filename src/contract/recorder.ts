@@ -38,6 +38,7 @@ export function recording({ transport, controller, record, prepare }: RecorderOp
 
 const verbs: Readonly<Record<string, Verb>> = { POST: 'Create', PUT: 'Update', DELETE: 'Delete', PATCH: 'Patch' }
 const applyType = 'application/apply-patch+yaml'
+const usualDeletion: JsonObject = { apiVersion: 'v1', kind: 'DeleteOptions' }
 
 /** A request as a mutation, and what its body says. */
 export function mutationOf(
@@ -60,13 +61,14 @@ export function mutationOf(
   const contentType = String(request.headers['content-type'] ?? '').split(';')[0]!
   const verb = contentType === applyType ? 'Apply' : verbs[request.method]!
   const text = textOf(request.body)
-  const body = text === '' ? undefined : parseJson(text)
+  // Who deletes without a word means the usual; others read no file that says nothing.
+  const body = text !== '' ? parseJson(text) : verb === 'Delete' ? usualDeletion : undefined
   const metadata = isJsonObject(body) && isJsonObject(body['metadata']) ? body['metadata'] : {}
   const isNew = verb === 'Create' && subresource === undefined
   const told = isNew ? scalarText(metadata['name']) : name
   const isRaw =
     contentType === 'application/merge-patch+json' || contentType === 'application/strategic-merge-patch+json'
-  const options = optionsIn(parameters)
+  const options = optionsIn(parameters, verb)
   let written: string | undefined
   const isNamespace = group === '' && resource === 'namespaces'
   return {
@@ -78,7 +80,7 @@ export function mutationOf(
       // Whoever asks for a namespace asks for it in itself.
       ...(namespace !== undefined && !isNamespace && { namespace }),
       name: told,
-      generateName: told === '' && isNew ? scalarText(metadata['generateName']) : '',
+      generateName: verb === 'Patch' || verb === 'Delete' ? '' : scalarText(metadata['generateName']),
       controller,
       ...((verb === 'Apply' || verb === 'Patch') && typeof options['fieldManager'] === 'string'
         ? { fieldManager: options['fieldManager'] }
@@ -86,7 +88,7 @@ export function mutationOf(
       ...(verb === 'Patch' && { patchType: contentType }),
       // Not everybody who records it looks at it as text.
       get body() {
-        return (written ??= body === undefined ? '' : isRaw ? stringifyJson(body) : writeGoYaml(body))
+        return (written ??= isRaw || body === undefined ? text : writeGoYaml(body))
       },
       options,
     },
@@ -97,13 +99,35 @@ function textOf(body: TransportRequest['body']): string {
   return body === undefined ? '' : typeof body === 'string' ? body : new TextDecoder().decode(body)
 }
 
-function optionsIn(parameters: URLSearchParams): JsonObject {
-  const options: Record<string, Json> = {}
-  for (const [key, value] of parameters) {
-    if (key === 'dryRun') options[key] = parameters.getAll(key)
-    else options[key] = value === 'true' || value === 'false' ? value === 'true' : value
-  }
-  return options
+type OptionReader = (values: readonly string[]) => Json
+
+const one: OptionReader = ([value = '']) => value
+const truth: OptionReader = ([value]) => value !== 'false' && value !== '0'
+const number: OptionReader = ([value]) => Number(value)
+const writing: Readonly<Record<string, OptionReader>> = {
+  dryRun: (values) => [...values],
+  fieldManager: one,
+  fieldValidation: one,
+}
+
+/** What a server knows, by verb; how long to wait and how to print it are no part of what is wanted. */
+const knownOptions: Readonly<Record<Verb, Readonly<Record<string, OptionReader>>>> = {
+  Create: writing,
+  Update: writing,
+  Apply: { ...writing, force: truth },
+  Patch: { ...writing, force: truth },
+  Delete: {
+    dryRun: (values) => [...values],
+    gracePeriodSeconds: number,
+    ignoreStoreReadErrorWithClusterBreakingPotential: truth,
+    orphanDependents: truth,
+    propagationPolicy: one,
+  },
+}
+
+function optionsIn(parameters: URLSearchParams, verb: Verb): JsonObject {
+  const known = Object.entries(knownOptions[verb]).filter(([key]) => parameters.has(key))
+  return Object.fromEntries(known.map(([key, read]) => [key, read(parameters.getAll(key))]))
 }
 
 function isEvent({ type }: RecordedMutation): boolean {

@@ -223,13 +223,16 @@ export function foldersOf(declared: OutputResources, mutation: RecordedMutation)
 
 function mayWrite(list: ResourceList, { type, namespace, name, generateName }: RecordedMutation): boolean {
   const isOfType = (entry: ResourceType): boolean => entry.group === type.group && entry.resource === type.resource
-  const isThere = (entry: { readonly namespace?: string }): boolean => (entry.namespace ?? '') === (namespace ?? '')
+  // Others look for a Namespace in itself.
+  const isNamespaces = type.group === '' && type.resource === 'namespaces'
+  const isThere = (entry: { readonly namespace?: string }): boolean =>
+    isNamespaces || (entry.namespace ?? '') === (namespace ?? '')
   const isEvent = type.resource === 'events' && (type.group === '' || type.group === 'events.k8s.io')
   const { exactResources = [], generatedNameResources = [], kindResources = [], eventingNamespaces = [] } = list
   return (
     (isEvent && (eventingNamespaces.includes('*') || eventingNamespaces.includes(namespace ?? ''))) ||
     kindResources.some((entry) => isOfType(entry) && (entry.namespace === undefined || isThere(entry))) ||
-    (generateName === ''
+    (name !== ''
       ? exactResources.some((entry) => isOfType(entry) && isThere(entry) && entry.name === name) ||
         // What a server named after the prefix belongs to it, whatever is done about it later.
         generatedNameResources.some((entry) => isOfType(entry) && isThere(entry) && isMade(name, entry.name))

@@ -14,6 +14,73 @@ export type Pool = (type: Pick<ResourceType, 'group' | 'resource'>) => readonly 
 /** Each once, by its resource. */
 export type Selected = ReadonlyMap<string, { readonly type: ResourceType; readonly objects: readonly UntypedObject[] }>
 
+/** May it be meant, whatever others say of it? Of what is referred to, only the referring objects are. */
+export function isMeant(
+  list: ResourceList,
+  type: Pick<ResourceType, 'group' | 'resource'>,
+  object: KubeObject,
+): boolean {
+  const key = keyOf(type)
+  const { name = '', labels } = object.metadata
+  const isOne = (entry: ResourceType & { readonly namespace?: string }): boolean =>
+    keyOf(entry) === key && isIn(object, entry.namespace)
+  return (
+    (list.exactResources ?? []).some((entry) => isOne(entry) && entry.name === name) ||
+    (list.generatedNameResources ?? []).some((entry) => isOne(entry) && name.startsWith(entry.name)) ||
+    (list.labelSelectedResources ?? []).some(
+      (entry) => isOne(entry) && hasLabels(labels, entry.labelSelector.matchLabels ?? {}),
+    ) ||
+    (list.kindResources ?? []).some(isOne) ||
+    (list.resourceReferences ?? []).some(
+      ({ referringResource }) =>
+        isOne(referringResource) && isExact(referringResource) && isReferring(object, referringResource),
+    )
+  )
+}
+
+/**
+ * By resource: words that a text must hold for anything in it to be meant, all those of one of the lists. Names and the values of
+ * labels are written as they are, in whatever form, so most of a large file need not be read to know that it does not matter.
+ */
+export type Clues = ReadonlyMap<string, readonly (readonly string[])[]>
+
+export function cluesOf(list: ResourceList): Clues {
+  const clues = new Map<string, (readonly string[])[]>()
+  const add = (type: ResourceType, words: readonly string[]): void => {
+    const key = keyOf(type)
+    if (!clues.has(key)) clues.set(key, [])
+    clues.get(key)!.push(words)
+  }
+  for (const entry of list.exactResources ?? []) add(entry, [entry.name])
+  for (const entry of list.generatedNameResources ?? []) add(entry, [entry.name])
+  for (const entry of list.labelSelectedResources ?? []) {
+    add(entry, Object.values(entry.labelSelector.matchLabels ?? {}))
+  }
+  for (const entry of list.kindResources ?? []) add(entry, [])
+  for (const { referringResource } of list.resourceReferences ?? []) {
+    if (isExact(referringResource)) add(referringResource, [referringResource.name])
+  }
+  return clues
+}
+
+/** The resources that objects refer to, and `namespace/name` of those that they name. */
+export function referredTo(list: ResourceList, pool: Pool): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>()
+  for (const reference of list.resourceReferences ?? []) {
+    const target = targetOf(reference)
+    if (!target) continue
+    const names = found.get(keyOf(target)) ?? new Set()
+    found.set(keyOf(target), names)
+    for (const object of pool(reference.referringResource)) {
+      if (!isReferring(object, reference.referringResource)) continue
+      for (const { namespace = '', name } of namesIn(reference, object as unknown as Json)) {
+        names.add(`${namespace}/${name}`)
+      }
+    }
+  }
+  return found
+}
+
 export function selectObjects(list: ResourceList, pool: Pool): Selected {
   const found = new Map<string, { readonly type: ResourceType; readonly objects: Set<UntypedObject> }>()
   const take = (type: ResourceType, objects: readonly UntypedObject[]): boolean => {
@@ -43,8 +110,7 @@ export function selectObjects(list: ResourceList, pool: Pool): Selected {
     where(entry, ({ metadata }) => metadata.name?.startsWith(entry.name) ?? false)
   }
   for (const entry of list.labelSelectedResources ?? []) {
-    const labels = Object.entries(entry.labelSelector.matchLabels ?? {})
-    where(entry, ({ metadata }) => labels.every(([key, value]) => metadata.labels?.[key] === value))
+    where(entry, ({ metadata }) => hasLabels(metadata.labels, entry.labelSelector.matchLabels ?? {}))
   }
   for (const entry of list.kindResources ?? []) where(entry, () => true)
 
@@ -70,14 +136,25 @@ export function selectObjects(list: ResourceList, pool: Pool): Selected {
   }
 
   function follow(reference: ResourceReference, object: UntypedObject): boolean {
-    const { implicitNamespacedReference, explicitNamespacedReference, clusterScopedReference } = reference
-    const target = implicitNamespacedReference ?? explicitNamespacedReference ?? clusterScopedReference
+    const target = targetOf(reference)
     if (!target) return false
     const named = namesIn(reference, object as unknown as Json)
     const isNamed = ({ metadata }: KubeObject): boolean =>
       named.some(({ namespace, name }) => metadata.name === name && (metadata.namespace ?? '') === (namespace ?? ''))
     return take(target, pool(target).filter(isNamed))
   }
+}
+
+function targetOf(reference: ResourceReference): ResourceType | undefined {
+  const { implicitNamespacedReference, explicitNamespacedReference, clusterScopedReference } = reference
+  return implicitNamespacedReference ?? explicitNamespacedReference ?? clusterScopedReference
+}
+
+function hasLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+  wanted: Readonly<Record<string, string>>,
+): boolean {
+  return Object.entries(wanted).every(([key, value]) => labels?.[key] === value)
 }
 
 interface Named {

@@ -1,7 +1,4 @@
 /** A program that keeps the contract, hosted on a real kube-apiserver; and inputs that are cut out of one. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createSharedCache } from '../../src/cache/shared-cache.ts'
@@ -10,13 +7,14 @@ import { createClient } from '../../src/client/create-client.ts'
 import { httpTransport } from '../../src/client/http/http-transport.ts'
 import { connectionFromKubeconfig } from '../../src/client/load-connection.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
-import { type ExternalRun, hostExternal } from '../../src/contract/external/external-operator.ts'
+import { bare } from '../../src/contract/external/load-program.ts'
+import { hostProgram } from '../../src/contract/external/program-host.ts'
 import { inputsOfCluster } from '../../src/contract/inputs.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
+import type { Ledger } from '../../src/operator/ledger.ts'
 import { configMaps, namespaces } from '../embedded.ts'
 
 const shell = fileURLToPath(new URL('../contract/shell-operator.sh', import.meta.url))
-const folder = mkdtempSync(path.join(tmpdir(), 'muster-real-contract-'))
 const wish: UntypedObject = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -38,16 +36,18 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const name of ['wish', 'answer']) await client.delete(configMaps, { namespace: 'shop', name })
   await client.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 describe('the contract on a real server', () => {
   it('what a program in shell wants is applied as its own', async () => {
     const cache = createSharedCache({ client })
-    const ran = Promise.withResolvers<ExternalRun>()
-    const host = hostExternal({ name: 'shell', program: { command: shell }, client, cache, folder, onRun: ran.resolve })
+    const ran = Promise.withResolvers<Ledger>()
+    const host = hostProgram(
+      { program: { command: shell } },
+      { operator: bare('shell'), client, cache, onLedger: ran.resolve },
+    )
     await host.start()
-    expect(await ran.promise).toMatchObject({ exitCode: 0, carriedOut: [{}] })
+    expect(await ran.promise).toMatchObject({ entries: [{ operation: 'created' }] })
     await host.idle()
     const made = await client.get(configMaps, { namespace: 'shop', name: 'answer' })
     expect(made).toMatchObject({ data: { amount: '4' } })

@@ -46,10 +46,13 @@ export async function runBinaryOn(
   const declared = readOutputResources(readYaml(told.stdout), `${binary} output-resources`)
   const how = { declared, fieldManager: test.name, targetOf: () => ({ client, writer: client }) }
   const mutations: ReadMutation[] = []
-  for (let round = 1; ; round++) {
-    const input = mkdtempSync(path.join(tmpdir(), 'muster-test-'))
-    try {
-      openGatherFolder(input).update(await inputsOfCluster(client, inputs.applyConfigurationResources))
+  const input = mkdtempSync(path.join(tmpdir(), 'muster-test-'))
+  try {
+    const folder = openGatherFolder(input)
+    const layOut = async (): Promise<number> =>
+      folder.update(await inputsOfCluster(client, inputs.applyConfigurationResources))
+    await layOut()
+    for (let round = 1; ; round++) {
       const done = await runBinary({ ...test, now: time.now() }, step, binary, clock, input)
       mutations.push(...done.read.mutations)
       const output = { ...done, read: { ...done.read, mutations } }
@@ -58,14 +61,15 @@ export async function runBinaryOn(
       const refused = carried.flatMap(({ read, error }) =>
         error === undefined ? [] : [{ title: `refused: ${read.file}`, lines: [describeError(error)] }],
       )
-      const isQuiet = done.read.mutations.every((read) => isIgnored(read, test.rules))
-      const isOver = !step.untilQuiet || isQuiet || refused.length > 0
+      const isSilent = done.read.mutations.every((read) => isIgnored(read, test.rules))
+      // Some say the same each time. What it reads has not changed by that, so there is nothing new to be said.
+      const isOver = !step.untilQuiet || isSilent || refused.length > 0 || (await layOut()) === 0
       if (isOver || round === mostRuns) {
         return { ...output, problems: [...refused, ...(isOver ? [] : [neverQuiet])], files: () => filesOf(output.read) }
       }
-    } finally {
-      rmSync(input, { recursive: true, force: true })
     }
+  } finally {
+    rmSync(input, { recursive: true, force: true })
   }
 }
 

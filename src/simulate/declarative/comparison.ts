@@ -79,7 +79,7 @@ function keyOf({ folder, mutation }: ReadMutation): string {
   const by = [controller, ...(fieldManager === undefined || fieldManager === controller ? [] : [`as ${fieldManager}`])]
   const patch = patchType === undefined ? '' : ` (${patchType})`
   const who = by.filter((word) => word !== '').join(' ')
-  const what = `${type.resource}${group}/${type.version} ${place}${name}${generateName}`
+  const what = `${type.resource}${group}/${type.version} ${place}${name || generateName}`
   return `${folder} ${actionOf(mutation)}${patch} ${what}${who === '' ? '' : ` by ${who}`}`
 }
 

@@ -154,6 +154,12 @@ describe('a declarative test of a program', () => {
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
   })
 
+  it('is at rest when what it says changes nothing any more', async () => {
+    const text = `${program}env: {WHO: us}\nuntil: quiet\nexpect:\n  requests: false\n`
+    const folder = copyOf('', { 'test.yaml': text, ...input })
+    expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
+  })
+
   it('fails when the program hangs, and ends it', async () => {
     const text = `${program}timeout: 300ms\nenv: {HOSTILE: hang}\n`
     const folder = copyOf('', { 'test.yaml': text, ...input, 'expected-output/controller-results.yaml': '' })

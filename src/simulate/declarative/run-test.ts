@@ -222,7 +222,7 @@ function judgeRequests(test: DeclarativeTest, step: Step, { read, hasFailed, std
       : [
           {
             title: step.mustFail ? 'it succeeded, but desiredError says that it fails' : 'it failed',
-            lines: step.mustFail ? [] : [...failuresOf(read), ...stderr.split('\n').slice(-20)],
+            lines: step.mustFail ? [] : [...failuresOf(read), ...stderr.trimEnd().split('\n').slice(-20)],
             isRequest: false,
           },
         ]

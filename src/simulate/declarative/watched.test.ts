@@ -1,0 +1,21 @@
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { isWatched } from './watched.ts'
+
+describe('a change of a file', () => {
+  const written = ['out', path.resolve('reports/junit.xml')]
+
+  it.each(['tests/a/test.yaml', 'src/operator.ts', 'outside/a', 'out.yaml', 'reports/junit.xml.orig'])(
+    'is a reason to run again: %s',
+    (file) => {
+      expect(isWatched(path.resolve(file), written)).toBe(true)
+    },
+  )
+
+  it.each(['out', 'out/a/stdout.log', 'reports/junit.xml', 'node_modules/a/index.js', '.git/HEAD', 'dist/a.js'])(
+    'is none where a round, or a tool, wrote it: %s',
+    (file) => {
+      expect(isWatched(path.resolve(file), written)).toBe(false)
+    },
+  )
+})
