@@ -19,6 +19,8 @@ interface HistoryEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly version: number
   readonly object: Thing
+  /** Before it. */
+  readonly previous: Thing | undefined
 }
 
 /** What the next requests meet. Return undefined to answer honestly. */
@@ -89,8 +91,8 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     event(event: HistoryEvent): void
   }
 
-  const record = (type: HistoryEvent['type'], object: Thing): void => {
-    const event = { type, version, object }
+  const record = (type: HistoryEvent['type'], object: Thing, previous: Thing | undefined): void => {
+    const event = { type, version, object, previous }
     history.push(event)
     for (const watch of open) watch.event(event)
   }
@@ -108,7 +110,7 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     }
     const next = { ...object, metadata }
     objects.set(key, next)
-    record(previous ? 'MODIFIED' : 'ADDED', next)
+    record(previous ? 'MODIFIED' : 'ADDED', next, previous)
     return next
   }
 
@@ -126,7 +128,7 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
       if (!object) return
       objects.delete(key)
       version++
-      record('DELETED', { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } })
+      record('DELETED', withVersion(object, version), object)
     },
     get: (name, namespace = 'default') => objects.get(`${namespace}/${name}`),
     get objects() {
@@ -172,6 +174,7 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     const selected = {
       namespace: /\/namespaces\/([^/]+)\//.exec(url.pathname)?.[1],
       labels: query.get('labelSelector'),
+      name: /^metadata\.name=(.*)$/.exec(query.get('fieldSelector') ?? '')?.[1],
     }
     if (isWatch) return startWatch(request, query, selected)
     return list(query, fault?.kind === 'half', selected)
@@ -199,10 +202,12 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
   interface Selection {
     readonly namespace: string | undefined
     readonly labels: string | null
+    readonly name: string | undefined
   }
 
-  const isSelected = (object: Thing, { namespace, labels }: Selection): boolean => {
+  const isSelected = (object: Thing, { namespace, labels, name }: Selection): boolean => {
     if (namespace !== undefined && object.metadata.namespace !== namespace) return false
+    if (name !== undefined && object.metadata.name !== name) return false
     if (!labels) return true
     const [, key = '', , set] = /^(\S+?)(=| in \()([^)]*)\)?$/.exec(labels) ?? []
     return (set ?? '').split(',').includes(object.metadata.labels?.[key] ?? '')
@@ -248,7 +253,12 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
       raw: send,
       event(event) {
         // A server cannot tell what it has not reached: a watch from the future hears nothing until then.
-        if (event.version > from && isSelected(event.object, selection)) send(eventLine(event.type, event.object))
+        if (event.version <= from) return
+        const is = event.type !== 'DELETED' && isSelected(event.object, selection)
+        const was = event.previous !== undefined && isSelected(event.previous, selection)
+        if (is) send(eventLine(was ? 'MODIFIED' : 'ADDED', event.object))
+        // What leaves a selection is told as deleted, as it was, at the version of the change.
+        else if (was) send(eventLine('DELETED', withVersion(event.previous, event.version)))
       },
       end() {
         finish()
@@ -293,6 +303,10 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
 }
 
 const emptyThing: Thing = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } }
+
+function withVersion(object: Thing, version: number): Thing {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } }
+}
 
 function byName(a: Thing, b: Thing): number {
   return `${a.metadata.namespace}/${a.metadata.name}` < `${b.metadata.namespace}/${b.metadata.name}` ? -1 : 1

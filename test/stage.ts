@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { inject } from 'vitest'
 import { createApiServer } from '../src/apiserver/api-server.ts'
-import { createSharedCache } from '../src/cache/shared-cache.ts'
+import { createSharedCache, type FeedReport } from '../src/cache/shared-cache.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { httpTransport } from '../src/client/http/http-transport.ts'
@@ -40,6 +40,8 @@ export interface Running {
   /** Of those, the ones that ask for a change; Events are told apart. */
   writes(): readonly Sent[]
   readonly ledgers: readonly Ledger[]
+  /** How its caches stand. */
+  report(): readonly FeedReport[]
   /** Resolves when nothing is waiting or under way. */
   idle(): Promise<void>
   stop(): Promise<void>
@@ -127,6 +129,7 @@ export async function openStage(operator: Operator, on: 'embedded' | 'any' = 'an
       return {
         sent,
         ledgers,
+        report: () => cache.report(),
         writes: () => sent.filter(({ method, path }) => method !== 'GET' && !/\/events(?:\/|$|\?)/.test(path)),
         idle: () => host.idle(),
         async stop() {

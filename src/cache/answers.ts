@@ -21,6 +21,12 @@ interface UnderWay {
   readonly ended: Set<string | undefined>
 }
 
+/** One of the objects that a name has had. */
+export interface Life {
+  readonly ref: ObjectRef
+  readonly uid: string
+}
+
 /** Answers that a list does not know of yet. */
 export interface NewerAnswers {
   /** The list, with what the copy holds from newer answers in the place of its own. */
@@ -39,21 +45,23 @@ export interface Answers {
   isHistory(ref: ObjectRef, object: KubeObject): boolean
   /** Has the watch seen this life end while a write was under way? */
   hasEnded(ref: ObjectRef, uid: string): boolean
-  /** The watch saw this life end: no older news of it can come. */
-  ended(ref: ObjectRef, uid: string | undefined): void
+  /** The watch saw this life end: no older news of it can come. Or does it only seem so? Then some may. */
+  ended(ref: ObjectRef, uid: string | undefined, isSure: boolean): void
+  /** The watch tells of this life: it has not ended. */
+  lives(ref: ObjectRef, uid: string | undefined): void
   /** The watch has caught up with what was written. */
   drop(ref: ObjectRef): void
   /** The latest version that any of them wrote. */
   latest(): string | undefined
-  /** The watch is past this version. */
-  passed(version: string, isConcerned: (key: string) => boolean): void
+  /** The watch is past this version, and past what was deleted before this moment: returns those. */
+  passed(version: string, before: number): readonly Life[]
   /**
    * A list is the truth of a moment. An answer that came after the list began may be newer than it; one that came
    * before cannot be, unless the server has lost data, and then the list is right again.
    */
-  newerThan(version: string, begunAt: number, isConcerned: (key: string) => boolean): NewerAnswers
+  newerThan(version: string, begunAt: number): NewerAnswers
   /** Forgets what the list has settled. */
-  settle(version: string, begunAt: number, isConcerned: (key: string) => boolean): void
+  settle(version: string, begunAt: number): void
 }
 
 export function createAnswers(): Answers {
@@ -71,6 +79,14 @@ export function createAnswers(): Answers {
     const lives = gone.get(key)
     lives?.delete(uid)
     if (lives?.size === 0) gone.delete(key)
+  }
+
+  const forgetBefore = (moment: number): readonly Life[] => {
+    const over = [...gone].flatMap(([key, lives]) =>
+      [...lives].filter(([, at]) => at < moment).map(([uid]) => ({ ref: parseKey(key), uid })),
+    )
+    for (const { ref, uid } of over) forgetGone(keyOf(ref), uid)
+    return over
   }
 
   return {
@@ -99,11 +115,12 @@ export function createAnswers(): Answers {
       return isGone(key, object.metadata.uid) || (written !== undefined && isLater(written.version, versionOf(object)))
     },
     hasEnded: (ref, uid) => underWay.get(keyOf(ref))?.ended.has(uid) ?? false,
-    ended(ref, uid) {
+    ended(ref, uid, isSure) {
       const key = keyOf(ref)
       underWay.get(key)?.ended.add(uid)
-      forgetGone(key, uid ?? '')
+      if (isSure) forgetGone(key, uid ?? '')
     },
+    lives: (ref, uid) => void (underWay.size > 0 && underWay.get(keyOf(ref))?.ended.delete(uid)),
     drop: (ref) => void (writes.size > 0 && writes.delete(keyOf(ref))),
     latest() {
       let latest: string | undefined
@@ -112,13 +129,14 @@ export function createAnswers(): Answers {
       }
       return latest
     },
-    passed(version, isConcerned) {
+    passed(version, before) {
       for (const [key, written] of writes) {
-        if (isConcerned(key) && !isLater(written.version, version)) writes.delete(key)
+        if (!isLater(written.version, version)) writes.delete(key)
       }
+      return forgetBefore(before)
     },
-    newerThan(version, begunAt, isConcerned) {
-      const newer = [...writes].filter(([key, written]) => isConcerned(key) && isNewer(written, version, begunAt))
+    newerThan(version, begunAt) {
+      const newer = [...writes].filter(([, written]) => isNewer(written, version, begunAt))
       return {
         merge(listed, store) {
           if (newer.length === 0 && gone.size === 0) return listed
@@ -137,14 +155,11 @@ export function createAnswers(): Answers {
         },
       }
     },
-    settle(version, begunAt, isConcerned) {
+    settle(version, begunAt) {
       for (const [key, written] of writes) {
-        if (isConcerned(key) && !isNewer(written, version, begunAt)) writes.delete(key)
+        if (!isNewer(written, version, begunAt)) writes.delete(key)
       }
-      for (const [key, lives] of gone) {
-        if (!isConcerned(key)) continue
-        for (const [uid, at] of lives) if (at < begunAt) forgetGone(key, uid)
-      }
+      forgetBefore(begunAt)
     },
   }
 }

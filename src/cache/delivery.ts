@@ -9,22 +9,17 @@ import type { ObjectRef } from '../client/client.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { keyOf, parseKey } from './key.ts'
-import type { Need } from './need.ts'
-import { goneVersion, type OwnWrites, ownWrites } from './own-writes.ts'
-import type { Freshness } from './reflector.ts'
-import type { CacheEvent, ConsumerProblem, IndexFunction } from './subscription.ts'
+import { goneVersion, isGoneVersion, type OwnWrites, ownWrites } from './own-writes.ts'
+import type { CacheEvent, ConsumerProblem } from './subscription.ts'
 
-/** One consumer's part of a feed. */
-export interface Member {
+/** Who is told: a consumer, of one scope of its need. */
+export interface Listener {
   readonly consumer: string
-  readonly need: Need
   readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
-  readonly onFreshness: ((freshness: Freshness) => void) | undefined
-  /** Called when the member may read, or is a member no longer: whoever waits for it looks again. */
-  readonly wake: () => void
-  readonly indexes: Readonly<Record<string, IndexFunction<KubeObject>>>
-  /** What of the shared copy this consumer sees; undefined until its first sync. */
-  filter: ((object: KubeObject) => boolean) | undefined
+  /** What of the copy it sees. */
+  readonly sees: (object: KubeObject) => boolean
+  /** The version of the last change of what it sees: whoever is to speak to it next must be as far. */
+  told: string
 }
 
 /** One step of an object in the copy. */
@@ -47,7 +42,7 @@ export interface DeliveryInput {
 
 /** A class, as are the feed and the reflector, because a process holds thousands: methods are shared, closures are not. */
 export class Delivery {
-  readonly members: Set<Member> = new Set()
+  readonly listeners: Set<Listener> = new Set()
   readonly #input: DeliveryInput
   /** Made by the first write: most feeds never see one. */
   #writes: OwnWrites | undefined
@@ -66,39 +61,50 @@ export class Delivery {
       this.publish({ ...change, previous: undefined })
       return
     }
-    const writes = this.#writes
-    if (!writes || writes.size === 0) {
-      for (const member of this.members) this.tell(member, previous, object)
-      return
-    }
-    const key = keyOf(change.ref)
-    for (const member of this.members) {
-      if (writes.isInFlight(key, member.consumer)) this.#hold(key, member.consumer, change)
-      else if (!isOwn(writes, key, member.consumer, change)) this.tell(member, previous, object)
+    const writes = this.#writes && this.#writes.size > 0 ? this.#writes : undefined
+    const key = writes && keyOf(change.ref)
+    for (const listener of this.listeners) {
+      const was = previous !== undefined && listener.sees(previous) ? previous : undefined
+      const is = object !== undefined && listener.sees(object) ? object : undefined
+      if ((was || is) && !isGoneVersion(change.version)) listener.told = change.version
+      if (writes && writes.isInFlight(key!, listener.consumer)) this.#hold(key!, listener.consumer, change)
+      else if (!writes || !isOwn(writes, key!, listener.consumer, change)) this.tell(listener, was, is)
     }
   }
 
-  /** Tells one member of a change as it looks through its filter: what enters its view is added, what leaves it deleted. */
-  tell(member: Member, previous: KubeObject | undefined, object: KubeObject | undefined): void {
-    if (!member.filter || !member.onEvent) return
-    if (previous && object && previous.metadata.uid !== object.metadata.uid) {
-      this.tell(member, previous, undefined)
-      this.tell(member, undefined, object)
-      return
-    }
-    const was = previous !== undefined && member.filter(previous)
-    const is = object !== undefined && member.filter(object)
-    if (was && is) this.#send(member, { type: 'updated', object, previous })
-    else if (is) this.#send(member, { type: 'added', object, initial: false })
-    else if (was) this.#send(member, { type: 'deleted', object: previous })
+  /** Tells one listener of a step between two states that it sees; undefined is one that it does not. */
+  tell(listener: Listener, was: KubeObject | undefined, is: KubeObject | undefined): void {
+    if (!listener.onEvent) return
+    if (was && is && was.metadata.uid !== is.metadata.uid) {
+      this.tell(listener, was, undefined)
+      this.tell(listener, undefined, is)
+    } else if (was && is) this.#send(listener, { type: 'updated', object: is, previous: was })
+    else if (is) this.#send(listener, { type: 'added', object: is, initial: false })
+    else if (was) this.#send(listener, { type: 'deleted', object: was })
   }
 
-  /** Tells a new member what is there. */
-  tellInitial(member: Member, objects: Iterable<KubeObject>): void {
-    if (!member.onEvent || !member.filter) return
+  /** Tells a new listener what is there. */
+  tellInitial(listener: Listener, objects: Iterable<KubeObject>): void {
+    if (!listener.onEvent) return
     for (const object of objects) {
-      if (member.filter(object)) this.#send(member, { type: 'added', object, initial: true })
+      if (listener.sees(object)) this.#send(listener, { type: 'added', object, initial: true })
     }
+  }
+
+  /**
+   * From now on the listener is told by another. Returns, by key, the objects of which it may have missed something, since
+   * its own writes of them are not settled: as it knows them.
+   */
+  dismiss(listener: Listener): ReadonlyMap<string, KubeObject | undefined> {
+    this.listeners.delete(listener)
+    const { consumer } = listener
+    const missed = new Map<string, KubeObject | undefined>()
+    for (const key of this.#writes?.unsettled(consumer) ?? []) {
+      const [first] = this.#held?.get(`${consumer} ${key}`) ?? []
+      if (first) missed.set(key, first.previous)
+      else if (!this.#writes!.isInFlight(key, consumer)) missed.set(key, this.#input.read(parseKey(key)))
+    }
+    return missed
   }
 
   /** Wakes those whose own, later write hides this version of the object; `gone` if it is the end of that life. */
@@ -137,16 +143,20 @@ export class Delivery {
     if (this.#writes && this.#writes.size > 0) this.#writes.seen(keyOf(ref), version)
   }
 
-  /** The watch of these objects is past the version. */
-  passed(version: string, isConcerned: (key: string) => boolean): void {
-    this.#writes?.passed(version, isConcerned)
+  /** The watch is past the version. */
+  passed(version: string): void {
+    this.#writes?.passed(version)
   }
 
   /** As `passed`, by a list: what it may have swallowed beneath own writes is told. */
-  relisted(version: string, isConcerned: (key: string) => boolean): void {
-    for (const { key, consumer } of this.#writes?.relisted(version, isConcerned) ?? []) {
-      const object = this.#input.read(parseKey(key))
-      if (object) this.#tellConsumer(consumer, object, object)
+  relisted(version: string): void {
+    for (const { key, consumer } of this.#writes?.relisted(version) ?? []) {
+      const ref = parseKey(key)
+      const object = this.#input.read(ref)
+      if (!object) continue
+      if (this.#writes!.isInFlight(key, consumer)) {
+        this.#hold(key, consumer, { ref, version: '', previous: object, object })
+      } else this.#tellConsumer(consumer, object, object)
     }
   }
 
@@ -160,12 +170,19 @@ export class Delivery {
     }
   }
 
-  #send(member: Member, event: CacheEvent<KubeObject>): void {
-    this.guard(member.consumer, 'onEvent', () => member.onEvent?.(event))
+  #send({ consumer, onEvent }: Listener, event: CacheEvent<KubeObject>): void {
+    this.guard(consumer, 'onEvent', () => onEvent?.(event))
   }
 
   #tellConsumer(consumer: string, previous: KubeObject | undefined, object: KubeObject | undefined): void {
-    for (const member of this.members) if (member.consumer === consumer) this.tell(member, previous, object)
+    for (const listener of this.listeners) {
+      if (listener.consumer !== consumer) continue
+      this.tell(
+        listener,
+        previous && listener.sees(previous) ? previous : undefined,
+        object && listener.sees(object) ? object : undefined,
+      )
+    }
   }
 
   #hold(key: string, consumer: string, change: Change): void {
@@ -173,7 +190,7 @@ export class Delivery {
     const slot = `${consumer} ${key}`
     const changes = this.#held.get(slot)
     if (!changes) this.#held.set(slot, [change])
-    // Two members of one consumer share the slot: each change is held once.
+    // Two listeners of one consumer share the slot: each change is held once.
     else if (changes.at(-1) !== change) changes.push(change)
   }
 
@@ -188,8 +205,12 @@ export class Delivery {
     if (!foreign) return
     const now = this.#input.read(ref)
     // Of what came and went meanwhile the consumer knows what it wrote itself.
-    const written = now ? undefined : held.findLast((change) => isOwn(writes, key, consumer, change))?.object
-    this.#tellConsumer(consumer, foreign.previous ?? written, now)
+    const written = held.findLast((change) => isOwn(writes, key, consumer, change))?.object
+    for (const listener of this.listeners) {
+      if (listener.consumer !== consumer) continue
+      const was = [foreign.previous, written].find((known) => known !== undefined && listener.sees(known))
+      this.tell(listener, was, now && listener.sees(now) ? now : undefined)
+    }
   }
 }
 

@@ -1,360 +1,239 @@
 /**
- * A feed is the one copy of a resource that all its consumers share.
+ * A feed serves all consumers of one resource: it decides by their needs which slices there are, and who reads from which.
  *
- * What consumers need decides what is watched (their cover). A namespace more or less is one watch more or less. Any
- * other change of the cover fills a second generation beside the first, which takes its place in one step once it is
- * whole: readers see the old state, then the new one, never a mixture.
- *
- * What the cache learnt from the answer of a write is kept against everything that the watch still delivers from
- * before it, until the watch has caught up.
+ * Each scope of a consumer's need has a *seat* at a slice. When needs change, `watch-plan.ts` says which watches there
+ * should be; seats whose slice is to be another one stay where they are until that is listed, and is as far as what they
+ * have been told. Then they move in one step: the consumer sees the old state, then the new one, never a mixture and
+ * never an earlier one. A slice without seats ends.
  */
-import type { Clock } from '../clock/clock.ts'
-import type { Random } from '../clock/random.ts'
-import type { Client, ObjectRef } from '../client/client.ts'
+import type { ObjectRef } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
-import { stringifyJson } from '../kube/json.ts'
-import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
+import { formatApiVersion, formatResource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { type Answers, createAnswers } from './answers.ts'
 import { createDecoder, type Decoder } from './decode.ts'
-import { scanIdentity } from './frames.ts'
-import { type Change, Delivery, type Member } from './delivery.ts'
+import type { Listener } from './delivery.ts'
 import type { InternPool } from './intern.ts'
-import { keyOf, refOf, versionOf } from './key.ts'
+import { keyOf, refOf } from './key.ts'
 import {
-  type Cover,
-  concernedBy,
-  coverNeeds,
-  coverServes,
-  filterFor,
+  describeShape,
+  describeWatch,
   inScope,
-  sameCover,
-  sameScope,
+  localScope,
+  mayConcern,
+  mayMeet,
+  type Need,
   type Scope,
+  type Watch,
 } from './need.ts'
-import { goneVersion, isLater } from './own-writes.ts'
-import { type Freshness, Reflector, type ReflectorOptions, type ReflectorSink, type ServerTraits } from './reflector.ts'
-import { createStore, type Store } from './store.ts'
-import type { ConsumerProblem } from './subscription.ts'
-import type { WarmUp } from './warm-up.ts'
+import { isLater } from './own-writes.ts'
+import type { Freshness } from './reflector.ts'
+import { Slice, type SliceInput, type SliceOwner, type WriteTicket } from './slice.ts'
+import { isSameState } from './store.ts'
+import type { CacheEvent, IndexFunction } from './subscription.ts'
+import { type PlannedWatch, planWatches } from './watch-plan.ts'
 
-export interface FeedInput {
-  readonly client: Client
-  readonly clock: Clock
-  readonly random: Random
-  readonly resource: Resource
+export interface FeedInput extends SliceInput {
   readonly pool: InternPool
-  readonly warmUp: WarmUp
-  readonly traits: ServerTraits
-  readonly options: ReflectorOptions
-  readonly onProblem: (problem: ConsumerProblem) => void
+  readonly mostWatches: number
 }
 
-/** A write under way. Exactly one of its methods is called, once. */
-export interface WriteTicket {
-  /** The server answered with the object's new state. */
-  written(object: KubeObject): void
-  /** The server answered that the object is gone. */
-  deleted(uid: string | undefined): void
-  /** The write failed, or nobody knows: whatever the watch brings is news. */
-  failed(): void
+/** What a consumer brings. */
+export interface MemberOptions {
+  readonly consumer: string
+  readonly need: Need
+  readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
+  readonly onFreshness: ((freshness: Freshness) => void) | undefined
+  /** Called when the member may read, or is a member no longer: whoever waits for it looks again. */
+  readonly wake: () => void
+  readonly indexes: Readonly<Record<string, IndexFunction<KubeObject>>>
 }
 
-interface Generation {
-  readonly store: Store
-  readonly reflectors: Map<Scope, Reflector>
-  /** Scopes that have not been listed yet. */
-  readonly waiting: Set<Scope>
-  cover: Cover
-  /** Made for the first object: many a resource has none. */
-  decoder: Decoder | undefined
+/** One consumer's part of a feed. */
+export interface Member extends MemberOptions {
+  /** One for each scope of its need. */
+  readonly seats: readonly Seat[]
+  /** May it read? */
+  readonly isAdmitted: boolean
 }
 
-const noCover: Cover = { scopes: [], detail: 'metadata', managedFields: false }
+/** Where one scope of a need is served. */
+export interface Seat extends Listener {
+  readonly scope: Scope
+  /** Where it is served, once it is. */
+  readonly slice: Slice | undefined
+}
 
-/** A version larger than any. */
-const lastVersion = '9'.repeat(40)
+interface OpenMember extends Member {
+  readonly seats: readonly OpenSeat[]
+  isAdmitted: boolean
+  reported: Freshness
+}
 
-export class Feed {
+interface OpenSeat extends Seat {
+  readonly member: OpenMember
+  sees: (object: KubeObject) => boolean
+  slice: Slice | undefined
+  /** Where it will be served. */
+  next: Slice | undefined
+}
+
+export class Feed implements SliceOwner {
   readonly #input: FeedInput
-  readonly #delivery: Delivery
-  /** Made by the first write: most feeds never see one. */
-  #answers: Answers | undefined
-  #current: Generation | undefined
-  #next: Generation | undefined
-  #reported: Freshness
+  readonly #members = new Set<OpenMember>()
+  readonly #slices = new Set<Slice>()
+  /** By shape: how objects are spelled is learnt once. Made for the first object: many a resource has none. */
+  readonly #decoders = new Map<string, Decoder>()
+  /** As long as the slices are the same. */
+  readonly #neighbours = new Map<Slice, readonly Slice[]>()
+  /** Watches that the server forbids. */
+  readonly #refused = new Set<string>()
+  /** Seats that wait for another slice. */
+  readonly #moving = new Set<OpenSeat>()
   #isAdapting = false
 
   constructor(input: FeedInput) {
     this.#input = input
-    const { resource, onProblem, clock } = input
-    this.#delivery = new Delivery({ resource, onProblem, read: (ref) => this.#read(ref) })
-    this.#reported = { state: 'syncing', since: clock.now() }
   }
 
   get members(): ReadonlySet<Member> {
-    return this.#delivery.members
+    return this.#members
   }
 
-  get cover(): Cover {
-    return (this.#next ?? this.#current)?.cover ?? noCover
+  get slices(): ReadonlySet<Slice> {
+    return this.#slices
   }
 
-  /** Watches open or being opened. */
-  get watches(): number {
-    return (this.#current?.reflectors.size ?? 0) + (this.#next?.reflectors.size ?? 0)
-  }
-
-  /** The copy that serves reads, once there is one. */
-  get store(): Store | undefined {
-    return this.#current?.store
-  }
-
-  join(member: Member): void {
-    this.#delivery.members.add(member)
-    if (this.#current) this.#declareIndexes(this.#current.store, member)
-    if (this.#next) this.#declareIndexes(this.#next.store, member)
+  join(options: MemberOptions): Member {
+    const seats: OpenSeat[] = []
+    const state = options.need.scopes.length === 0 ? 'synced' : 'syncing'
+    const reported: Freshness = { state, since: this.#input.clock.now() }
+    const member: OpenMember = { ...options, seats, isAdmitted: false, reported }
+    const { consumer, onEvent } = options
+    for (const scope of options.need.scopes) {
+      seats.push({ member, consumer, onEvent, scope, sees: () => false, told: '', slice: undefined, next: undefined })
+    }
+    this.#members.add(member)
     this.#adaptSoon()
+    return member
   }
 
   /** Gives the member's share back; the feed stops when nobody is left. */
   leave(member: Member): void {
-    this.#delivery.members.delete(member)
-    member.wake()
-    for (const index of Object.values(member.indexes)) {
-      this.#current?.store.removeIndex(index)
-      this.#next?.store.removeIndex(index)
+    const open = member as OpenMember
+    if (!this.#members.delete(open)) return
+    for (const seat of open.seats) {
+      this.#moving.delete(seat)
+      seat.slice?.delivery.listeners.delete(seat)
+      for (const slice of [seat.slice, seat.next]) if (slice) this.#removeIndexes(slice, open)
+      seat.slice = undefined
+      seat.next = undefined
     }
-    if (this.members.size > 0) {
-      this.#adaptSoon()
-      return
-    }
-    dismiss(this.#current)
-    dismiss(this.#next)
-    this.#current = undefined
-    this.#next = undefined
+    open.wake()
+    if (this.#members.size > 0) this.#adaptSoon()
+    else for (const slice of this.#slices) this.#end(slice)
   }
 
   /** @throws NotSynced */
-  storeFor(member: Member): Store {
-    if (this.#current && member.filter) return this.#current.store
-    const { reason } = this.freshness()
+  check(member: Member): void {
+    if (member.isAdmitted) return
+    const { reason } = this.freshnessOf(member)
     const why = reason === undefined ? '' : ` ${reason}`
     const name = formatResource(this.#input.resource)
     throw new MusterError('NotSynced', `${name} has not been listed for ${member.consumer} yet.${why}`)
   }
 
-  /** The worst of the watches that serve reads; before the first sync, of those that are being filled. */
-  freshness(): Freshness {
+  /** The worst of the watches that serve the member, or will for the first time. */
+  freshnessOf(member: Member): Freshness {
     const rank = { synced: 0, stale: 1, syncing: 2 }
     let worst: Freshness | undefined
-    for (const { freshness } of (this.#current ?? this.#next)?.reflectors.values() ?? []) {
-      if (!worst || rank[freshness.state] > rank[worst.state]) worst = freshness
+    for (const { slice, next } of (member as OpenMember).seats) {
+      const freshness = (slice ?? next)?.freshness
+      if (freshness && (!worst || rank[freshness.state] > rank[worst.state])) worst = freshness
     }
-    return worst ?? this.#reported
+    return worst ?? (member as OpenMember).reported
   }
 
   beginWrite(ref: ObjectRef, consumer: string): WriteTicket {
-    const delivery = this.#delivery
-    delivery.beginWrite(ref, consumer)
-    this.#answers ??= createAnswers()
-    const answers = this.#answers
-    answers.begin(ref)
-    const before = this.#read(ref)?.metadata.uid
-    return {
-      written: (object) => {
-        const version = versionOf(object)
-        delivery.endWrite(ref, consumer, version, () => this.#absorb(answers, ref, object))
-        // The watch may have brought the echo before the answer came: then there is none to wait for.
-        if (this.#current && hasReached(this.#current, ref, version)) delivery.seen(ref, version)
-        answers.end(ref)
-      },
-      deleted: (told) => {
-        const uid = told ?? this.#read(ref)?.metadata.uid
-        const isEchoed = uid === undefined || answers.hasEnded(ref, uid)
-        delivery.endWrite(ref, consumer, goneVersion(uid), () => {
-          if (isEchoed) return
-          // What was known before, if another life, had ended when this one began.
-          for (const over of new Set([uid, before ?? uid])) this.#absorbDelete(answers, ref, over)
-        })
-        if (isEchoed) delivery.ended(ref, uid)
-        answers.end(ref)
-      },
-      failed: () => {
-        delivery.endWrite(ref, consumer, undefined, () => undefined)
-        answers.end(ref)
-      },
-    }
-  }
-
-  #read({ namespace, name }: ObjectRef): KubeObject | undefined {
-    return this.#current?.store.get(namespace, name)
-  }
-
-  // ── what the watch delivers ────────────────────────────────────────────────────────────────────────────────
-
-  #publish(generation: Generation, change: Change): void {
-    if (generation === this.#current) this.#delivery.publish(change)
-  }
-
-  #upsert(generation: Generation, object: KubeObject): void {
-    const ref = refOf(object)
-    const version = versionOf(object)
-    if (this.#answers?.isHistory(ref, object)) {
-      if (generation === this.#current) this.#delivery.tellHidden(ref, version)
-      return
-    }
-    const previous = generation.store.get(ref.namespace, ref.name)
-    if (previous?.metadata.resourceVersion !== version || previous.metadata.uid !== object.metadata.uid) {
-      generation.store.put(object)
-      this.#publish(generation, { ref, version, previous, object })
-    }
-    this.#caughtUp(generation, ref, version)
-  }
-
-  #remove(generation: Generation, object: KubeObject): void {
-    const ref = refOf(object)
-    const version = versionOf(object)
-    const { uid } = object.metadata
-    const previous = generation.store.get(ref.namespace, ref.name)
-    if (previous && previous.metadata.uid === uid) {
-      generation.store.remove(ref.namespace, ref.name)
-      this.#publish(generation, { ref, version, previous, object: undefined })
-    } else if (generation === this.#current) this.#delivery.tellHidden(ref, version, goneVersion(uid))
-    if (generation !== this.#current) return
-    this.#answers?.ended(ref, uid)
-    this.#delivery.ended(ref, uid)
-    if (!this.#answers?.isHistory(ref, object)) this.#caughtUp(generation, ref, version)
-  }
-
-  #caughtUp(generation: Generation, ref: ObjectRef, version: string): void {
-    if (generation !== this.#current) return
-    this.#delivery.seen(ref, version)
-    this.#answers?.drop(ref)
-  }
-
-  /** A whole scope, listed at `version` by a request that began at `begunAt`. */
-  #replace(
-    generation: Generation,
-    scope: Scope,
-    listed: readonly KubeObject[],
-    version: string,
-    begunAt: number,
-  ): void {
-    const isConcerned = concernedBy(scope)
-    const newer = this.#answers?.newerThan(version, begunAt, isConcerned)
-    const contents = newer ? newer.merge(listed, generation.store) : listed
-    const changes = generation.store.replace(scope.namespace, contents)
-    generation.waiting.delete(scope)
-    if (generation === this.#current) {
-      this.#answers?.settle(version, begunAt, isConcerned)
-      for (const { previous, object } of changes) {
-        const ref = refOf((object ?? previous)!)
-        if (previous && previous.metadata.uid !== object?.metadata.uid) this.#answers?.ended(ref, previous.metadata.uid)
-        // Nobody's version, even if it is somebody's: a list does not tell what else happened before it.
-        this.#delivery.publish({ ref, version: '', previous, object })
+    const begun = new Map<Slice, WriteTicket>()
+    const each = (act: (ticket: WriteTicket) => void): void => {
+      for (const slice of this.#slices) {
+        if (!mayConcern(slice.watch.scope, ref)) continue
+        // One that was made meanwhile has to know all the same.
+        act(begun.get(slice) ?? slice.beginWrite(ref, consumer, true))
       }
-      this.#delivery.relisted(version, isConcerned)
-      this.#admitThoseServed()
-    } else if (generation === this.#next && generation.waiting.size === 0) this.#swap(generation)
-    this.#reportFreshness()
-  }
-
-  #progress(generation: Generation, scope: Scope, version: string): void {
-    if (generation !== this.#current) return
-    this.#delivery.passed(version, concernedBy(scope))
-    this.#answers?.passed(version, concernedBy(scope))
-  }
-
-  #decode(generation: Generation, text: string, start: number, end: number): KubeObject {
-    const { namespace, name } = scanIdentity(text, start, end)
-    const { cover, store } = generation
-    const decoder = (generation.decoder ??= this.#createDecoder(cover))
-    const stored = store.get(namespace, name)
-    const plain = !stored && this.#input.warmUp.take(end - start) && decoder.parse(text, start, end)
-    if (plain) return plain
-    const guide = stored && !decoder.isPlain(stored) ? stored : decoder.sibling(namespace, name)
-    return decoder.decode(text, start, end, guide)
-  }
-
-  #createDecoder({ detail, managedFields: keepManagedFields }: Cover): Decoder {
-    const { resource, pool } = this.#input
-    const { kind } = resource
-    return createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields })
-  }
-
-  // ── generations ────────────────────────────────────────────────────────────────────────────────────────────
-
-  #startGeneration(cover: Cover): Generation {
-    const generation: Generation = {
-      cover,
-      decoder: undefined,
-      store: createStore(),
-      reflectors: new Map(),
-      waiting: new Set(),
     }
-    for (const member of this.members) this.#declareIndexes(generation.store, member)
-    for (const scope of cover.scopes) this.#startScope(generation, scope)
-    return generation
-  }
-
-  #startScope(generation: Generation, scope: Scope): void {
-    const sink: ReflectorSink = {
-      decode: (text, start, end) => this.#decode(generation, text, start, end),
-      replace: (objects, version, begunAt) => this.#replace(generation, scope, objects, version, begunAt),
-      upsert: (object) => this.#upsert(generation, object),
-      remove: (object) => this.#remove(generation, object),
-      progress: (version) => this.#progress(generation, scope, version),
-      answered: () => this.#answers?.latest(),
-      freshness: () => this.#reportFreshness(),
+    for (const slice of this.#slices) {
+      if (mayConcern(slice.watch.scope, ref)) begun.set(slice, slice.beginWrite(ref, consumer))
     }
-    generation.waiting.add(scope)
-    generation.reflectors.set(scope, new Reflector(this.#input, scope, generation.cover.detail, sink))
-  }
-
-  /** The new generation is whole: it takes over, and consumers learn what is different. */
-  #swap(generation: Generation): void {
-    const old = this.#current
-    dismiss(old)
-    this.#current = generation
-    this.#next = undefined
-    const established = [...this.members].filter((member) => member.filter)
-    for (const member of established) member.filter = filterFor(member.need, generation.cover)
-    if (old) this.#tellDifferences(old.store, generation.store, established)
-    // The old watches will not bring the echoes any more, nor what they would have brought before them.
-    this.#delivery.relisted(lastVersion, () => true)
-    this.#admitThoseServed()
-  }
-
-  #tellDifferences(before: Store, after: Store, established: readonly Member[]): void {
-    const tell = (previous: KubeObject | undefined, object: KubeObject | undefined): void => {
-      for (const member of established) this.#delivery.tell(member, previous, object)
-    }
-    for (const previous of before.list()) {
-      const object = after.get(previous.metadata.namespace, previous.metadata.name ?? '')
-      if (object && object.metadata.uid !== previous.metadata.uid) {
-        tell(previous, undefined)
-        tell(undefined, object)
-        // The same version with more or fewer fields kept is no change of the object.
-      } else if (object?.metadata.resourceVersion !== previous.metadata.resourceVersion) tell(previous, object)
-    }
-    for (const object of after.list()) {
-      if (!before.get(object.metadata.namespace, object.metadata.name ?? '')) tell(undefined, object)
+    return {
+      written: (object) => each((ticket) => ticket.written(object)),
+      deleted: (uid) => each((ticket) => ticket.deleted(uid)),
+      failed: () => each((ticket) => ticket.failed()),
     }
   }
 
-  /** Members whose whole need is listed may read from now on; they are told first what is there. */
-  #admitThoseServed(): void {
-    if (!this.#current) return
-    const { cover, waiting, store } = this.#current
-    const ready = waiting.size === 0 ? cover : { ...cover, scopes: cover.scopes.filter((scope) => !waiting.has(scope)) }
-    for (const member of this.members) {
-      if (member.filter || !coverServes(ready, member.need)) continue
-      member.filter = filterFor(member.need, ready)
-      this.#delivery.tellInitial(member, store.list())
-      member.wake()
+  // ── what slices say ────────────────────────────────────────────────────────────────────────────────────────
+
+  decoderOf({ watch: { shape } }: Slice): Decoder {
+    const key = describeShape(shape)
+    let decoder = this.#decoders.get(key)
+    if (!decoder) {
+      const { resource, pool } = this.#input
+      const { detail, managedFields: keepManagedFields } = shape
+      const { kind } = resource
+      decoder = createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields })
+      this.#decoders.set(key, decoder)
+    }
+    return decoder
+  }
+
+  neighboursOf(slice: Slice): readonly Slice[] {
+    let neighbours = this.#neighbours.get(slice)
+    if (!neighbours) {
+      const shape = describeShape(slice.watch.shape)
+      neighbours = [...this.#slices].filter(
+        ({ watch }) =>
+          watch !== slice.watch && mayMeet(watch.scope, slice.watch.scope) && describeShape(watch.shape) === shape,
+      )
+      this.#neighbours.set(slice, neighbours)
+    }
+    return neighbours
+  }
+
+  onProgress(slice: Slice): void {
+    if (this.#moving.size > 0) this.#moveTo(slice)
+  }
+
+  onListed(slice: Slice): void {
+    // What is within it needs no watch of its own any more.
+    if (this.#refused.delete(describeWatch(slice.watch))) this.#adaptSoon()
+    this.#admit()
+    this.#moveTo(slice)
+    this.onFreshness(slice)
+  }
+
+  onRefused({ watch }: Slice): void {
+    const key = describeWatch(watch)
+    if (this.#refused.has(key)) return
+    this.#refused.add(key)
+    this.#adaptSoon()
+  }
+
+  onFreshness(slice: Slice): void {
+    for (const member of this.#members) {
+      if (member.seats.some((seat) => seat.slice === slice || seat.next === slice)) this.#reportFreshness(member)
     }
   }
+
+  #reportFreshness(member: OpenMember): void {
+    const { consumer, onFreshness, reported } = member
+    const worst = this.freshnessOf(member)
+    if (worst.state === reported.state && worst.reason === reported.reason) return
+    member.reported = worst
+    if (onFreshness) this.#guard(consumer, 'onFreshness', () => onFreshness(worst))
+  }
+
+  // ── who sits where ─────────────────────────────────────────────────────────────────────────────────────────
 
   /** Fits the watches to what is needed now. Many joins of one moment are one change. */
   #adaptSoon(): void {
@@ -363,112 +242,162 @@ export class Feed {
     // Not at once, also because a caller wants to hold its subscription before the first event comes.
     queueMicrotask(() => {
       this.#isAdapting = false
-      if (this.members.size > 0) this.#adapt(coverNeeds([...this.members].map((member) => member.need)))
-      this.#admitThoseServed()
+      if (this.#members.size === 0) return
+      this.#adapt()
+      this.#admit()
+      for (const slice of this.#slices) this.#moveTo(slice)
     })
   }
 
-  #adapt(cover: Cover): void {
-    if (this.#current && isSameButNamespaces(this.#current.cover, cover)) {
-      dismiss(this.#next)
-      this.#next = undefined
-      this.#changeNamespaces(this.#current, cover)
-    } else if (!this.#next || !sameCover(cover, this.#next.cover)) {
-      dismiss(this.#next)
-      this.#next = this.#startGeneration(cover)
+  #adapt(): void {
+    const wants = [...this.#members].flatMap(({ need }) => need.scopes.map((scope) => ({ scope, shape: need.shape })))
+    const joined = [...this.#slices].flatMap((slice): readonly PlannedWatch[] => {
+      const { watch, isJoined, scopes } = slice
+      return isJoined ? [{ watch, isJoined, wants: scopes.map((scope) => ({ scope, shape: watch.shape })) }] : []
+    })
+    const isRefused = (watch: Watch): boolean => this.#refused.size > 0 && this.#refused.has(describeWatch(watch))
+    const home = new Map<string, Slice>()
+    const there = Map.groupBy(this.#slices, ({ watch }) => describeWatch(watch))
+    for (const planned of planWatches({ wants, joined, isRefused, most: this.#input.mostWatches })) {
+      const slice = this.#sliceFor(planned, there.get(describeWatch(planned.watch)) ?? [])
+      for (const { scope, shape } of planned.wants) home.set(`${scope.key} ${describeShape(shape)}`, slice)
+    }
+    for (const member of this.#members) {
+      const shape = describeShape(member.need.shape)
+      for (const seat of member.seats) this.#assign(seat, home.get(`${seat.scope.key} ${shape}`)!)
+    }
+    this.#tidy()
+    for (const member of this.#members) this.#reportFreshness(member)
+  }
+
+  /** One of those with the same watch, if it holds enough, or a new one. */
+  #sliceFor({ watch, wants, isJoined }: PlannedWatch, same: readonly Slice[]): Slice {
+    const known = same.find((slice) => wants.every(({ scope }) => slice.serves(scope)))
+    if (known) return known
+    const scopes = wants.map(({ scope }) => scope)
+    const slice = new Slice(this.#input, this, watch, scopes, isJoined)
+    this.#slices.add(slice)
+    this.#neighbours.clear()
+    return slice
+  }
+
+  #assign(seat: OpenSeat, slice: Slice): void {
+    const { member } = seat
+    const next = seat.slice === slice ? undefined : slice
+    if (seat.next === next) return
+    if (seat.next) this.#removeIndexes(seat.next, member)
+    seat.next = next
+    if (next) this.#addIndexes(next, member)
+    if (next && seat.slice) this.#moving.add(seat)
+    else this.#moving.delete(seat)
+  }
+
+  /** Slices hold what their seats are for; those without end. */
+  #tidy(): void {
+    const scopes = new Map<Slice, Scope[]>([...this.#slices].map((slice) => [slice, []]))
+    for (const { seats } of this.#members) {
+      for (const { scope, slice, next } of seats) {
+        if (slice) scopes.get(slice)?.push(scope)
+        if (next) scopes.get(next)?.push(scope)
+      }
+    }
+    for (const [slice, held] of scopes) {
+      if (held.length === 0) this.#end(slice)
+      else slice.holdOnly(held)
     }
   }
 
-  #changeNamespaces(generation: Generation, cover: Cover): void {
-    for (const scope of generation.cover.scopes) {
-      if (cover.scopes.some((wanted) => sameScope(wanted, scope))) continue
-      stopScope(generation, scope)
-      generation.store.replace(scope.namespace, [])
-    }
-    const kept = [...generation.reflectors.keys()]
-    const fresh = cover.scopes.filter((wanted) => !kept.some((scope) => sameScope(wanted, scope)))
-    generation.cover = { ...cover, scopes: [...kept, ...fresh] }
-    for (const scope of fresh) this.#startScope(generation, scope)
+  #end(slice: Slice): void {
+    slice.stop()
+    this.#slices.delete(slice)
+    this.#neighbours.clear()
   }
 
-  #declareIndexes(store: Store, { consumer, indexes }: Member): void {
+  /** Members whose whole need is listed may read from now on; they are told first what is there. */
+  #admit(): void {
+    for (const member of this.#members) {
+      if (member.isAdmitted || !member.seats.every(({ next }) => next?.isListed)) continue
+      member.isAdmitted = true
+      for (const seat of member.seats) this.#sit(seat)
+      for (const seat of member.seats) seat.slice?.delivery.tellInitial(seat, visibleTo(seat))
+      member.wake()
+    }
+  }
+
+  #sit(seat: OpenSeat): void {
+    const slice = seat.next!
+    const local = localScope(seat.scope, slice.watch.scope)
+    seat.slice = slice
+    seat.next = undefined
+    seat.told = slice.reached ?? ''
+    seat.sees = (object) => inScope(local, object)
+    slice.delivery.listeners.add(seat)
+  }
+
+  /** Seats that wait for this slice take it, if it is as far as what they have been told. */
+  #moveTo(slice: Slice): void {
+    if (!slice.isListed) return
+    const ready = [...this.#moving].filter((seat) => seat.next === slice && !isLater(seat.told, slice.reached ?? ''))
+    for (const seat of ready) this.#move(seat)
+    if (ready.length > 0) this.#tidy()
+  }
+
+  #move(seat: OpenSeat): void {
+    const { member, slice: from } = seat
+    if (!from || !seat.next) return
+    const before = new Map(visibleTo(seat).map((object) => [keyOf(refOf(object)), object]))
+    const missed = from.delivery.dismiss(seat)
+    for (const [key, known] of missed) {
+      if (known && seat.sees(known)) before.set(key, known)
+      else before.delete(key)
+    }
+    this.#removeIndexes(from, member)
+    this.#moving.delete(seat)
+    this.#sit(seat)
+    const { delivery } = seat.slice!
+    for (const object of visibleTo(seat)) {
+      const key = keyOf(refOf(object))
+      const previous = before.get(key)
+      before.delete(key)
+      // With more or fewer fields kept it is the same; but what a consumer has written itself may hide another's change.
+      if (!previous || !isSameState(previous, object) || missed.has(key)) delivery.tell(seat, previous, object)
+    }
+    for (const previous of before.values()) delivery.tell(seat, previous, undefined)
+    this.#reportFreshness(member)
+  }
+
+  #addIndexes({ store }: Slice, { consumer, indexes }: OpenMember): void {
     for (const index of Object.values(indexes)) {
       store.addIndex(index, (object) => {
         let keys: readonly string[] = []
-        this.#delivery.guard(consumer, 'index', () => void (keys = index(object)))
+        this.#guard(consumer, 'index', () => void (keys = index(object)))
         return keys
       })
     }
   }
 
-  #reportFreshness(): void {
-    const worst = this.freshness()
-    if (worst.state === this.#reported.state && worst.reason === this.#reported.reason) return
-    this.#reported = worst
-    for (const { consumer, onFreshness } of this.members) {
-      if (onFreshness) this.#delivery.guard(consumer, 'onFreshness', () => onFreshness(worst))
-    }
+  #removeIndexes({ store }: Slice, { indexes }: OpenMember): void {
+    for (const index of Object.values(indexes)) store.removeIndex(index)
   }
 
-  // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Takes the state that a write answered with into the copy, unless the copy is as far already. */
-  #absorb(answers: Answers, ref: ObjectRef, object: KubeObject): void {
-    const version = versionOf(object)
-    const known = this.#read(ref)?.metadata.resourceVersion ?? answers.versionOf(ref)
-    if (known !== undefined && !isLater(version, known)) return
-    if (this.#current && hasReached(this.#current, ref, version)) return
-    const isGone = answers.isGone(ref, object.metadata.uid)
-    answers.written(ref, object, this.#input.clock.now())
-    const text = stringifyJson(object)
-    for (const generation of [this.#current, this.#next]) {
-      if (!generation) continue
-      const previous = generation.store.get(ref.namespace, ref.name)
-      const isInside = !isGone && generation.cover.scopes.some((scope) => inScope(scope, object))
-      const lean = isInside ? this.#decode(generation, text, 0, text.length) : undefined
-      if (lean) generation.store.put(lean)
-      else generation.store.remove(ref.namespace, ref.name)
-      if (lean ?? previous) this.#publish(generation, { ref, version, previous, object: lean })
-    }
-  }
-
-  #absorbDelete(answers: Answers, ref: ObjectRef, uid: string): void {
-    answers.deleted(ref, uid, this.#input.clock.now())
-    for (const generation of [this.#current, this.#next]) {
-      const previous = generation?.store.get(ref.namespace, ref.name)
-      if (!generation || previous?.metadata.uid !== uid) continue
-      generation.store.remove(ref.namespace, ref.name)
-      this.#publish(generation, { ref, version: goneVersion(uid), previous, object: undefined })
+  #guard(consumer: string, where: 'index' | 'onFreshness', work: () => void): void {
+    const { resource, onProblem } = this.#input
+    try {
+      work()
+    } catch (error) {
+      onProblem({ consumer, resource, where, error })
     }
   }
 }
 
-/** Has the watch of this object told everything up to the version? */
-function hasReached(generation: Generation, ref: ObjectRef, version: string): boolean {
-  const key = keyOf(ref)
-  for (const [scope, reflector] of generation.reflectors) {
-    if (concernedBy(scope)(key)) return reflector.hasReached(version)
+/** What a seat sees, of all namespaces or of one. */
+export function visibleTo({ slice, scope, sees }: Seat, namespace?: string): readonly KubeObject[] {
+  if (!slice || (namespace !== undefined && scope.namespace !== undefined && scope.namespace !== namespace)) return []
+  const place = scope.namespace ?? namespace
+  // One by its name is found, not looked for.
+  if (scope.name !== undefined && place !== undefined) {
+    const object = slice.store.get(place, scope.name)
+    return object && sees(object) ? [object] : []
   }
-  return false
-}
-
-function stopScope(generation: Generation, scope: Scope): void {
-  generation.reflectors.get(scope)?.stop()
-  generation.reflectors.delete(scope)
-  generation.waiting.delete(scope)
-}
-
-function dismiss(generation: Generation | undefined): void {
-  for (const scope of generation?.reflectors.keys() ?? []) stopScope(generation!, scope)
-}
-
-/** Do the covers differ, if at all, in nothing but single namespaces that came or went? */
-function isSameButNamespaces(a: Cover, b: Cover): boolean {
-  const shape = ({ detail, managedFields }: Cover): string => `${String(detail)} ${managedFields}`
-  if (shape(a) !== shape(b)) return false
-  const isForAll = ({ scopes }: Cover): boolean => scopes.some(({ namespace }) => namespace === undefined)
-  if (isForAll(a) || isForAll(b)) return sameCover(a, b)
-  return a.scopes.every((scope) =>
-    b.scopes.every((other) => other.namespace !== scope.namespace || sameScope(other, scope)),
-  )
+  return slice.store.list(place).filter(sees)
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { scanIdentity, scanList, scanWatchFrame } from './frames.ts'
+import { parseJson } from '../kube/json.ts'
+import { glimpseUnwanted, scanIdentity, scanList, scanWatchFrame } from './frames.ts'
 
 const json = fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 })
 const object = fc.dictionary(fc.string({ unit: 'binary' }), json)
@@ -126,6 +127,9 @@ describe('identity', () => {
           const text = `{${isFirst ? `${inner},${rest}` : `${rest},${inner}`}}`
           const { name, namespace } = meta
           expect(scanIdentity(`__${text}__`, 2, 2 + text.length)).toEqual({ name, namespace })
+          const { managedFields: _, ...glimpsed } = meta
+          const glimpse = glimpseUnwanted(`__${text}__`, 2, 2 + text.length, () => false)
+          expect(glimpse?.metadata).toEqual(parseJson(JSON.stringify(glimpsed)))
         },
       ),
     )
@@ -136,6 +140,16 @@ describe('identity', () => {
   })
 
   it.each(['{}', '{"metadata":{}}', '{"metadata":{"name":7}}', '{"metadata":"x"}'])('is missing from %j', (text) => {
-    expect(() => scanIdentity(text, 0, text.length)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
+    const refusal = expect.objectContaining({ name: 'ProtocolError' })
+    expect(() => scanIdentity(text, 0, text.length)).toThrow(refusal)
+    expect(() => glimpseUnwanted(text, 0, text.length, () => false)).toThrow(refusal)
+  })
+
+  it('is glimpsed only of what is not wanted by it', () => {
+    const text = '{"metadata":{"name":"a","labels":{"app":"x"}},"spec":{}}'
+    const glimpse = (app: string): unknown =>
+      glimpseUnwanted(text, 0, text.length, ({ metadata }) => metadata.labels?.['app'] === app)
+    expect(glimpse('x')).toBeUndefined()
+    expect(glimpse('y')).toMatchObject({ metadata: { name: 'a', labels: { app: 'x' } } })
   })
 })

@@ -3,7 +3,7 @@
  * objects in them; those go to `decode.ts`, one by one.
  */
 import { MusterError } from '../kube/errors.ts'
-import type { ListMeta } from '../kube/object.ts'
+import type { KubeObject, ListMeta } from '../kube/object.ts'
 import { closeArray, cursor, openArray, openObject, quote } from './cursor.ts'
 
 /** Where an object lies in a text. */
@@ -138,6 +138,41 @@ export function scanIdentity(text: string, start: number, end: number): Identity
   if (name === undefined) throw new MusterError('ProtocolError', 'the server sent an object without a name.')
   return { namespace, name }
 }
+
+/**
+ * A glimpse of the object in this stretch of text, if by that it is not wanted: who it is, its state, its labels. Nothing
+ * else is read of it. Undefined if it may be wanted: it has to be decoded to know.
+ * @throws ProtocolError when it has no name
+ */
+export function glimpseUnwanted(
+  text: string,
+  start: number,
+  end: number,
+  mayBeWanted: (glimpse: KubeObject) => boolean,
+): KubeObject | undefined {
+  const metadata: Record<string, unknown> = {}
+  cursor.load(text, start, end)
+  for (let key = cursor.firstKey(); key !== undefined; key = cursor.nextKey()) {
+    if (key !== 'metadata') {
+      cursor.skipValue()
+      continue
+    }
+    for (let inner = cursor.firstKey(glimpsed); inner !== undefined; inner = cursor.nextKey(glimpsed)) {
+      const { start: from, end: to } = skipStretch()
+      if (glimpsed.includes(inner)) metadata[inner] = cursor.parse(from, to)
+    }
+    break
+  }
+  if (typeof metadata['name'] !== 'string') {
+    throw new MusterError('ProtocolError', 'the server sent an object without a name.')
+  }
+  const glimpse = { apiVersion: '', kind: '', metadata } as KubeObject
+  if (mayBeWanted(glimpse)) return undefined
+  cursor.unload()
+  return glimpse
+}
+
+const glimpsed: readonly string[] = ['name', 'namespace', 'uid', 'resourceVersion', 'labels']
 
 function skipStretch(): Stretch {
   cursor.token()

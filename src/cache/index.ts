@@ -1,4 +1,4 @@
-/** Shared informers: one watch a resource for everyone, frozen objects, own writes readable at once. See README.md. */
+/** Shared informers: what is asked for, by few watches; frozen objects, own writes readable at once. See README.md. */
 export { createSharedCache } from './shared-cache.ts'
 export type { ConsumerReport, FeedReport, SharedCache, SharedCacheOptions } from './shared-cache.ts'
 export type { CacheEvent, ConsumerProblem, IndexFunction, SubscribeOptions, Subscription } from './subscription.ts'

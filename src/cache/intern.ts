@@ -60,7 +60,7 @@ interface Generation<T> {
 function generation<T>(slots: number): Generation<T> {
   return {
     hashes: new Int32Array(slots),
-    values: Array.from<T | undefined>({ length: slots }).fill(undefined),
+    values: Array<T | undefined>(slots).fill(undefined),
     mask: slots - 1,
     held: 0,
     characters: 0,

@@ -1,84 +1,63 @@
-import { type Arbitrary, array, assert, boolean, constantFrom, option, property, record, uniqueArray } from 'fast-check'
+import { assert, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { KubeObject } from '../kube/object.ts'
-import { parseFields, parseLabels } from '../kube/selector.ts'
-import { coverNeeds, coverServes, type Detail, filterFor, inScope, type Need } from './need.ts'
+import { anObject, aScope, scope } from '../../test/needs.ts'
+import { inScope, joinShapes, localScope, pathsToSelect, scopeServes, type Shape, shapeServes } from './need.ts'
 
-const namespaces = constantFrom('a', 'b', 'c')
-const scopeOf = (namespace: string | undefined, labels: string, fields: string): Need['scopes'][number] => ({
-  namespace,
-  labels: parseLabels(labels),
-  fields: parseFields(fields),
-})
-const selectors = constantFrom('', 'app=x', 'app=y', 'app in (x,y)', 'app', '!app', 'tier=z', 'app=x,tier=z', 'app!=x')
-const fields = constantFrom('', 'metadata.name=one', 'status.phase=Running', 'status.phase!=Failed')
-const details = constantFrom<Detail>('full', 'metadata', ['spec.nodeName'], ['spec', 'status.phase'])
-
-const need: Arbitrary<Need> = record({
-  scopes: record({
-    where: option(uniqueArray(namespaces, { minLength: 1 }), { nil: undefined }),
-    selectors,
-    fields,
-  }).map((wish) => (wish.where ?? [undefined]).map((namespace) => scopeOf(namespace, wish.selectors, wish.fields))),
-  detail: details,
-  managedFields: boolean(),
-})
-
-const object = record({
-  namespace: namespaces,
-  name: constantFrom('one', 'two'),
-  app: constantFrom('x', 'y', ''),
-  tier: constantFrom('z', ''),
-  phase: constantFrom('Running', 'Failed'),
-}).map(({ namespace, name, app, tier, phase }) => {
-  const labels = { ...(app ? { app } : {}), ...(tier ? { tier } : {}) }
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name, labels }, status: { phase } } as KubeObject
-})
-
-describe('the cover of needs', () => {
-  it('serves each of them', () => {
+describe('scopes', () => {
+  it('that serve others hold all that those hold', () => {
     assert(
-      property(array(need, { minLength: 1, maxLength: 4 }), (needs) => {
-        const cover = coverNeeds(needs)
-        for (const one of needs) expect(coverServes(cover, one)).toBe(true)
+      property(aScope, aScope, anObject, (held, asked, object) => {
+        const isHeld = !scopeServes(held, asked) || !inScope(asked, object) || inScope(held, object)
+        expect(isHeld).toBe(true)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('serve themselves, and all serves every one', () => {
+    assert(
+      property(aScope, (asked) => {
+        expect(scopeServes(asked, asked)).toBe(true)
+        expect(scopeServes(scope(), asked)).toBe(true)
       }),
     )
   })
 
-  it('lets through every object that somebody asked for, and each filter shows exactly its own', () => {
+  it('select the same of what a watch brings, without the fields that the server selected by', () => {
     assert(
-      property(array(need, { minLength: 1, maxLength: 4 }), object, (needs, candidate) => {
-        const cover = coverNeeds(needs)
-        const isWatched = cover.scopes.some((scope) => inScope(scope, candidate))
-        for (const one of needs) {
-          const isAsked = one.scopes.some((scope) => inScope(scope, candidate))
-          expect(isWatched && filterFor(one, cover)(candidate)).toBe(isAsked)
-        }
+      property(aScope, aScope, anObject, (asked, watched, object) => {
+        const isBrought = inScope(watched, object)
+        expect(isBrought && inScope(localScope(asked, watched), object)).toBe(isBrought && inScope(asked, object))
       }),
+      { numRuns: 1000 },
     )
+    const running = scope({ fields: 'status.phase=Running' })
+    expect(pathsToSelect(running, running)).toEqual([])
+    expect(pathsToSelect(running, scope())).toEqual(['status.phase'])
+    expect(pathsToSelect(scope({ fields: 'metadata.name=x' }), scope())).toEqual([])
   })
 
-  it('never watches a namespace twice', () => {
-    assert(
-      property(array(need, { minLength: 1, maxLength: 4 }), (needs) => {
-        const watched = coverNeeds(needs).scopes.map(({ namespace }) => namespace)
-        expect(new Set(watched).size).toBe(watched.length)
-        expect(watched.includes(undefined) && watched.length > 1).toBe(false)
-      }),
-    )
+  it('know the one name that they are for', () => {
+    expect(scope({ fields: 'metadata.name=x' }).name).toBe('x')
+    expect(scope({ fields: 'metadata.name!=x' }).name).toBeUndefined()
+  })
+})
+
+describe('shapes', () => {
+  const shape = (detail: Shape['detail'], managedFields = false): Shape => ({ detail, managedFields })
+
+  it('are joined to the least that serves both', () => {
+    const lean = shape(['status.phase'])
+    expect(joinShapes(shape('metadata'), lean)).toEqual(lean)
+    expect(joinShapes(lean, shape(['spec', 'spec.nodeName']))).toEqual(shape(['spec', 'status.phase']))
+    expect(joinShapes(lean, shape('full', true))).toEqual(shape('full', true))
   })
 
-  it('keeps metadata alone only while nobody needs more', () => {
-    const lean: Need = {
-      scopes: [scopeOf(undefined, '', 'status.phase=Running')],
-      detail: 'metadata',
-      managedFields: false,
-    }
-    expect(coverNeeds([lean]).detail).toBe('metadata')
-    // Once the server no longer filters by phase, the phase must be here to filter by.
-    const wide: Need = { ...lean, scopes: [scopeOf(undefined, '', '')] }
-    expect(coverNeeds([lean, wide]).detail).toEqual(['status.phase'])
-    expect(coverNeeds([lean, { ...wide, detail: ['spec'] }]).detail).toEqual(['spec', 'status.phase'])
-    expect(coverNeeds([lean, { ...wide, detail: 'full' }]).detail).toBe('full')
+  it('serve what is within them', () => {
+    expect(shapeServes(shape('metadata'), shape([]))).toBe(true)
+    expect(shapeServes(shape('metadata'), shape(['spec']))).toBe(false)
+    expect(shapeServes(shape(['spec']), shape(['spec.nodeName']))).toBe(true)
+    expect(shapeServes(shape(['spec']), shape('full'))).toBe(false)
+    expect(shapeServes(shape('full'), shape('metadata', true))).toBe(false)
   })
 })

@@ -1,13 +1,10 @@
 /**
- * What consumers ask of one resource, and the least that serves them all.
+ * What a consumer asks of one resource: which objects (scopes), and how much of each (shape).
  *
- * A {@link Need} is one consumer's wish. A {@link Cover} is the join of all wishes: it decides which watches run
- * and what is kept of each object. A namespace nobody asked for is never watched, so a consumer that may read only
- * two namespaces needs no right on the others; once somebody asks for all namespaces, one watch serves everyone.
+ * The same two words describe what is asked of the server: a {@link Watch} is a scope and a shape, too. `watch-plan.ts`
+ * says which watches serve which needs.
  */
 import {
-  coverFields,
-  coverLabels,
   everyField,
   type FieldSelector,
   formatFields,
@@ -18,74 +15,110 @@ import {
   matchFields,
   matchLabels,
 } from '../kube/selector.ts'
+import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 
-/** Which objects: `namespace` undefined means all of them. */
+/** Which objects. Made by {@link scopeOf}. */
 export interface Scope {
+  /** Undefined: all. */
   readonly namespace: string | undefined
   readonly labels: LabelSelector
   readonly fields: FieldSelector
+  /** How their names begin. No server can select by that. */
+  readonly prefix: string | undefined
+  /** The only name there can be, if the fields say so. */
+  readonly name: string | undefined
+  /** One word for comparison, logs and reports. */
+  readonly key: string
 }
 
 /** How much of each object: everything, metadata alone, or metadata and these paths (`spec.nodeName`). */
 export type Detail = 'full' | 'metadata' | readonly string[]
 
+/** What is kept of an object. */
+export interface Shape {
+  readonly detail: Detail
+  readonly managedFields: boolean
+}
+
 export interface Need {
+  /** They differ in their namespaces: no object is in two. */
   readonly scopes: readonly Scope[]
-  readonly detail: Detail
-  readonly managedFields: boolean
+  readonly shape: Shape
 }
 
-/** The join of needs: at most one scope a namespace, or a single one over all. */
-export interface Cover {
-  readonly scopes: readonly Scope[]
-  readonly detail: Detail
-  readonly managedFields: boolean
+/** What is asked of the server. */
+export interface Watch {
+  /** Without a prefix. */
+  readonly scope: Scope
+  readonly shape: Shape
 }
 
-export function coverNeeds(needs: readonly Need[]): Cover {
-  const scopes = new Map<string | undefined, Scope>()
-  let detail: Detail | undefined
-  let managedFields = false
-  for (const need of needs) {
-    for (const scope of need.scopes) {
-      const held = scopes.get(scope.namespace)
-      scopes.set(scope.namespace, held ? joinScopes(held, scope, scope.namespace) : scope)
-    }
-    detail = detail === undefined ? need.detail : joinDetails(detail, need.detail)
-    managedFields ||= need.managedFields
+export function scopeOf({
+  namespace,
+  labels,
+  fields,
+  prefix,
+}: Pick<Scope, 'namespace' | 'labels' | 'fields'> & { readonly prefix?: string | undefined }): Scope {
+  const name = fields.find(({ path, operator }) => path === 'metadata.name' && operator === '=')?.value
+  const names = prefix === undefined ? '' : `[${prefix}*]`
+  const key = `${namespace ?? '*'}[${formatLabels(labels)}][${formatFields(fields)}]${names}`
+  return { namespace, labels, fields, prefix, name, key }
+}
+
+export function describeShape({ detail, managedFields }: Shape): string {
+  const what = typeof detail === 'string' ? detail : detail.join(',')
+  return `${what}${managedFields ? ' with managedFields' : ''}`
+}
+
+export function describeWatch({ scope, shape }: Watch): string {
+  return `${scope.key} ${describeShape(shape)}`
+}
+
+/** True when whoever holds `held` holds, for certain, all of `asked`. */
+export function scopeServes(held: Scope, asked: Scope): boolean {
+  return (
+    (held.namespace === undefined || held.namespace === asked.namespace) &&
+    (held.prefix === undefined || (asked.prefix ?? asked.name ?? '').startsWith(held.prefix)) &&
+    impliesLabels(asked.labels, held.labels) &&
+    impliesFields(asked.fields, held.fields)
+  )
+}
+
+/** Scopes of which all is held, to be asked whether another is within one of them. There may be thousands of names. */
+export interface ScopeSet {
+  readonly scopes: readonly Scope[]
+  serves(asked: Scope): boolean
+}
+
+export function scopeSet(scopes: Iterable<Scope>): ScopeSet {
+  const byKey = new Map<string, Scope>()
+  for (const scope of scopes) byKey.set(scope.key, scope)
+  const unique = [...byKey.values()]
+  // One for a name serves nothing but that name.
+  const byName = Map.groupBy(unique, ({ name }) => name)
+  const isWithin = (asked: Scope, name: string | undefined): boolean =>
+    byName.get(name)?.some((held) => scopeServes(held, asked)) ?? false
+  return {
+    scopes: unique,
+    serves: (asked) =>
+      byKey.has(asked.key) || isWithin(asked, undefined) || (asked.name !== undefined && isWithin(asked, asked.name)),
   }
-  const folded = foldNamespaces(scopes)
-  for (const need of needs) detail = joinDetails(detail ?? 'metadata', unfilteredPaths(need, folded))
-  return { scopes: folded, detail: detail ?? 'metadata', managedFields }
 }
 
-/** Does the watch that serves the scope apply its field selector already? */
-function isFilteredBy(cover: readonly Scope[], { namespace, fields }: Scope): boolean {
-  const held = cover.find((candidate) => candidate.namespace === undefined || candidate.namespace === namespace)
-  return held !== undefined && impliesFields(held.fields, fields)
+export function shapeServes(held: Shape, asked: Shape): boolean {
+  return (held.managedFields || !asked.managedFields) && detailServes(held.detail, asked.detail)
 }
 
-/**
- * Field selectors that the server no longer applies, because the join is wider, are applied here: so the fields they
- * look at must be kept.
- */
-function unfilteredPaths(need: Need, cover: readonly Scope[]): readonly string[] {
-  return need.scopes
-    .filter((scope) => !isFilteredBy(cover, scope))
-    .flatMap(({ fields }) => fields.map(({ path }) => path))
-    .filter((path) => !path.startsWith('metadata.'))
+function detailServes(held: Detail, asked: Detail): boolean {
+  if (held === 'full' || asked === 'metadata') return true
+  if (asked === 'full') return false
+  const kept = held === 'metadata' ? [] : held
+  return asked.every((path) => kept.some((other) => path === other || path.startsWith(`${other}.`)))
 }
 
-function joinScopes(a: Scope, b: Scope, namespace: string | undefined): Scope {
-  return { namespace, labels: coverLabels(a.labels, b.labels), fields: coverFields(a.fields, b.fields) }
-}
-
-/** One watch over all namespaces serves the single ones too. */
-function foldNamespaces(scopes: ReadonlyMap<string | undefined, Scope>): readonly Scope[] {
-  const all = scopes.get(undefined)
-  if (!all) return [...scopes.values()].toSorted((a, b) => (a.namespace! < b.namespace! ? -1 : 1))
-  return [[...scopes.values()].reduce((cover, scope) => joinScopes(cover, scope, undefined), all)]
+export function joinShapes(a: Shape, b: Shape): Shape {
+  return { detail: joinDetails(a.detail, b.detail), managedFields: a.managedFields || b.managedFields }
 }
 
 function joinDetails(a: Detail, b: Detail): Detail {
@@ -97,69 +130,44 @@ function joinDetails(a: Detail, b: Detail): Detail {
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
 }
 
-export function sameCover(a: Cover, b: Cover): boolean {
-  return describeCover(a) === describeCover(b)
+/**
+ * The scope as it is to be applied to what a watch delivers. Fields that the server selects by already are not looked at
+ * again: they may not have been kept.
+ */
+export function localScope(scope: Scope, watched: Scope): Scope {
+  return impliesFields(watched.fields, scope.fields) ? { ...scope, fields: everyField } : scope
 }
 
-/** One line for logs, metrics and comparison. */
-export function describeCover({ scopes, detail, managedFields }: Cover): string {
-  const where = scopes.map((scope) => describeScope(scope)).join(' ')
-  const what = typeof detail === 'string' ? detail : detail.join(',')
-  return `${where} ${what}${managedFields ? ' with managedFields' : ''}`
-}
-
-export function describeScope({ namespace, labels, fields }: Scope): string {
-  return `${namespace ?? '*'}[${formatLabels(labels)}][${formatFields(fields)}]`
-}
-
-/** True when a watch of `cover` delivers, for certain, all that `need` asks. */
-export function coverServes(cover: Cover, need: Need): boolean {
-  return (
-    (cover.managedFields || !need.managedFields) &&
-    detailServes(cover.detail, need.detail) &&
-    need.scopes.every((scope) => cover.scopes.some((held) => scopeServes(held, scope)))
-  )
-}
-
-function scopeServes(held: Scope, asked: Scope): boolean {
-  return (
-    (held.namespace === undefined || held.namespace === asked.namespace) &&
-    impliesLabels(asked.labels, held.labels) &&
-    impliesFields(asked.fields, held.fields)
-  )
-}
-
-function detailServes(held: Detail, asked: Detail): boolean {
-  if (held === 'full' || asked === 'metadata') return true
-  if (asked === 'full' || held === 'metadata') return false
-  return asked.every((path) => held.some((kept) => path === kept || path.startsWith(`${kept}.`)))
-}
-
-export function sameScope(a: Scope, b: Scope): boolean {
-  return describeScope(a) === describeScope(b)
-}
-
-/** Which keys (see key.ts) a watch of the scope may speak of. */
-export function concernedBy({ namespace }: Scope): (key: string) => boolean {
-  return namespace === undefined ? () => true : (key) => key.startsWith(`${namespace}/`)
+/** What must be kept besides metadata to apply the scope to what a watch delivers. */
+export function pathsToSelect(scope: Scope, watched: Scope): readonly string[] {
+  return localScope(scope, watched)
+    .fields.map(({ path }) => path)
+    .filter((path) => !path.startsWith('metadata.'))
 }
 
 /** Does the object belong to the scope? */
-export function inScope({ namespace, labels, fields }: Scope, object: KubeObject): boolean {
+export function inScope({ namespace, labels, fields, prefix }: Scope, object: KubeObject): boolean {
+  const { metadata } = object
   return (
-    (namespace === undefined || namespace === object.metadata.namespace) &&
-    matchLabels(labels, object.metadata.labels) &&
+    (namespace === undefined || namespace === metadata.namespace) &&
+    (prefix === undefined || (metadata.name ?? '').startsWith(prefix)) &&
+    matchLabels(labels, metadata.labels) &&
     matchFields(fields, object)
   )
 }
 
-/**
- * The filter of one consumer over what a cover delivers. A field selector that the server applies already is not
- * applied again: the fields it looks at may not have been kept.
- */
-export function filterFor({ scopes }: Need, cover: Cover): (object: KubeObject) => boolean {
-  const local = scopes.map((scope) => (isFilteredBy(cover.scopes, scope) ? { ...scope, fields: everyField } : scope))
-  const [only] = local
-  if (local.length === 1 && only) return (object) => inScope(only, object)
-  return (object) => local.some((scope) => inScope(scope, object))
+/** May an object of this name be in the scope? */
+export function mayConcern(scope: Scope, { namespace, name }: ObjectRef): boolean {
+  return (
+    (scope.namespace === undefined || scope.namespace === namespace) &&
+    (scope.name === undefined || scope.name === name)
+  )
+}
+
+/** May an object be in both? */
+export function mayMeet(a: Scope, b: Scope): boolean {
+  return (
+    (a.namespace === undefined || b.namespace === undefined || a.namespace === b.namespace) &&
+    (a.name === undefined || b.name === undefined || a.name === b.name)
+  )
 }

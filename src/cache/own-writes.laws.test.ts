@@ -66,6 +66,7 @@ class World {
   readonly #delayed = new WeakSet<OpenWatch>()
   readonly #writes = new Set<Promise<void>>()
   #sending: Sending | undefined
+  #guest: Subscription<Thing> | undefined
   #values = 0
 
   constructor(seed: number) {
@@ -75,13 +76,20 @@ class World {
     this.cache = createSharedCache({ client, clock: this.clock, random })
     this.server.streamsLists = this.chance(0.5)
     this.server.beforeAnswer = () => this.#beforeAnswer()
-    const isNarrow = this.chance(0.5)
-    this.believers = [
-      this.#believer('all', {}, () => true),
-      isNarrow
-        ? this.#believer('web', { labels: 'app=web' }, ({ metadata }) => metadata.labels?.['app'] === 'web')
-        : this.#believer('other', {}, () => true),
-    ]
+    this.believers = this.pick<() => readonly Believer[]>([
+      () => [this.#believer('all', {}, () => true), this.#believer('other', {}, () => true)],
+      () => [this.#believer('all', {}, () => true), this.#web()],
+      // Two watches that overlap, each at its own pace.
+      () => [this.#web(), this.#x()],
+    ])()
+  }
+
+  #web(): Believer {
+    return this.#believer('web', { labels: 'app=web' }, ({ metadata }) => metadata.labels?.['app'] === 'web')
+  }
+
+  #x(): Believer {
+    return this.#believer('x', { fields: 'metadata.name=x' }, ({ metadata }) => metadata.name === 'x')
   }
 
   chance(share: number): boolean {
@@ -96,7 +104,11 @@ class World {
     return Math.floor(this.#random() * limit)
   }
 
-  #believer(name: string, wish: { readonly labels?: string }, sees: Believer['sees']): Believer {
+  #believer(
+    name: string,
+    wish: { readonly labels?: string; readonly fields?: string },
+    sees: Believer['sees'],
+  ): Believer {
     const onEvent = (event: CacheEvent<Thing>): void => this.#told(believer, event)
     const believer: Believer = {
       name,
@@ -245,8 +257,15 @@ class World {
         this.server.fault = ({ isWatch }) => (isWatch ? undefined : { kind: 'slow', ms: this.upTo(5000) })
       },
       () => (this.server.fault = undefined),
+      () => this.#visit(),
     ]
     this.pick<() => unknown>(isRelistAllowed ? [...mild, ...rude, ...wild] : [...mild, ...rude])()
+  }
+
+  /** Somebody who wants everything comes, or goes: the others are served by another watch from then on. */
+  #visit(): void {
+    if (this.#guest) this.#guest.close()
+    this.#guest = this.#guest ? undefined : this.cache.subscribe<Thing>(configMaps, { consumer: 'guest' })
   }
 
   async pause(): Promise<void> {
@@ -317,12 +336,16 @@ class World {
   async checkNothingIsKept(): Promise<void> {
     for (const name of names) {
       for (const { told } of this.believers) told.count = 0
-      this.server.put(name, { v: 'last' }, { labels: { app: 'web' } })
+      const last = this.server.put(name, { v: 'last' }, { labels: { app: 'web' } })
       await this.clock.settle()
       this.server.remove(name)
       await this.clock.settle()
       for (const believer of this.believers)
-        this.#same(`${believer.name}, events of ${name}`, [String(believer.told.count)], ['2'])
+        this.#same(
+          `${believer.name}, events of ${name}`,
+          [String(believer.told.count)],
+          [believer.sees(last) ? '2' : '0'],
+        )
     }
   }
 }

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isLater, ownWrites } from './own-writes.ts'
 
-const every = (): boolean => true
-
 describe('own writes', () => {
   it('knows a version only for the one who wrote it', () => {
     const writes = ownWrites()
@@ -36,10 +34,20 @@ describe('own writes', () => {
     }
     writes.seen('a/x', '12')
     expect(writes.size).toBe(1)
-    expect(writes.passed('11', every)).toEqual([])
-    expect(writes.passed('12', (key) => key.startsWith('a/'))).toEqual([])
-    expect(writes.passed('12', every)).toEqual([{ key: 'b/y', consumer: 'me' }])
+    expect(writes.passed('11')).toEqual([])
+    expect(writes.passed('12')).toEqual([{ key: 'b/y', consumer: 'me' }])
     expect(writes.size).toBe(0)
+  })
+
+  it('knows which of a consumer’s writes are not settled', () => {
+    const writes = ownWrites()
+    for (const key of ['a/x', 'b/y', 'c/z']) writes.begin(key, 'me')
+    writes.end('b/y', 'me', '12')
+    writes.end('c/z', 'me', undefined)
+    expect(writes.unsettled('me')).toEqual(['a/x', 'b/y'])
+    expect(writes.unsettled('you')).toEqual([])
+    writes.seen('b/y', '12')
+    expect(writes.unsettled('me')).toEqual(['a/x'])
   })
 
   it('counts writes under way, so that two at once end with the second', () => {

@@ -39,12 +39,14 @@ export interface OwnWrites {
   /** The watch delivered this version of the object: earlier echoes of it cannot come any more. */
   seen(key: string, version: string): void
   /**
-   * The watch of these objects as a whole has passed this version, so the echoes up to it cannot come any more.
+   * The watch as a whole has passed this version, so the echoes up to it cannot come any more.
    * Returns whose they were: after a list they must look again, since it may hold foreign changes beneath theirs.
    */
-  passed(version: string, isConcerned: (key: string) => boolean): readonly Echo[]
+  passed(version: string): readonly Echo[]
   /** As `passed`, by a list, which settles deletes too. */
-  relisted(version: string, isConcerned: (key: string) => boolean): readonly Echo[]
+  relisted(version: string): readonly Echo[]
+  /** Objects that this consumer is writing, or has written with the echo still to come. */
+  unsettled(consumer: string): readonly string[]
   readonly size: number
 }
 
@@ -70,11 +72,9 @@ export function ownWrites(): OwnWrites {
     drop(key, pending)
   }
 
-  const forgetAll = (isUpTo: (version: string) => boolean, isConcerned: (key: string) => boolean): readonly Echo[] => {
+  const forgetAll = (isUpTo: (version: string) => boolean): readonly Echo[] => {
     const echoes: Echo[] = []
-    for (const key of objects.keys()) {
-      if (isConcerned(key)) forget(key, isUpTo, (consumer) => echoes.push({ key, consumer }))
-    }
+    for (const key of objects.keys()) forget(key, isUpTo, (consumer) => echoes.push({ key, consumer }))
     return echoes
   }
 
@@ -105,9 +105,13 @@ export function ownWrites(): OwnWrites {
       return [...new Set(later.map(([, consumer]) => consumer))]
     },
     ended: (key, gone) => forget(key, (version) => version === gone),
-    seen: (key, limit) => forget(key, (version) => !isGone(version) && !isLater(version, limit)),
-    passed: (limit, isConcerned) => forgetAll((version) => !isGone(version) && !isLater(version, limit), isConcerned),
-    relisted: (limit, isConcerned) => forgetAll((version) => !isLater(version, limit), isConcerned),
+    seen: (key, limit) => forget(key, (version) => !isGoneVersion(version) && !isLater(version, limit)),
+    passed: (limit) => forgetAll((version) => !isGoneVersion(version) && !isLater(version, limit)),
+    relisted: (limit) => forgetAll((version) => !isLater(version, limit)),
+    unsettled: (consumer) =>
+      [...objects]
+        .filter(([, { versions, inFlight }]) => inFlight.has(consumer) || [...versions.values()].includes(consumer))
+        .map(([key]) => key),
     get size() {
       return objects.size
     },
@@ -119,7 +123,7 @@ export function goneVersion(uid: string | undefined): string {
   return `gone ${uid ?? ''}`
 }
 
-function isGone(version: string): boolean {
+export function isGoneVersion(version: string): boolean {
   return version.startsWith('gone ')
 }
 

@@ -62,6 +62,8 @@ export interface Freshness {
 export interface ReflectorSink {
   /** Turns a stretch of wire text into an object. */
   decode(text: string, start: number, end: number): KubeObject
+  /** Is the object wanted? One that is not is no part of a list. */
+  wants(object: KubeObject): boolean
   /** The whole scope at one version; the request that brought it began at `begunAt`. */
   replace(objects: readonly KubeObject[], resourceVersion: string, begunAt: number): void
   upsert(object: KubeObject): void
@@ -70,6 +72,8 @@ export interface ReflectorSink {
   progress(resourceVersion: string): void
   /** The latest version that the answer of a write told of, if the watch has not caught up with it. */
   answered(): string | undefined
+  /** The server forbids what is asked. It will be asked again. */
+  refused(): void
   freshness(freshness: Freshness): void
 }
 
@@ -133,6 +137,11 @@ export class Reflector {
     return this.#freshness
   }
 
+  /** The version up to which the sink has been told everything, once there is one. */
+  get reached(): string | undefined {
+    return this.#reached
+  }
+
   /** Has the sink been told everything up to this version? */
   hasReached(version: string): boolean {
     return this.#reached === version || isLater(this.#reached ?? '', version)
@@ -191,6 +200,7 @@ export class Reflector {
     const name = formatResource(this.#input.resource)
     const reason = error instanceof Relist ? `${name}: ${error.message}; listing again.` : describeError(error)
     this.#report(this.#freshness.state === 'syncing' ? 'syncing' : 'stale', reason)
+    if (isMusterError(error, 'Forbidden')) this.#sink.refused()
   }
 
   /** Pages of an ordinary list, collected and then stored at once. */
@@ -208,7 +218,10 @@ export class Reflector {
         throw error
       })
       const page = scanList(text)
-      for (const { start, end } of page.items) objects.push(this.#sink.decode(text, start, end))
+      for (const { start, end } of page.items) {
+        const object = this.#sink.decode(text, start, end)
+        if (this.#sink.wants(object)) objects.push(object)
+      }
       if (!page.continue) {
         this.#inPages = true
         this.#stored(objects, page.resourceVersion, begunAt)
@@ -312,7 +325,7 @@ export class Reflector {
         } else if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') {
           const object = this.#sink.decode(line, start, end)
           if (!collected) this.#event(type, object)
-          else if (type !== 'DELETED') collected.push(object)
+          else if (type !== 'DELETED' && this.#sink.wants(object)) collected.push(object)
         } else {
           throw new MusterError(
             'ProtocolError',

@@ -7,6 +7,7 @@ import { inProcessTransport } from '../client/in-process.ts'
 import type { Resource } from '../kube/kind.ts'
 import { createSharedCache, type SharedCache } from './shared-cache.ts'
 import type { CacheEvent, ConsumerProblem, SubscribeOptions, Subscription } from './subscription.ts'
+import { mostWatches } from './watch-plan.ts'
 
 const configMaps: Resource = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
@@ -182,6 +183,132 @@ describe('what is watched', () => {
     await clock.settle()
     expect(cache.report()[0]).toMatchObject({ objects: 1, watches: 1, cover: expect.stringContaining('app=db') })
     expect(server.watches).toHaveLength(1)
+  })
+
+  it('is no wider than what is asked for, and what is held no more, where selections overlap', async () => {
+    const { clock, server, cache } = bench()
+    server.put('web', {}, { labels: { app: 'web' } })
+    server.put('x', {}, { labels: { app: 'web' } })
+    for (let i = 0; i < 10; i++) server.put(`beside-${i}`)
+    const web = watcher(cache, 'web', { labels: 'app=web' })
+    const x = watcher(cache, 'x', { namespaces: ['default'], fields: 'metadata.name=x' })
+    await clock.settle()
+    expect(cache.report()[0]).toMatchObject({
+      objects: 2,
+      watches: 2,
+      cover: '*[app=web][] full, default[][metadata.name=x] full',
+      consumers: [{ objects: 2 }, { objects: 1 }],
+    })
+    const ref = { namespace: 'default', name: 'x' }
+    expect(web.subscription.get(ref)).toBe(x.subscription.get(ref))
+    // It leaves one selection, and stays in the other; and it comes back.
+    server.put('x', {}, { labels: { app: 'db' } })
+    await clock.settle()
+    expect([names(web.subscription.list()), names(x.subscription.list())]).toEqual([['web'], ['x']])
+    server.put('x', {}, { labels: { app: 'web' } })
+    server.remove('x')
+    await clock.settle()
+    expect(web.events).toEqual(['added web', 'added x', 'deleted x', 'added x', 'deleted x'])
+    expect(x.events).toEqual(['added x', 'updated x', 'updated x', 'deleted x'])
+    web.subscription.close()
+    await clock.settle()
+    expect(cache.report()[0]).toMatchObject({ objects: 0, watches: 1, cover: 'default[][metadata.name=x] full' })
+  })
+
+  it('drops what nobody asked for on arrival, and what somebody did when nobody does any more', async () => {
+    const { clock, server, cache } = bench()
+    for (const name of ['a-1', 'a-2', 'b-1', 'c-1']) server.put(name)
+    const a = watcher(cache, 'a', { namePrefix: 'a-' })
+    const b = watcher(cache, 'b', { namePrefix: 'b-' })
+    await clock.settle()
+    expect(cache.report()[0]).toMatchObject({ objects: 3, watches: 1 })
+    server.put('c-2')
+    server.put('b-2')
+    await clock.settle()
+    expect(cache.report()[0]).toMatchObject({ objects: 4, watches: 1 })
+    const { lists, watches } = server.requests
+    b.subscription.close()
+    await clock.settle()
+    expect(cache.report()[0]).toMatchObject({ objects: 2, watches: 1 })
+    expect(server.requests).toMatchObject({ lists, watches })
+    // What was dropped is not there to be shown to another: that takes a new list.
+    const all = watcher(cache, 'all')
+    await clock.settle()
+    expect(names(all.subscription.list())).toEqual(['a-1', 'a-2', 'b-1', 'b-2', 'c-1', 'c-2'])
+    expect(a.events).toEqual(['added a-1', 'added a-2'])
+    expect(cache.report()[0]).toMatchObject({ objects: 6, watches: 1 })
+  })
+
+  it('is metadata alone of what nobody needs more of, though others are needed whole', async () => {
+    const { clock, server, cache } = bench()
+    for (const name of ['a', 'b']) server.put(name, { secret: name })
+    const all = watcher(cache, 'all', { detail: 'metadata' })
+    const one = watcher(cache, 'one', { namespaces: ['default'], fields: 'metadata.name=a' })
+    await clock.settle()
+    expect(all.subscription.get({ namespace: 'default', name: 'b' })?.data).toBeUndefined()
+    expect(one.subscription.get({ namespace: 'default', name: 'a' })?.data).toEqual({ secret: 'a' })
+  })
+
+  it('moves a consumer to another watch only when that is as far: it never sees an earlier state again', async () => {
+    const { clock, server, cache } = bench()
+    server.put('web', {}, { labels: { app: 'web' } })
+    const web = watcher(cache, 'web', { labels: 'app=web' })
+    await clock.settle()
+    const all = watcher(cache, 'all')
+    const late = new Promise<void>((resolve) => {
+      server.fault = ({ query }) => {
+        if (query.get('labelSelector')) return undefined
+        server.fault = undefined
+        queueMicrotask(() => queueMicrotask(resolve))
+        return undefined
+      }
+    })
+    await late
+    // The wide watch has been answered, but what it brought is on its way.
+    const resume = server.watches.at(-1)?.delay()
+    server.put('new', {}, { labels: { app: 'web' } })
+    server.remove('web')
+    await clock.settle()
+    expect(web.events).toEqual(['added web', 'added new', 'deleted web'])
+    resume?.()
+    await clock.settle()
+    expect(names(all.subscription.list())).toEqual(['new'])
+    expect(web.events).toEqual(['added web', 'added new', 'deleted web'])
+    await clock.advance(61_000)
+    expect(server.watches).toHaveLength(1)
+  })
+
+  it('is what the account may read: who is refused keeps nobody else from reading', async () => {
+    const { clock, server, cache } = bench()
+    server.put('x')
+    server.fault = ({ query }) =>
+      query.get('fieldSelector') ? undefined : { kind: 'status', code: 403, reason: 'Forbidden' }
+    const all = watcher(cache, 'all')
+    const x = watcher(cache, 'x', { namespaces: ['default'], fields: 'metadata.name=x' })
+    await clock.advance(5000)
+    expect(x.events).toEqual(['added x'])
+    expect(x.subscription.freshness.state).toBe('synced')
+    expect(all.subscription.freshness).toMatchObject({ state: 'syncing', reason: expect.stringContaining('MUS1303') })
+    // When it may, one watch serves both.
+    server.fault = undefined
+    await clock.advance(60_000)
+    expect(all.events).toEqual(['added x'])
+    expect(x.events).toEqual(['added x'])
+    expect(cache.report()[0]).toMatchObject({ watches: 1, freshness: { state: 'synced' } })
+  })
+
+  it('is taken apart again where the account may read no more than the parts', async () => {
+    const { clock, server, cache } = bench()
+    server.fault = ({ query }) =>
+      query.get('fieldSelector') ? undefined : { kind: 'status', code: 403, reason: 'Forbidden' }
+    const many = Array.from({ length: mostWatches + 1 }, (_, index) => `x${index}`)
+    for (const name of many) server.put(name)
+    const watchers = many.map((name) =>
+      watcher(cache, name, { namespaces: ['default'], fields: `metadata.name=${name}` }),
+    )
+    await clock.advance(5000)
+    expect(watchers.flatMap(({ events }) => events)).toEqual(many.map((name) => `added ${name}`))
+    expect(cache.report()[0]).toMatchObject({ watches: many.length, objects: many.length })
   })
 
   it('is a namespace at a time until someone wants them all', async () => {

@@ -3,18 +3,19 @@ import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { type Random, systemRandom } from '../clock/random.ts'
 import type { Client, ObjectRef } from '../client/client.ts'
-import type { Store } from './store.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { labelSelector, parseFields } from '../kube/selector.ts'
-import type { Member } from './delivery.ts'
-import { Feed } from './feed.ts'
+import { Feed, type Member, type MemberOptions, type Seat, visibleTo } from './feed.ts'
 import { createInternPool } from './intern.ts'
-import { describeCover, type Need } from './need.ts'
+import { keyOf, refOf } from './key.ts'
+import { describeWatch, mayConcern, mayMeet, type Need, scopeOf } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
 import type { ConsumerProblem, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
+import type { Slice } from './slice.ts'
 import { createWarmUp } from './warm-up.ts'
+import { mostWatches as mostWatchesByDefault } from './watch-plan.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 export interface SharedCacheOptions {
@@ -22,6 +23,8 @@ export interface SharedCacheOptions {
   readonly clock?: Clock | undefined
   readonly random?: Random | undefined
   readonly reflector?: Partial<ReflectorOptions> | undefined
+  /** Watches a resource may have before several are made one; `watch-plan.ts` has the rule. @default 50 */
+  readonly mostWatches?: number | undefined
   /** What consumers' code threw. It was contained; say it somewhere. @default ignored */
   readonly onProblem?: ((problem: ConsumerProblem) => void) | undefined
 }
@@ -61,6 +64,7 @@ export interface SharedCache {
 
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { client, clock = systemClock, random = systemRandom, onProblem = () => undefined } = options
+  const { mostWatches = mostWatchesByDefault } = options
   const reflector: ReflectorOptions = { ...defaultReflectorOptions, ...options.reflector }
   const pool = createInternPool()
   const warmUp = createWarmUp()
@@ -73,7 +77,8 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     const key = formatResource(resource)
     let feed = feeds.get(key)
     if (!feed) {
-      feed = new Feed({ client, clock, random, resource, pool, warmUp, traits, options: reflector, onProblem })
+      const shared = { client, clock, random, pool, warmUp, traits, options: reflector, onProblem, mostWatches }
+      feed = new Feed({ resource, ...shared })
       feeds.set(key, feed)
       resources.set(key, resource)
     }
@@ -104,11 +109,11 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
 function needOf<T extends KubeObject>(resource: Resource, wish: SubscribeOptions<T>): Need {
   const labels = labelSelector(wish.labels ?? '')
   const fields = parseFields(wish.fields ?? '')
-  const namespaces = resource.namespaced ? (wish.namespaces ?? [undefined]) : [undefined]
+  const namespaces = resource.namespaced ? new Set(wish.namespaces ?? [undefined]) : [undefined]
+  const { namePrefix: prefix, detail = 'full', managedFields = false } = wish
   return {
-    scopes: namespaces.map((namespace) => ({ namespace, labels, fields })),
-    detail: wish.detail ?? 'full',
-    managedFields: wish.managedFields ?? false,
+    scopes: [...namespaces].map((namespace) => scopeOf({ namespace, labels, fields, prefix })),
+    shape: { detail, managedFields },
   }
 }
 
@@ -127,16 +132,14 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
     this.#clock = clock
     this.#onLeave = onLeave
     // The feed knows objects, the consumer knows their kind: the casts are where the two meet.
-    this.#member = {
+    this.#member = feed.join({
       consumer: wish.consumer,
       need: needOf(resource, wish),
-      onEvent: wish.onEvent as Member['onEvent'],
+      onEvent: wish.onEvent as MemberOptions['onEvent'],
       onFreshness: wish.onFreshness,
       wake: () => this.#wake(),
       indexes: wish.indexes ?? noIndexes,
-      filter: undefined,
-    }
-    feed.join(this.#member)
+    })
   }
 
   get consumer(): string {
@@ -144,27 +147,34 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
   }
 
   get freshness(): Freshness {
-    return this.#feed.freshness()
+    return this.#feed.freshnessOf(this.#member)
   }
 
-  get({ namespace, name }: ObjectRef): T | undefined {
-    const object = this.#store().get(namespace, name)
-    return object && this.#member.filter!(object) ? (object as T) : undefined
+  get(ref: ObjectRef): T | undefined {
+    this.#check()
+    for (const { scope, slice, sees } of this.#member.seats) {
+      const object = mayConcern(scope, ref) ? slice?.store.get(ref.namespace, ref.name) : undefined
+      if (object && sees(object)) return object as T
+    }
+    return undefined
   }
 
   list(namespace?: string): readonly T[] {
-    return this.#visible(this.#store().list(namespace))
+    this.#check()
+    return this.#gather((seat) => visibleTo(seat, namespace))
   }
 
   byOwner(uid: string): readonly T[] {
-    return this.#visible(this.#store().byOwner(uid))
+    this.#check()
+    return this.#gather(({ slice, sees }) => slice!.store.byOwner(uid).filter(sees))
   }
 
   byIndex(index: string, key: string): readonly T[] {
     const { indexes, consumer } = this.#member
     const keysOf = indexes[index]
     if (!keysOf) throw new MusterError('IndexNotFound', `${this.#name}: ${consumer} declared no index "${index}".`)
-    return this.#visible(this.#store().byIndex(keysOf, key))
+    this.#check()
+    return this.#gather(({ slice, sees }) => slice!.store.byIndex(keysOf, key).filter(sees))
   }
 
   synced({ timeoutMs, signal }: SyncOptions = {}): Promise<void> {
@@ -176,7 +186,7 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
         act()
       }
       const look = (): void => {
-        if (this.#member.filter) settle(resolve)
+        if (this.#member.isAdmitted) settle(resolve)
         else if (!this.#isOpen)
           settle(() => reject(new MusterError('CacheClosed', `${this.#name}: closed while waiting.`)))
       }
@@ -217,40 +227,77 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
     for (const look of this.#waiting ?? []) look()
   }
 
-  #store(): Store {
-    if (this.#isOpen) return this.#feed.storeFor(this.#member)
-    throw new MusterError('CacheClosed', `${this.#name}: the subscription of ${this.consumer} is closed.`)
+  #check(): void {
+    if (this.#isOpen) this.#feed.check(this.#member)
+    else throw new MusterError('CacheClosed', `${this.#name}: the subscription of ${this.consumer} is closed.`)
   }
 
-  #visible(objects: Iterable<KubeObject>): readonly T[] {
-    const filter = this.#member.filter!
-    const seen: T[] = []
-    for (const object of objects) if (filter(object)) seen.push(object as T)
-    return seen
+  /** The scopes of a need differ in their namespaces: no object comes twice. */
+  #gather(read: (seat: Seat) => readonly KubeObject[]): readonly T[] {
+    const { seats } = this.#member
+    return (seats.length === 1 ? read(seats[0]!) : seats.flatMap(read)) as readonly T[]
   }
 }
 
 const noIndexes = {}
 
 function reportFeed(resource: Resource, feed: Feed): FeedReport {
-  const { store } = feed
+  const slices = [...feed.slices]
   const members = [...feed.members]
   const shares = members.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
-  const each = store && store.size > 0 ? store.bytes / store.size : 0
-  for (const object of store?.list() ?? []) {
-    const viewers = members.map((member, index) => (member.filter?.(object) ? index : -1)).filter((index) => index >= 0)
+  let [objects, bytes] = [0, 0]
+  for (const { viewers, charge } of holdings(slices, members)) {
+    objects++
+    bytes += charge
     for (const index of viewers) {
       shares[index]!.objects++
-      shares[index]!.bytes += each / viewers.length
+      shares[index]!.bytes += charge / viewers.size
     }
   }
+  const freshness = members.map((member) => feed.freshnessOf(member))
   return {
     resource,
-    freshness: feed.freshness(),
-    watches: feed.watches,
-    cover: describeCover(feed.cover),
-    objects: store?.size ?? 0,
-    bytes: store?.bytes ?? 0,
+    freshness: freshness.reduce(worseOf),
+    watches: slices.length,
+    cover: slices.map(({ watch }) => describeWatch(watch)).join(', '),
+    objects,
+    bytes,
     consumers: shares,
   }
+}
+
+/** An object that is held, what it costs, and who sees it. */
+interface Holding {
+  readonly charge: number
+  readonly viewers: Set<number>
+}
+
+/** Each object once: where slices overlap, they share it. */
+function* holdings(slices: readonly Slice[], members: readonly Member[]): Generator<Holding> {
+  const shared = new Map<string, Holding>()
+  for (const slice of slices) {
+    const { store, watch } = slice
+    if (store.size === 0) continue
+    const charge = store.bytes / store.size
+    const seats = members.flatMap((member, index) =>
+      member.seats.filter((seat) => seat.slice === slice).map(({ sees }) => ({ index, sees })),
+    )
+    const isAlone = slices.every((other) => other === slice || !mayMeet(other.watch.scope, watch.scope))
+    for (const object of store.list()) {
+      const viewers = seats.filter(({ sees }) => sees(object)).map(({ index }) => index)
+      if (isAlone) yield { charge, viewers: new Set(viewers) }
+      else {
+        const key = keyOf(refOf(object))
+        const known = shared.get(key)
+        if (known) for (const index of viewers) known.viewers.add(index)
+        else shared.set(key, { charge, viewers: new Set(viewers) })
+      }
+    }
+  }
+  yield* shared.values()
+}
+
+function worseOf(a: Freshness, b: Freshness): Freshness {
+  const rank = { synced: 0, stale: 1, syncing: 2 }
+  return rank[b.state] > rank[a.state] ? b : a
 }

@@ -236,7 +236,7 @@ function byName<T extends KubeObject>(
 }
 
 /** The same state of the same object, even if more or less of it is kept. */
-function isSameState(a: KubeObject, b: KubeObject): boolean {
+export function isSameState(a: KubeObject, b: KubeObject): boolean {
   if (a === b) return true
   const { uid, resourceVersion } = a.metadata
   return resourceVersion !== undefined && resourceVersion === b.metadata.resourceVersion && uid === b.metadata.uid

@@ -29,6 +29,8 @@ export interface SubscribeOptions<T extends KubeObject = UntypedObject> {
   readonly labels?: LabelSelectorSource | undefined
   /** `metadata.name=x`, `spec.nodeName=y`. @default everything */
   readonly fields?: string | undefined
+  /** How the names of those wanted begin. Servers cannot select by that: all are watched, and the others dropped. */
+  readonly namePrefix?: string | undefined
   /** How much of each object is needed; others may cause more to be there. @default "full" */
   readonly detail?: Detail | undefined
   /** Keep `metadata.managedFields`, which is often half of an object. @default false */

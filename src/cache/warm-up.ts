@@ -4,8 +4,8 @@
  * Decoding by difference looks at single characters, in code that the engine must compile before it is fast. Compiling
  * costs a process some 10 MB and as much time as the first hundred Pods take: one that holds no more than those would
  * never earn it back. So the engine's own parser, compiled long ago, does the first two million characters of objects
- * that are new. What they fail to share is bounded by the same figure; what comes after them shares with them, and so do
- * they from their next change on.
+ * that are new, and of changes to such objects. What they fail to share is bounded by the same figure; what comes after
+ * them shares with them, and so do they from their first change after it.
  */
 
 export interface WarmUp {

@@ -6,7 +6,7 @@ import type { Client, DeleteOptions, ObjectRef } from '../client/client.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject, Status } from '../kube/object.ts'
-import type { WriteTicket } from './feed.ts'
+import type { WriteTicket } from './slice.ts'
 
 export type Writer = Pick<Client, 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'setScale' | 'evict'>
 

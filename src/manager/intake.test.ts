@@ -2,20 +2,23 @@ import { describe, expect, it } from 'vitest'
 import { type App, app, App as AppKind, type AppController, appOperator, read, wire } from '../../test/kit.ts'
 import { configMap, crds, type Embedded, embedded, namespaces } from '../../test/embedded.ts'
 import { createSharedCache, type SharedCache } from '../cache/shared-cache.ts'
+import { mostWatches } from '../cache/watch-plan.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import { seededRandom } from '../clock/random.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { defineController } from '../operator/controller.ts'
+import { integer } from '../operator/field.ts'
 import { exactly, generated, labelled, referenced } from '../operator/input.ts'
-import { ClusterRole, ClusterRoleBinding, ConfigMap, Secret, Service } from '../operator/kinds.ts'
+import { defineKind } from '../operator/kind.ts'
+import { ClusterRole, ClusterRoleBinding, ConfigMap, Deployment, Node, Secret, Service } from '../operator/kinds.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import { defineOperator, type Operator } from '../operator/operator.ts'
+import { defineResource } from '../operator/resource.ts'
 import { roleOf } from '../operator/role.ts'
 import type { View } from '../operator/view.ts'
 import type { Finding } from './findings/finding.ts'
 import { type Host, hostOperator } from './host.ts'
-import { mostNamespaces } from './wishes.ts'
 
 const here = '$.metadata.namespace'
 /** An App names Secrets in its list of items … */
@@ -56,6 +59,7 @@ interface Scene extends Embedded {
   readonly woken: (from: number) => readonly string[]
   readonly coverOf: (plural: string) => string | undefined
   readonly watches: (plural: string) => number
+  readonly heldOf: (plural: string) => number
 }
 
 async function open(
@@ -117,6 +121,7 @@ async function open(
         .toSorted(),
     coverOf: (plural) => reportOf(plural)?.cover,
     watches: (plural) => reportOf(plural)?.watches ?? 0,
+    heldOf: (plural) => reportOf(plural)?.objects ?? 0,
   }
 }
 
@@ -134,6 +139,11 @@ describe('what is declared is what is watched', () => {
     ],
     ['a label selection everywhere', [labelled(Secret, { labels: { tier: 'db' } })], '*[tier=db][] full'],
     ['generated names', [generated(Secret, { namespace: 'default', prefix: 'g-' })], 'default[][] full'],
+    [
+      'a label selection everywhere beside an exact name',
+      [labelled(Secret, { labels: { tier: 'db' } }), exactly(Secret, { name: 'a', namespace: 'default' })],
+      '*[tier=db][] full, default[][metadata.name=a] full',
+    ],
     ['a whole kind', [Secret], '*[][] full'],
     ['nothing that is referred to', [secrets], undefined],
   ])('%s', async (_, reads, cover) => {
@@ -153,6 +163,28 @@ describe('what is declared is what is watched', () => {
     await hosts[0]!.stop()
     await clock.settle()
     expect(coverOf('secrets')).toBeUndefined()
+  })
+
+  it('once for each kind that ten operators share, and once for each of their own', async () => {
+    const kinds = Array.from({ length: 10 }, (_, index) =>
+      defineKind({ group: 'ten.example.com', version: 'v1', kind: `Ten${index}`, spec: { size: integer() } }),
+    )
+    const operators = kinds.map((kind, index) => {
+      const resources = [
+        defineResource({ for: kind, kind: ConfigMap, fromCR: () => ({}) }),
+        defineResource({ for: kind, kind: Deployment, fromCR: () => ({}) }),
+      ]
+      const controller = defineController({ for: kind, resources, reads: [Secret, Node] })
+      return defineOperator({ name: `ten-${index}`, controllers: [controller] })
+    })
+    const scene = await open(operators, {
+      prepare: async ({ client, clock }) => {
+        for (const kind of kinds) await client.create(crds, kind.crd() as unknown as UntypedObject)
+        await clock.settle()
+      },
+    })
+    // Their own, the CRDs, ConfigMaps, Deployments, Secrets and Nodes.
+    expect(scene.cache.report().reduce((sum, { watches }) => sum + watches, 0)).toBe(10 + 5)
   })
 
   it('only where the operator works, except what names its namespace', async () => {
@@ -189,7 +221,7 @@ describe('references are followed', () => {
     await patchApp(scene, 'a', { items: ['s', 't'] })
     await scene.settle()
     expect(await scene.seen('a')).toBe('s!,t!')
-    expect(scene.watches('secrets')).toBe(1)
+    expect(scene.heldOf('secrets')).toBe(2)
     await patchApp(scene, 'a', { items: null })
     await scene.settle()
     expect(await scene.seen('a')).toBe('')
@@ -321,7 +353,7 @@ describe('references are followed', () => {
         ),
       ),
     ])
-    const all = Array.from({ length: mostNamespaces + 1 }, (_, index) => `n${index}`)
+    const all = Array.from({ length: mostWatches + 1 }, (_, index) => `n${index}`)
     for (const name of all) {
       await scene.client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
       await scene.client.create(Secret, secret('s', 'x', { namespace: name }))
@@ -334,9 +366,33 @@ describe('references are followed', () => {
     await scene.settle()
     expect(await scene.seen('a')).toBe('x'.repeat(all.length))
     expect(scene.watches('secrets')).toBe(1)
+    expect(scene.heldOf('secrets')).toBe(all.length)
     await patchApp(scene, 'a', { items: [all[5]] })
     await scene.settle()
     expect(scene.coverOf('secrets')).toBe('n5[][metadata.name=s] full')
+  })
+
+  it('to a hundred of a namespace, which are held, and not the namespace, by a watch or two', async () => {
+    const scene = await open([appOperator(namedSecrets)])
+    const all = Array.from({ length: 100 }, (_, index) => `s${index}`)
+    for (const name of all) {
+      await scene.client.create(Secret, secret(name))
+      await scene.client.create(Secret, secret(`beside-${name}`))
+    }
+    await scene.client.create(AppKind, app('a', { items: all }))
+    await scene.settle()
+    expect(await scene.seen('a')).toBe(all.map(() => '1').join())
+    expect([scene.heldOf('secrets'), scene.watches('secrets')]).toEqual([100, 1])
+    // Those that come later stand beside it, until there are too many.
+    const more = [...all, 'beside-s0', 'beside-s1']
+    await patchApp(scene, 'a', { items: more })
+    await scene.settle()
+    expect(await scene.seen('a')).toBe(more.map(() => '1').join())
+    expect([scene.heldOf('secrets'), scene.watches('secrets')]).toEqual([102, 3])
+    await patchApp(scene, 'a', { items: ['s7', 's8'] })
+    await scene.settle()
+    expect([scene.heldOf('secrets'), scene.watches('secrets')]).toEqual([2, 2])
+    expect(scene.findings).toEqual([])
   })
 
   it('nowhere but where the operator works, whatever somebody writes into his object', async () => {

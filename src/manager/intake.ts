@@ -6,6 +6,8 @@
  * When a reference leads somewhere new, what is there has to be loaded first. Until then it is *pending*: whoever needs
  * it does not run, and whoever asks for it all the same is told to come again, never that there is nothing.
  */
+import { versionOf } from '../cache/key.ts'
+import { isLater } from '../cache/own-writes.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { CacheEvent, SubscribeOptions, Subscription } from '../cache/subscription.ts'
 import type { Client } from '../client/client.ts'
@@ -62,6 +64,8 @@ interface Supply {
   readonly inputs: readonly Input[]
   /** By wish: those that are wanted, and those that stay until what takes their place is loaded. */
   readonly held: Map<string, Held>
+  /** Those of them that are not for one name: names there may be thousands of. */
+  readonly broad: Set<Held>
   wanted: ReadonlySet<string>
   /** All that is declared was loaded once. */
   isServed: boolean
@@ -84,7 +88,8 @@ export function createIntake(options: IntakeOptions): Intake {
     operator.inputs.map((resource): [string, Supply] => {
       const kind = formatResource(resource)
       const inputs = operator.declaredInputs.filter((input) => formatResource(input.resource) === kind)
-      return [kind, { resource, inputs, held: new Map(), wanted: new Set(), isServed: false, pending: new Map() }]
+      const empty = { held: new Map(), broad: new Set<Held>(), wanted: new Set<string>(), pending: new Map() }
+      return [kind, { resource, inputs, ...empty, isServed: false }]
     }),
   )
   const dirty = new Set<Supply>()
@@ -144,12 +149,11 @@ export function createIntake(options: IntakeOptions): Intake {
   }
 
   function look(supply: Supply | undefined, name: ObjectName): KubeObject | undefined {
-    for (const { isReady, wish, subscription } of supply?.held.values() ?? []) {
-      if (!isReady || !mayHold(wish, name)) continue
-      const found = getFrom(subscription, name)
-      if (found) return found
+    let latest: KubeObject | undefined
+    for (const { subscription } of supply ? concerning(supply, name) : []) {
+      latest = laterOf(latest, getFrom(subscription, name))
     }
-    return undefined
+    return latest
   }
 
   /** From all subscriptions, each object once. */
@@ -161,7 +165,10 @@ export function createIntake(options: IntakeOptions): Intake {
     if (ready.length <= 1) return ready[0] ? read(ready[0].subscription) : []
     const found = new Map<string, KubeObject>()
     for (const { subscription } of ready) {
-      for (const object of read(subscription)) found.set(keyOf({ name: '', ...object.metadata }), object)
+      for (const object of read(subscription)) {
+        const key = keyOf({ name: '', ...object.metadata })
+        found.set(key, laterOf(found.get(key), object)!)
+      }
     }
     return [...found.values()]
   }
@@ -189,6 +196,7 @@ export function createIntake(options: IntakeOptions): Intake {
   function close(supply: Supply): void {
     for (const { subscription } of supply.held.values()) subscription.close()
     supply.held.clear()
+    supply.broad.clear()
     supply.pending.clear()
     supply.wanted = new Set()
     supply.isServed = false
@@ -237,6 +245,7 @@ export function createIntake(options: IntakeOptions): Intake {
     })
     const one: Held = { wish, subscription, isReady: false, problem: undefined }
     supply.held.set(key, one)
+    if (wish.name === undefined) supply.broad.add(one)
     void load(supply, key, one)
   }
 
@@ -284,14 +293,15 @@ export function createIntake(options: IntakeOptions): Intake {
    * What nobody wants any more goes when all that is wanted is there, and not before: what both hold stays in sight.
    */
   function tidy(supply: Supply): void {
-    const { held, wanted, pending, resource } = supply
+    const { held, broad, wanted, pending, resource } = supply
     for (const [key, name] of pending)
       if (!references.names(resource, name) || isLoaded(supply, name)) pending.delete(key)
     if (dirty.has(supply) || [...wanted].some((key) => !held.get(key)?.isReady)) return
-    for (const [key, { subscription }] of held) {
+    for (const [key, one] of held) {
       if (wanted.has(key)) continue
       held.delete(key)
-      subscription.close()
+      broad.delete(one)
+      one.subscription.close()
     }
   }
 
@@ -405,12 +415,22 @@ function readyOf(supply: Supply | undefined): readonly Held[] {
 }
 
 function isLoaded(supply: Supply, name: ObjectName): boolean {
-  return readyOf(supply).some(({ wish }) => wishHolds(wish, name))
+  return concerning(supply, name).some(({ wish }) => wishHolds(wish, name))
 }
 
-/** Worth looking: a selection by labels may hold it, too. */
-function mayHold({ namespaces }: Wish, { namespace }: ObjectName): boolean {
-  return namespaces === undefined || namespace === undefined || namespaces.includes(namespace)
+/** The subscriptions, of those that are ready, that may hold the object. */
+function concerning({ held, broad }: Supply, { namespace, name }: ObjectName): readonly Held[] {
+  const found = [...broad].filter(
+    ({ isReady, wish: { namespaces } }) =>
+      isReady && (namespaces === undefined || namespace === undefined || namespaces.includes(namespace)),
+  )
+  const exact = held.get(wishKey(namespace === undefined ? { name } : { namespaces: [namespace], name }))
+  return exact?.isReady ? [exact, ...found] : found
+}
+
+/** Each subscription is as far as its own watch. */
+function laterOf<T extends KubeObject>(a: T | undefined, b: T | undefined): T | undefined {
+  return a && b ? (isLater(versionOf(b), versionOf(a)) ? b : a) : (a ?? b)
 }
 
 function changeOf(resource: Resource, event: CacheEvent): Change {

@@ -193,7 +193,7 @@ describe('the role of an operator', () => {
     ])
   })
 
-  it('names what is declared by its name, as far as it is watched by its name', () => {
+  it('names what is declared by its name, where nothing else is declared of the kind', () => {
     const controller = defineController({
       for: exactly(App, { name: 'only', namespace: 'a' }),
       writes: [
@@ -216,7 +216,8 @@ describe('the role of an operator', () => {
     expect(text).toEqual([
       ' configmaps [bar,foo]: create,delete,list,patch,watch',
       ' events []: create,get,patch',
-      ' secrets,services []: list,watch',
+      ' secrets [x,y]: list,watch',
+      ' services []: list,watch',
       'apiextensions.k8s.io customresourcedefinitions []: list,watch',
       'apps deployments [one]: list,watch',
       'test.example.com apps [only]: list,patch,watch',

@@ -3,7 +3,7 @@
  * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written.
  *
  * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name
- * even where it creates; for reads as far as they are watched by name, which is one object of a kind in a namespace.
+ * even where it creates; for reads where nothing but names is declared of a kind, since then it is watched by name.
  */
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { ClusterRole, PolicyRule } from '../kube/types/rbac/v1.ts'
@@ -55,14 +55,10 @@ export function roleOf(operator: Operator): ClusterRole {
   }
 }
 
-/**
- * The names by which a kind is watched. Two in one namespace are watched as the namespace: then there is no name to
- * give.
- */
+/** The names by which a kind is watched. Beside any other selection there is no saying which. */
 function watchedNames(inputs: readonly Input[]): readonly string[] | undefined {
-  const names = inputs.flatMap((input) => (input.select === 'name' ? [input] : []))
-  const places = new Set(names.map(({ namespace }) => namespace))
-  return names.length === inputs.length && places.size === names.length ? names.map(({ name }) => name) : undefined
+  const names = inputs.flatMap((input) => (input.select === 'name' ? [input.name] : []))
+  return names.length === inputs.length ? [...new Set(names)] : undefined
 }
 
 /** What whoever serves webhooks keeps: registrations, their bundles, and the Secret with the certificates. */

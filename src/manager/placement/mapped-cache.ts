@@ -16,7 +16,8 @@ export function mappedCache(cache: SharedCache, map: ObjectMap): SharedCache {
 
   return {
     subscribe<T extends KubeObject>(resource: Resource, options: Parameters<SharedCache['subscribe']>[1]) {
-      const { onEvent, indexes = {}, fields, namespaces, ...rest } = options
+      // Names begin otherwise there: all are taken, and what is the operator's is told by the map.
+      const { onEvent, indexes = {}, fields, namespaces, namePrefix: _, ...rest } = options
       const only = fields === undefined ? undefined : refToOne(resource, namespaces, fields)
       const within = only ? only.namespaces : names.namespacesFor(resource, namespaces)
       const inner = cache.subscribe(resource, {

@@ -1,0 +1,139 @@
+import { array, assert, integer, property, record } from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { anObject, aScope, aShape, scope, type ScopeText } from '../../test/needs.ts'
+import { describeWatch, inScope, pathsToSelect, type Shape, shapeServes } from './need.ts'
+import { mostWatches, planWatches, type PlannedWatch, type Want } from './watch-plan.ts'
+
+const full: Shape = { detail: 'full', managedFields: false }
+const metadata: Shape = { detail: 'metadata', managedFields: false }
+const want = (text: ScopeText, shape = full): Want => ({ scope: scope(text), shape })
+const wants = array(record({ scope: aScope, shape: aShape }), { minLength: 1, maxLength: 8 })
+const bound = integer({ min: 1, max: 4 })
+const described = (planned: readonly PlannedWatch[]): readonly string[] =>
+  planned.map(({ watch }) => describeWatch(watch)).toSorted()
+
+const names = (count: number, namespace = 'a'): readonly Want[] =>
+  Array.from({ length: count }, (_, index) => want({ namespace, fields: `metadata.name=n${index}` }))
+
+describe('the plan of watches', () => {
+  it('brings, for each that wants something, all of it, with all that is needed of each object', () => {
+    assert(
+      property(wants, bound, anObject, (all, most, object) => {
+        const planned = planWatches({ wants: all, most })
+        for (const { scope: asked, shape } of all) {
+          const hosts = planned.filter((one) =>
+            one.wants.some((each) => each.scope.key === asked.key && each.shape === shape),
+          )
+          for (const { watch } of hosts) {
+            expect(!inScope(asked, object) || inScope(watch.scope, object)).toBe(true)
+            expect(shapeServes(watch.shape, shape)).toBe(true)
+            expect(shapeServes(watch.shape, { ...metadata, detail: pathsToSelect(asked, watch.scope) })).toBe(true)
+          }
+        }
+        const served = new Set(planned.flatMap((one) => one.wants.map((each) => each.scope.key)))
+        expect(all.every((each) => served.has(each.scope.key))).toBe(true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('has no more than is allowed, no two alike, and none that brings what nobody wants unless it is joined', () => {
+    assert(
+      property(wants, bound, anObject, (all, most, object) => {
+        const planned = planWatches({ wants: all, most })
+        expect(planned.length).toBeLessThanOrEqual(most)
+        expect(new Set(described(planned)).size).toBe(planned.length)
+        for (const { watch, isJoined, wants: some } of planned) {
+          const isWhole = some.every((each) => each.scope.prefix === undefined)
+          if (isJoined || !isWhole || !inScope(watch.scope, object)) continue
+          expect(some.some((each) => inScope(each.scope, object))).toBe(true)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('keeps to that beside joined watches that are there, and comes to rest while nobody’s needs change', () => {
+    assert(
+      property(wants, wants, bound, (before, after, most) => {
+        const next = (planned: readonly PlannedWatch[]): readonly PlannedWatch[] =>
+          planWatches({ wants: after, joined: planned.filter(({ isJoined }) => isJoined), most })
+        const planned = next(planWatches({ wants: before, most }))
+        expect(planned.length).toBeLessThanOrEqual(most)
+        expect(new Set(described(planned)).size).toBe(planned.length)
+        const again = next(planned)
+        expect(described(next(again))).toEqual(described(again))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it.each<[string, readonly Want[], readonly string[]]>([
+    ['the same twice', [want({}), want({})], ['*[][] full']],
+    ['more or less of the same', [want({}), want({}, metadata)], ['*[][] full']],
+    ['a label’s values', [want({ labels: 'app=x' }), want({ labels: 'app=y' })], ['*[app in (x,y)][] full']],
+    ['two labels', [want({ labels: 'app=x' }), want({ labels: 'tier=z' })], ['*[app=x][] full', '*[tier=z][] full']],
+    ['one within another', [want({}), want({ namespace: 'a', labels: 'app=x' })], ['*[][] full']],
+    [
+      'one within another that keeps less',
+      [want({}, metadata), want({ namespace: 'a' })],
+      ['*[][] metadata', 'a[][] full'],
+    ],
+    [
+      'one within another that does not keep what it selects by',
+      [want({}, metadata), want({ fields: 'status.phase=Failed' }, metadata)],
+      ['*[][] metadata', '*[][status.phase=Failed] metadata'],
+    ],
+    [
+      'a selection everywhere beside a name',
+      [want({ labels: 'app=x' }), want({ namespace: 'a', fields: 'metadata.name=one' })],
+      ['*[app=x][] full', 'a[][metadata.name=one] full'],
+    ],
+    ['how names begin', [want({ prefix: 'a-' }), want({ prefix: 'b-' })], ['*[][] full']],
+    [
+      'a name beside how others begin',
+      [want({ namespace: 'a', prefix: 'a-' }), want({ namespace: 'a', fields: 'metadata.name=b' })],
+      ['a[][] full', 'a[][metadata.name=b] full'],
+    ],
+    ['many names', names(mostWatches), names(mostWatches).map((one) => `${one.scope.key} full`)],
+    ['too many names', names(mostWatches + 1), ['a[][] full']],
+    [
+      'too many names in two places',
+      [...names(mostWatches), ...names(2, 'b'), ...names(1, 'c')],
+      ['a[][] full', 'b[][] full', 'c[][metadata.name=n0] full'],
+    ],
+    ['too many places', Array.from({ length: 51 }, (_, index) => want({ namespace: `n${index}` })), ['*[][] full']],
+  ])('%s', (_, all, expected) => {
+    expect(described(planWatches({ wants: all }))).toEqual([...expected].toSorted())
+  })
+
+  it('lets a joined watch be, with what comes later beside it, until there are too many or half as many', () => {
+    const joined = planWatches({ wants: names(51) })
+    expect(planWatches({ wants: names(60), joined })).toHaveLength(10)
+    expect(planWatches({ wants: names(101), joined })).toHaveLength(1)
+    expect(planWatches({ wants: names(26), joined })).toHaveLength(1)
+    expect(planWatches({ wants: names(25), joined })).toHaveLength(25)
+  })
+
+  it('takes apart what the server refuses, and lets nobody else depend on it', () => {
+    const refuses = (...keys: readonly string[]) => ({
+      isRefused: (watch: PlannedWatch['watch']) => keys.includes(describeWatch(watch)),
+    })
+    expect(planWatches({ wants: names(60), ...refuses('a[][] full') })).toHaveLength(60)
+    const places = Array.from({ length: 51 }, (_, index) => want({ namespace: `n${index}` }))
+    expect(planWatches({ wants: places, ...refuses('*[][] full') })).toHaveLength(51)
+    const wide = [want({}), want({ namespace: 'a', fields: 'metadata.name=one' })]
+    expect(planWatches({ wants: wide })).toHaveLength(1)
+    expect(planWatches({ wants: wide, ...refuses('*[][] full') })).toHaveLength(2)
+    const values = [want({ labels: 'app=x' }), want({ labels: 'app=y' })]
+    expect(planWatches({ wants: values, ...refuses('*[app in (x,y)][] full') })).toHaveLength(2)
+  })
+
+  it('of thousands of names is made in no time worth speaking of', () => {
+    const all = [...names(5000), want({ labels: 'app=x' })]
+    const joined = planWatches({ wants: all })
+    expect(
+      planWatches({ wants: [...all, want({ namespace: 'a', fields: 'metadata.name=new' })], joined }),
+    ).toHaveLength(3)
+  })
+})
