@@ -7,6 +7,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type * as cache from '../cache/index.ts'
 import type * as client from '../client/index.ts'
+import type * as contract from '../contract/index.ts'
 import { type ErrorName, errorTable, MusterError } from '../kube/errors.ts'
 import type * as manager from '../manager/index.ts'
 
@@ -19,6 +20,8 @@ export interface OwnMuster {
   readonly foresee: typeof manager.foresee
   /** All of it, for who hosts many. */
   readonly manager: typeof manager
+  /** When a program is to be hosted, and not before: few have one. */
+  readonly contract: () => Promise<typeof contract>
 }
 
 /** `file` is the module of the operator. */
@@ -38,7 +41,9 @@ export async function loadOwnMuster(file: string): Promise<OwnMuster> {
   const { createSharedCache } = (await load(cacheAt)) as typeof cache
   const all = (await load(managerAt)) as typeof manager
   const { hostOperator, createWebhookHost, startWebhooks, foresee } = all
-  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee, manager: all }
+  const programs = async (): Promise<typeof contract> => (await load(resolve('muster/contract'))) as typeof contract
+  const hosting = { hostOperator, createWebhookHost, startWebhooks, foresee, manager: all, contract: programs }
+  return { connect, createSharedCache, ...hosting }
 }
 
 /** For a file that imports its muster by a path. */
@@ -47,7 +52,9 @@ async function ours(): Promise<OwnMuster> {
   const { createSharedCache } = await import('../cache/shared-cache.ts')
   const all = await import('../manager/index.ts')
   const { hostOperator, createWebhookHost, startWebhooks, foresee } = all
-  return { connect, createSharedCache, hostOperator, createWebhookHost, startWebhooks, foresee, manager: all }
+  const programs = (): Promise<typeof contract> => import('../contract/index.ts')
+  const hosting = { hostOperator, createWebhookHost, startWebhooks, foresee, manager: all, contract: programs }
+  return { connect, createSharedCache, ...hosting }
 }
 
 /** An error of the operator's copy as one of ours, so that it is told with its code and its cure. */

@@ -1,3 +1,4 @@
+import { copyFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -8,9 +9,12 @@ import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { ConfigMap } from '../operator/kinds.ts'
+import { resourceOf, type TypedResource } from '../operator/typed-resource.ts'
 import { command as start } from './start.ts'
 
 const example = fileURLToPath(new URL('../../examples/memcached/operator.ts', import.meta.url))
+const shell = fileURLToPath(new URL('../../test/contract/shell-operator.sh', import.meta.url))
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 const memcacheds: Resource = {
   group: 'cache.example.com',
   version: 'v1alpha1',
@@ -66,5 +70,24 @@ describe('muster plan', { timeout: 60_000 }, () => {
     }
     expect(json.changes.map(({ action }) => action)).toEqual(['create', 'create', 'change'])
     expect((await plan('b')).stderr).toContain('there is no Memcached "b"')
+
+    // The same of what a configuration names, programs among them.
+    await copyFile(shell, path.join(folder, 'shell.sh'))
+    const operators = {
+      memcached: { from: example, config: {} },
+      shell: { program: { command: './shell.sh' }, allowUnenforced: true },
+    }
+    await writeFile(path.join(folder, 'muster.yaml'), JSON.stringify({ operators }))
+    const named = (...words: readonly string[]) =>
+      muster(folder, 'plan', ...words, '--file', 'muster.yaml', '--kubeconfig', kubeconfig)
+    const summary = expect.stringContaining('\n# memcached: 2 to create, 1 to change, 0 to delete.\n') as string
+    expect(await named('memcached', 'default/a')).toMatchObject({ code: 2, stdout: summary })
+    await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+    const wish = { name: 'wish', namespace: 'shop', labels: { answer: 'wanted' } }
+    await client.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: wish, data: { size: '3' } })
+    const answer = await named('shell')
+    expect([answer.code, answer.stdout]).toEqual([2, expect.stringContaining('+++ v1/ConfigMap/shop/answer')])
+    await expect(client.get(ConfigMap, { namespace: 'shop', name: 'answer' })).rejects.toThrow('not found')
+    expect((await named('shell', 'x')).stderr).toContain('leave CRs out')
   })
 })

@@ -1,37 +1,47 @@
 /** Shows what an operator would write, as a diff, and writes nothing. */
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { styleText } from 'node:util'
+import type { Client } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
 import { stringifyJson } from '../kube/json.ts'
-import type { OperatorPlan } from '../manager/plan/foresight.ts'
+import type { ForesightOptions, OperatorPlan } from '../manager/plan/foresight.ts'
 import { planLines, type PlanLine } from '../manager/plan/text.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { fileOf } from '../manager/loading/module.ts'
 import { loadOperator } from './module.ts'
 import { readNamespaces } from './namespace-flag.ts'
-import { loadOwnMuster, translated } from './own-muster.ts'
+import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 
 export const command: Command = defineCommand({
-  usage: 'MODULE [CR …]',
-  details: `MODULE is a file that exports an operator, as for "muster run". CR is NAMESPACE/NAME, or a NAME in any namespace;
+  usage: 'MODULE|NAME [CR …]',
+  details: `MODULE is a file that exports an operator, as for "muster run"; with --file, NAME is one of that configuration,
+which may be a program: it is run, and its mutations are sent as dry runs to the one cluster. CR is NAMESPACE/NAME, or a NAME in any namespace;
 without one, all of them are looked at. The operator's reconciles run on what is in the cluster, but nothing is sent: their
 writes are assumed to have been done, so that what follows from them shows, too. Secrets are masked.
 Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
   flags: {
     ...connectionFlags,
+    file: { type: 'string', short: 'f', value: 'FILE', help: 'configuration that names the operator' },
     namespace: { type: 'string', short: 'n', value: 'NAME,…', help: 'look at these namespaces (default: all)' },
     json: { type: 'boolean', help: 'one JSON document instead of a diff' },
   },
   async run({ flags, positionals, out, signal }) {
-    const [module, ...crs] = positionals
-    if (module === undefined) throw new MusterError('InvalidFlag', 'plan takes a MODULE, such as src/operator.ts.')
+    const [which, ...crs] = positionals
+    if (which === undefined) throw new MusterError('InvalidFlag', 'plan takes a MODULE, such as src/operator.ts.')
     const namespaces = readNamespaces(flags.namespace)
-    const operator = await loadOperator(module)
-    const muster = await loadOwnMuster(fileOf(module))
+    const muster = await loadOwnMuster(flags.file ?? fileOf(which))
+    const given =
+      flags.file === undefined ? { operator: await loadOperator(which) } : await named(which, flags.file, muster)
     const client = await muster.connect(connectionOptions(flags))
     const cache = muster.createSharedCache({ client })
     try {
-      const plan = await muster.foresee({ operator, client, cache, crs, signal, ...(namespaces && { namespaces }) })
+      const how = { ...given, client, cache, crs, signal, ...(namespaces && { namespaces }) }
+      if ('foresee' in how && crs.length > 0) {
+        throw new MusterError('InvalidFlag', `${which} is a program, and looks at everything at once: leave CRs out.`)
+      }
+      const plan = 'foresee' in how ? await how.foresee(how) : await muster.foresee(how)
       if (flags.json) out(stringifyJson(plan, 2))
       else for (const line of planLines(plan)) out(painted(line))
       return exitCodeOf(plan)
@@ -43,6 +53,39 @@ Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
     }
   },
 })
+
+type Named =
+  | Pick<ForesightOptions, 'operator' | 'config' | 'namespaces'>
+  | { readonly foresee: (how: { readonly client: Client; readonly signal: AbortSignal }) => Promise<OperatorPlan> }
+
+/** An operator of a configuration. */
+async function named(name: string, file: string, muster: OwnMuster): Promise<Named> {
+  const { composeConfiguration, textLayer } = await import('../manager/config/open-configuration.ts')
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw new MusterError('InvalidFlag', `--file ${file}: it cannot be read.`)
+  })
+  const folder = path.dirname(path.resolve(file))
+  const loader = muster.manager.createLoader({ folder })
+  const { configuration } = await composeConfiguration([await textLayer(file, text)], {
+    environment: process.env,
+    operators: (settings) => loader.declared(settings),
+  })
+  const { operators } = configuration.settings
+  const section = Object.hasOwn(operators, name) ? operators[name]! : undefined
+  if (!section) throw new MusterError('InvalidFlag', `${file} names no operator ${name}.`)
+  const { program, isolation } = section
+  if (program) {
+    const { foreseeProgram, programOf } = await muster.contract()
+    const hosted = await programOf({ ...section, program }, folder, { hidden: [path.resolve(file)] })
+    return { foresee: async (how) => await foreseeProgram({ name, hosted, ...how }) }
+  }
+  if (isolation !== 'inline') {
+    throw new MusterError('InvalidFlag', `${name} runs at the level ${isolation}, and a plan is made in this process.`)
+  }
+  const { operator } = await loader.load(name, section)
+  const config = section.config as Readonly<Record<string, unknown>>
+  return { operator, config, ...(section.namespaces && { namespaces: section.namespaces }) }
+}
 
 function exitCodeOf({ changes, crs }: OperatorPlan): number {
   if (crs.some(({ outcome }) => outcome === 'failed' || outcome === 'unsettled')) return 1

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { Client } from '../client/client.ts'
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
+import { consolePage } from '../console/page.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { formatResource } from '../kube/kind.ts'
@@ -23,7 +24,7 @@ import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 export const command: Command = defineCommand({
   usage: '[MODULE…]',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
-FILE#NAME. More operators may be named in the configuration. Prints one line when they are ready; what they do goes to
+FILE#NAME. More operators may be named in the configuration, and programs that keep the operator contract. Prints one line when they are ready; what they do goes to
 standard error, one JSON object a line. Ctrl-C ends it: what is under way is finished first.`,
   flags: {
     ...connectionFlags,
@@ -124,13 +125,20 @@ async function runUntilOutdated(running: Running): Promise<void> {
   const logging = (): Settings['logging'] =>
     service?.configuration.current.settings.logging ?? { format: 'json', level: 'info' }
   const log = logWriter(err, () => systemClock.now(), logging)
+  let known: Settings | undefined
+  const watchdog = muster.manager.openWatchdog({ clock: systemClock, log })
   const loader = muster.manager.createLoader({
+    thread: watchdog?.thread,
     given: given.map(({ module, operator }) => ({
       name: operator.name,
       module: path.resolve(module),
       load: () => Promise.resolve(operator),
     })),
     folder: from && 'file' in from ? path.dirname(path.resolve(from.file)) : undefined,
+    async programs(...asked) {
+      const { programLoader } = await muster.contract()
+      return await programLoader({ hidden: ownFiles(running, known) })(...asked)
+    },
     log,
     onProblem: (operator, { message }) => log({ operator, problem: message }),
   })
@@ -148,7 +156,9 @@ async function runUntilOutdated(running: Running): Promise<void> {
       environment: process.env,
       flags: running.set,
       over: [{ source: 'flags', value: overriding(running) }],
-      declared: (settings) => loader.declared(settings),
+      declared: (settings) => loader.declared((known = settings)),
+      watchdog,
+      moduleOf: (name, section) => loader.moduleOf(name, section),
       async load(name, section, client) {
         const one = await loader.load(name, section)
         try {
@@ -164,6 +174,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
       connect: muster.manager.reachLocal,
       reach: muster.manager.reachCluster,
       identity: replicaName(),
+      page: consolePage(),
       log,
       signal,
       ...(running.webhooks && { webhooks: running.webhooks }),
@@ -184,6 +195,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
   } finally {
     end.abort()
     await loader.close()
+    await watchdog?.close()
   }
 }
 
@@ -207,6 +219,17 @@ function announcement({ resident, configuration }: Service, namespaces: readonly
       ? `${isOne ? 'runs' : 'run'} when this replica leads`
       : `${isOne ? 'is' : 'are'} running`
   return `${who} ${how}${where}${rest}${isOne ? '' : `: ${names.join(', ')}`}`
+}
+
+/** What is the manager's to read, and no program's: its configuration, and kubeconfigs. */
+function ownFiles({ from, connection }: Running, settings: Settings | undefined): readonly string[] {
+  const kubeconfigs = [
+    connection.kubeconfig,
+    settings?.clientConnection.kubeconfig,
+    ...Object.values(settings?.clusters ?? {}).map(({ kubeconfig }) => kubeconfig),
+  ]
+  const files = [...(from && 'file' in from ? [from.file] : []), ...kubeconfigs]
+  return files.filter((file) => file !== undefined).map((file) => path.resolve(file))
 }
 
 /** Flags of this command that are settings in other words. */

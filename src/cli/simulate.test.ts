@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -42,6 +42,20 @@ describe('muster simulate', () => {
     const { code, out } = await run({ bare: true, replay: 'create: crash@1' }, module)
     expect(out).toMatch(/process 1 crashes before it hears of write 1[^]*process 2 starts[^]*no law is broken$/)
     expect(code).toBe(0)
+  }, 120_000)
+
+  it('plays scenes of one’s own, with an application that is played', async () => {
+    const [operator, sample, live, scenes] = ['operator.ts', 'sample.yaml', 'outside.ts', 'scenes.yaml'].map((name) =>
+      fileURLToPath(new URL(`../../examples/database/${name}`, import.meta.url)),
+    ) as [string, string, string, string]
+    const flags = { bare: true, sample, live, scenes }
+    const { code, out } = await run({ ...flags, replay: 'back up: crash@1' }, operator)
+    expect(out).toMatch(/process 2 starts[^]*write 2: patch databases\/status[^]*no law is broken$/)
+    expect(code).toBe(0)
+    const wrong = path.join(folder, 'scenes.yaml')
+    await writeFile(wrong, 'grow: { spec: { size: 3 } }')
+    await expect(run({ ...flags, scenes: wrong }, operator)).rejects.toThrow('is no list of patches by name')
+    await expect(run({ ...flags, scenes: path.join(folder, 'none') }, operator)).rejects.toThrow('cannot be read')
   }, 120_000)
 
   it('says what it lacks', async () => {

@@ -9,12 +9,11 @@ export {
 export type { ControllerResult, ResultStatus } from './controller-results.ts'
 export { inputResourcesOf, outputResourcesOf } from './declaration.ts'
 export { type EgressProxy, type EgressRefusal, openEgressProxy } from './external/egress-proxy.ts'
-export {
-  type ExternalHost,
-  type ExternalOptions,
-  type ExternalRun,
-  hostExternal,
-} from './external/external-operator.ts'
+export { programLoader, type ProgramLoaderOptions, programOf } from './external/load-program.ts'
+export { driveProgram } from './external/drive-program.ts'
+export { hostProgram } from './external/program-host.ts'
+export { foreseeProgram, type ProgramForesightOptions } from './external/program-plan.ts'
+export type { HostedProgram } from './external/program-run.ts'
 export { networkTrouble, type Program, type ProgramLimits } from './external/program.ts'
 export { openGatherFolder, type GatherFolder } from './gather-folder.ts'
 export { inputsOfCluster, inputsOfGather } from './inputs.ts'

@@ -712,6 +712,12 @@ export const errorTable = {
     meaning: 'An isolated operator calls an address that it is not allowed to reach.',
     cure: 'Allow the origin for this operator, if the call is meant.',
   },
+  OperatorQuarantined: {
+    code: 'MUS1958',
+    retry: 'transient',
+    meaning: 'An operator once held the thread of all until its process was ended, and it cannot be run apart here.',
+    cure: 'Mend the loop, or make it fit to run at the level worker; the message names the entry that can be taken away.',
+  },
   InvalidPlan: {
     code: 'MUS2101',
     retry: 'terminal',
@@ -741,7 +747,7 @@ export const errorTable = {
     code: 'MUS2004',
     retry: 'terminal',
     meaning: 'A run must be without a network, and the network cannot be cut off on this machine.',
-    cure: 'Allow unprivileged user namespaces and install util-linux, or say that a run with a network will do.',
+    cure: 'Allow unprivileged user namespaces and install util-linux, or say that a run with a network will do (allowUnenforced).',
   },
   InvalidTest: {
     code: 'MUS2005',
@@ -754,6 +760,12 @@ export const errorTable = {
     retry: 'terminal',
     meaning: 'An external operator tried to reach an address that is not on its list.',
     cure: 'Add the address to the list of this operator, if the call is meant.',
+  },
+  OutputUnwritable: {
+    code: 'MUS2007',
+    retry: 'terminal',
+    meaning: 'What came out of a run cannot be written where it was asked for.',
+    cure: 'Give a directory that can be made, or an empty one that this user may write to.',
   },
 } as const
 

@@ -12,8 +12,10 @@ import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { EventDraft } from '../operator/ledger.ts'
 
 export interface EventRecorder {
-  /** Never rejects: an Event that cannot be written harms nobody. */
-  record(about: KubeObject, event: EventDraft): Promise<void>
+  /**
+   * Never rejects: an Event that cannot be written harms nobody. `isHeld` is asked before each change: it may take several.
+   */
+  record(about: KubeObject, event: EventDraft, isHeld?: () => boolean): Promise<void>
 }
 
 export interface EventRecorderOptions {
@@ -23,6 +25,8 @@ export interface EventRecorderOptions {
   readonly operator: string
   /** The least time between two writes about the same thing; what comes in between is counted. @default 60_000 */
   readonly quietMs?: number
+  /** The longest that one request may take. @default the client's */
+  readonly timeoutMs?: number | undefined
   readonly onProblem: (error: unknown) => void
 }
 
@@ -43,12 +47,14 @@ export function createEventRecorder({
   clock,
   operator,
   quietMs = 60_000,
+  timeoutMs,
   onProblem,
 }: EventRecorderOptions): EventRecorder {
   const told = new Map<string, Told>()
+  const limits = timeoutMs === undefined ? {} : { timeoutMs }
 
   return {
-    async record(about, { type, reason, message }) {
+    async record(about, { type, reason, message }, isHeld = () => true) {
       const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
       const text = message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message
       const id = createHash('sha256')
@@ -93,7 +99,7 @@ export function createEventRecorder({
       } as UntypedObject
       try {
         const isCounted = known !== undefined && (await countOn(eventName, namespace, entry.count, time))
-        if (!isCounted) await create(object, entry, time)
+        if (!isCounted && isHeld()) await create(object, entry, time, isHeld)
       } catch (error) {
         onProblem(error)
       }
@@ -104,7 +110,7 @@ export function createEventRecorder({
   async function countOn(name: string, namespace: string, count: number, lastTimestamp: string): Promise<boolean> {
     try {
       const change = { count, lastTimestamp }
-      await client.patch(events, { name, namespace }, change, { type: 'merge', fieldManager: operator })
+      await client.patch(events, { name, namespace }, change, { type: 'merge', fieldManager: operator, ...limits })
       return true
     } catch (error) {
       if (isMusterError(error, 'NotFound')) return false
@@ -113,15 +119,15 @@ export function createEventRecorder({
   }
 
   /** One that was told before a restart is counted on. */
-  async function create(object: UntypedObject, entry: Told, time: string): Promise<void> {
+  async function create(object: UntypedObject, entry: Told, time: string, isHeld: () => boolean): Promise<void> {
     try {
-      await client.create(events, object, { fieldManager: operator })
+      await client.create(events, object, { fieldManager: operator, ...limits })
     } catch (error) {
       if (!isMusterError(error, 'AlreadyExists')) throw error
       const { name = '', namespace = '' } = object.metadata
       const before = await client.get(events, { name, namespace })
       entry.count += Number(before['count'] ?? 1)
-      await countOn(name, namespace, entry.count, time)
+      if (isHeld()) await countOn(name, namespace, entry.count, time)
     }
   }
 }

@@ -44,6 +44,8 @@ export interface HealthInput {
   readonly failed?: readonly (readonly [operator: string, why: string])[]
   /** How many were. @default 0 */
   readonly standing?: number
+  /** What else is wrong with some of it, one line each. @default none */
+  readonly warned?: readonly string[]
   readonly runs: readonly UnderWay[]
   /** When the event loop last had a turn of its own. */
   readonly turnAt: number
@@ -59,7 +61,7 @@ export interface HealthReport {
 }
 
 export function healthReport(input: HealthInput, options: HealthOptions = defaultHealth): HealthReport {
-  const { now, feeds, elsewhere = [], starting = [], failed = [], standing = 0, runs, turnAt } = input
+  const { now, feeds, elsewhere = [], starting = [], failed = [], standing = 0, warned = [], runs, turnAt } = input
   const { staleMs, stuckMs, blockedMs } = options
   const isAlive = now - turnAt <= blockedMs
   const unstarted = failed.map(([operator, why]) => `${operator} cannot be started: ${why}`)
@@ -74,6 +76,7 @@ export function healthReport(input: HealthInput, options: HealthOptions = defaul
   ]
   const warnings = [
     ...(standing === 0 ? [] : unstarted),
+    ...warned,
     ...elsewhere.flatMap(([cluster, there]) =>
       there.flatMap((feed) => behind(feed, now, staleMs)).map((text) => `cluster ${cluster}: ${text}`),
     ),

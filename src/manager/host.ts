@@ -23,6 +23,7 @@ import { createIntake } from './intake.ts'
 import { beginTerm, type Term } from './leases/term.ts'
 import { createLive } from './live-calls.ts'
 import type { Metrics } from './metrics.ts'
+import type { Placement } from './placement/placement.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { createScheduler, type GateOptions, openGates, type Scheduler } from './scheduler.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
@@ -57,6 +58,10 @@ export interface HostOptions {
   readonly writeTimeoutMs?: number
   /** Nothing is written, told or called outside of it. Without it, it may always. */
   readonly term?: Term
+  /** The clusters in their roles, for who says with each write which one it is for. @default the one, in all of them */
+  readonly placement?: Placement
+  /** A kubeconfig to the user-workload cluster, with a token of the operator's own account: for who goes there himself. */
+  readonly kubeconfig?: () => Promise<string>
 }
 
 export interface Host {
@@ -94,13 +99,15 @@ export function hostOperator(options: HostOptions): Host {
     client,
     clock,
     operator: operator.name,
+    timeoutMs: options.writeTimeoutMs,
     onProblem: (error) => log({ operator: operator.name, problem: 'an Event was not written', error: String(error) }),
   })
   const mayWrite = (): boolean => !term || beginTerm(term)()
   /** Told to its end before this host stops. */
   const tellEvent = (about: KubeObject, event: EventDraft): void => {
-    if (!mayWrite()) return
-    const told = recorder.record(about, event).finally(() => telling.delete(told))
+    const isHeld = term ? beginTerm(term) : () => true
+    if (!isHeld()) return
+    const told = recorder.record(about, event, isHeld).finally(() => telling.delete(told))
     telling.add(told)
   }
   const { scheduler, gates } = options.schedule ?? {
@@ -118,6 +125,7 @@ export function hostOperator(options: HostOptions): Host {
     tellEvent,
     log,
     mayWrite,
+    timeoutMs: options.writeTimeoutMs,
     onFinding: (finding) => {
       options.metrics?.find(finding)
       options.onFinding?.(finding)

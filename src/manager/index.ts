@@ -52,4 +52,5 @@ export { createMeter, loopMs, measured, type MeasureOptions } from './measured.t
 export { processUsage } from './process-usage.ts'
 export type { ManagerReport, OperatorReport } from './report.ts'
 export { startStatusServer, type StatusServer, type StatusServerOptions } from './status-server.ts'
+export { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog/watchdog.ts'
 export { openTrial, type Sent, type Trial, type TrialOptions } from './trial.ts'

@@ -9,6 +9,7 @@ import type { Client } from '../client/client.ts'
 import { createSharedCache, type SharedCache } from '../cache/shared-cache.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Operator } from '../operator/operator.ts'
+import type { PlacementRole } from '../operator/placement-role.ts'
 import { type Budget, createBudgetKeeper } from './budgets/budget-keeper.ts'
 import { countedCache, countedClient } from './budgets/counted.ts'
 import { type Drive, drive } from './drive.ts'
@@ -27,6 +28,7 @@ import {
   type PauseReason,
 } from './scheduler.ts'
 import { createThreadWatch } from './thread-watch.ts'
+import type { MarkBoard } from './watchdog/mark-board.ts'
 
 type Shared = Pick<HostOptions, 'log' | 'metrics' | 'webhooks' | 'onLedger' | 'onFinding' | 'live'>
 
@@ -39,11 +41,15 @@ export interface ManagerOptions extends Shared {
   readonly concurrency?: number
   /** Hears what waits and runs. */
   readonly observer?: LaneObserver
+  /** Where another thread sees who has this one: the watchdog's. */
+  readonly board?: MarkBoard | undefined
 }
 
 /** How one of them is hosted. */
 export interface HostedOptions
-  extends Shared, Pick<HostOptions, 'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'term'> {
+  extends
+    Shared,
+    Pick<HostOptions, 'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'term' | 'placement' | 'kubeconfig'> {
   /** What it is called here: one operator may serve several clusters. @default its own name */
   readonly as?: string
   /** @default the manager's */
@@ -52,6 +58,8 @@ export interface HostedOptions
   readonly gates?: Partial<GateOptions>
   /** Its caches are filled, and it waits. @default false */
   readonly paused?: PauseReason
+  /** Who hosts it, where it is no set of controllers. @default `hostOperator` */
+  readonly host?: (options: HostOptions) => Host
 }
 
 export interface Manager {
@@ -85,7 +93,7 @@ interface Hosted {
 }
 
 export function createManager(options: ManagerOptions): Manager {
-  const { client, clock = systemClock, concurrency = 16, cache: given, observer, ...shared } = options
+  const { client, clock = systemClock, concurrency = 16, cache: given, observer, board, ...shared } = options
   const cache = given ?? createSharedCache({ client, clock })
   const scheduler = createScheduler({ clock, concurrency, ...(observer && { observer }) })
   const hosted = new Map<string, Hosted>()
@@ -100,6 +108,7 @@ export function createManager(options: ManagerOptions): Manager {
   const budgets = createBudgetKeeper({ clock, onFinding: find })
   const thread = createThreadWatch({
     clock,
+    board,
     onHeld: (held) => {
       const finding = blockingOf(held, clock.now())
       if (finding) find(finding)
@@ -134,7 +143,9 @@ export function createManager(options: ManagerOptions): Manager {
   }
 
   const manager: Manager = {
-    async add(operator, { as: name = operator.name, gates, cluster, paused, run = drive, ...rest } = {}) {
+    async add(operator, hosting = {}) {
+      const { as: name = operator.name, gates, cluster, placement, paused, run = drive, ...rest } = hosting
+      const { host: hostWith = hostOperator } = rest
       if (hosted.has(name)) throw new MusterError('InvalidController', `Operator ${name} is hosted already.`)
       let joined: Lane | undefined
       // The host joins the scheduler by itself; what it gets there is kept, to be paused and looked at.
@@ -146,11 +157,22 @@ export function createManager(options: ManagerOptions): Manager {
       let budget: Budget | undefined
       const at = { client, cache, ...cluster }
       const onRequest = (): void => budget?.request()
-      const host = hostOperator({
+      const counted = (one: Pick<Cluster, 'client' | 'cache'>): Pick<Cluster, 'client' | 'cache'> => ({
+        client: countedClient(one.client, onRequest),
+        cache: countedCache(one.cache, onRequest),
+      })
+      const inRole = (role: PlacementRole): Cluster => ({ ...placement![role], ...counted(placement![role]) })
+      const host = hostWith({
         ...shared,
         ...rest,
-        client: countedClient(at.client, onRequest),
-        cache: countedCache(at.cache, onRequest),
+        ...counted(at),
+        ...(placement && {
+          placement: {
+            configuration: inRole('configuration'),
+            management: inRole('management'),
+            userWorkload: inRole('userWorkload'),
+          },
+        }),
         run: noted(name, run),
         clock,
         operator,

@@ -132,6 +132,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     reading.set(key, view)
     const isHeld = options.term && beginTerm(options.term)
     const run = openRun(controller.name, key, isHeld)
+    const known: Known = { version: cr.metadata.resourceVersion }
     try {
       const situation = {
         operator,
@@ -143,7 +144,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         live: isHeld ? fencedLive(options.live, isHeld) : options.live,
         memory: memories.get(key) ?? noMemory,
       } as unknown as Situation<KubeObject>
-      const { ledger, memory } = await options.drive(situation, (wave) => carryOut(wave, key, run))
+      const { ledger, memory } = await options.drive(situation, (wave) => carryOut(wave, key, run, known))
       memories.set(key, memory)
       conclude(key, cr, ledger)
     } catch (error) {
@@ -164,12 +165,21 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return false
   }
 
-  async function carryOut(wave: Wave, key: string, run: Run): Promise<readonly Outcome[]> {
+  async function carryOut(wave: Wave, key: string, run: Run, known: Known): Promise<readonly Outcome[]> {
+    // What is deleted cannot be had back: that goes by the newest CR there is, and the run may have begun long ago.
+    const isOvertaken = (): boolean => intake.peek(kind, parseKey(key))?.metadata.resourceVersion !== known.version
+    if (wave.some(({ verb }) => verb === 'delete') && isOvertaken()) {
+      const error = new MusterError('Conflict', `${kind.kind} ${key} has changed since this run began.`)
+      return wave.map(() => ({ result: 'failed', error }))
+    }
     const before = wave.map((mutation) => intake.peek(mutation.resource, nameOf(mutation)))
     const outcomes = await execute(wave, run)
     for (const [index, mutation] of wave.entries()) {
       const outcome = outcomes[index]
       if (outcome?.result !== 'done') continue
+      if (mutation.verb === 'status' || mutation.verb === 'finalizers') {
+        known.version = outcome.object?.metadata.resourceVersion
+      }
       const change = { resource: mutation.resource, before: before[index], after: outcome.object }
       const isSame = change.before?.metadata.resourceVersion === change.after?.metadata.resourceVersion
       if (!isSame) options.onWritten(change, reconciler, key)
@@ -349,6 +359,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     onWriteFinding: ({ kind: what, message }, { key }) => note({ kind: what, message, ...about(key) }),
   }
   return reconciler
+}
+
+/** The CR as a run knows it: as it was read, and as its own writes left it. */
+interface Known {
+  version: string | undefined
 }
 
 function formatKey({ metadata: { namespace = '', name = '' } }: KubeObject): string {

@@ -43,6 +43,24 @@ describe('a scheduler', () => {
     expect(runs.map(({ at }) => at)).toEqual([200, 400])
   })
 
+  it('lets nothing wait for a clock that was set back', async () => {
+    const clock = virtualClock()
+    let skewMs = 0
+    const wrong = { ...clock, now: () => clock.now() + skewMs }
+    const scheduler = createScheduler({ clock: wrong, concurrency: 4 })
+    const gates = { debounce: { quietMs: 50, maxMs: 200 }, coolDown: { leastMs: 100 } }
+    const { lane, runs } = play(scheduler, clock, 'a', gates, 300)
+    lane.add('waits')
+    lane.add('runs')
+    await clock.advance(60)
+    // Asked for while it runs, and while another one waits to be quiet.
+    lane.add('runs')
+    lane.add('late')
+    skewMs = -3_600_000
+    await clock.advance(1000)
+    expect(runs.map(({ key, at }) => `${key} ${at}`)).toEqual(['waits 50', 'runs 50', 'late 160', 'runs 450'])
+  })
+
   it('tells whoever listens what comes, how long it waited and how long it took, and what runs or holds it', async () => {
     const clock = virtualClock(0)
     const heard: (readonly unknown[])[] = []

@@ -169,6 +169,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   let running = 0
   let turn = 0
   let alarm: { readonly at: number; readonly timer: Timer } | undefined
+  let lookedAt = clock.now()
 
   const wait = (member: Member, key: string, cause: Cause, collected: Collected): void => {
     const { gates, waiting, soon, ended, held } = member
@@ -281,8 +282,23 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     })
   }
 
+  /** The clock was set back: what was to come at a moment that now lies far ahead counts from now, and comes early at most. */
+  const setBack = (now: number): void => {
+    for (const member of members) {
+      member.ended.clear()
+      member.held.clear()
+      for (const [key, since] of member.running) member.running.set(key, Math.min(since, now))
+      for (const { key, cause, collected } of [...member.waiting.values()]) {
+        const { since, latest } = collected
+        wait(member, key, cause, { since: Math.min(since, now), latest: Math.min(latest, now) })
+      }
+    }
+  }
+
   const pump = (): void => {
     const now = clock.now()
+    if (now < lookedAt) setBack(now)
+    lookedAt = now
     for (let free = freePlaces(now); free > 0; free--) {
       const chosen = choose(now, free)
       if (!chosen) break

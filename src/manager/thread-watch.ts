@@ -6,11 +6,11 @@
  * than a beat and a good deal more mean that nobody got the thread in between: whoever left the first had it. Where that
  * was a beat, it was code that had been waiting for something: all that were are named.
  *
- * An endless loop leaves no second mark. For that there are `/livez`, which nobody answers then, and the levels `worker` and
- * `process`.
+ * An endless loop leaves no second mark. For that there is a board, where another thread reads the last one: see `watchdog/`.
  */
 import type { Clock, Timer } from '../clock/clock.ts'
 import type { ThreadMarks } from '../operator/author-code.ts'
+import { type MarkBoard, noSeat } from './watchdog/mark-board.ts'
 
 /** A piece of an operator that runs in this thread. */
 export interface Place {
@@ -37,11 +37,13 @@ export interface ThreadWatchOptions {
   /** How long it may be held. @default 2000 */
   readonly heldMs?: number
   readonly onHeld: (held: Held) => void
+  /** Where the marks are left for another thread, too. @default nowhere */
+  readonly board?: MarkBoard | undefined
 }
 
 export interface ThreadWatch {
-  /** A run begins. */
-  enter(place: Place): RunMarks
+  /** A run begins. `isLoading`: a module is loaded for it, which nobody can have pause. */
+  enter(place: Place, isLoading?: boolean): RunMarks
 }
 
 /** What one run leaves. */
@@ -53,6 +55,7 @@ export interface RunMarks extends ThreadMarks {
 
 interface Entered {
   readonly place: Place
+  readonly seat: number
   step: string
   /** Whether its code may get the thread: it has it, or waits for something. */
   isInside: boolean
@@ -60,7 +63,7 @@ interface Entered {
 
 const beatMs = 250
 
-export function createThreadWatch({ clock, heldMs = 2000, onHeld }: ThreadWatchOptions): ThreadWatch {
+export function createThreadWatch({ clock, heldMs = 2000, onHeld, board }: ThreadWatchOptions): ThreadWatch {
   const entered = new Set<Entered>()
   let last: { readonly at: number; readonly by: Entered | undefined } = { at: clock.now(), by: undefined }
   let beat: Timer | undefined
@@ -73,6 +76,7 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld }: ThreadWatchO
       onHeld({ ms, by: suspects.map(({ place, step }) => ({ place, step })) })
     }
     last = { at: now, by }
+    board?.mark(by?.seat ?? noSeat)
   }
 
   const nextBeat = (): void => {
@@ -83,8 +87,9 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld }: ThreadWatchO
   }
 
   return {
-    enter(place) {
-      const it: Entered = { place, step: '', isInside: false }
+    enter(place, isLoading) {
+      const seat = board?.enter(place, isLoading) ?? noSeat
+      const it: Entered = { place, seat, step: '', isInside: false }
       if (entered.size === 0) {
         // Nobody beat while nothing ran: what was then tells nothing.
         last = { at: clock.now(), by: undefined }
@@ -97,6 +102,7 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld }: ThreadWatchO
           mark(it)
           it.step = step
           it.isInside = true
+          board?.inside(seat, step)
         },
         away: () => mark(undefined),
         back() {
@@ -104,13 +110,16 @@ export function createThreadWatch({ clock, heldMs = 2000, onHeld }: ThreadWatchO
           if (it.step === '') return
           mark(it)
           it.isInside = true
+          board?.inside(seat, it.step)
         },
         outside() {
           mark(undefined)
           it.isInside = false
+          board?.outside(seat)
         },
         leave() {
           mark(undefined)
+          board?.leave(seat)
           entered.delete(it)
           if (entered.size === 0) beat?.cancel()
         },

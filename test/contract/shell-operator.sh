@@ -16,6 +16,8 @@ applyConfigurationResources:
   exactResources:
   - {group: "", version: v1, resource: configmaps, namespace: shop, name: answer}
 YAML
+  # For tests: a kind that may not be there.
+  [ "${READS:-}" != things ] || printf '  kindResources:\n  - {group: things.example.com, version: v1, resource: things}\n'
 }
 
 output_resources() {
@@ -67,6 +69,8 @@ apply_configuration() {
     esac
     shift 2
   done
+  # For tests: where it was told to look.
+  [ -z "${SEEN:-}" ] || echo "$input" >"$SEEN"
   case ${HOSTILE:-} in
     hang) sleep 1000 & wait ;;
     crash) exit 2 ;;

@@ -13,7 +13,7 @@ import {
 export type Part = Operator & { readonly own: Kind }
 
 /** `suffix` keeps the kinds of one run apart from those of another. */
-export function part(index: number, suffix: string, check?: () => void): Part {
+export function part(index: number, suffix: string, check?: (size: number) => void): Part {
   const own = defineKind({
     group: `parts-${suffix}.example.com`,
     version: 'v1',
@@ -26,7 +26,11 @@ export function part(index: number, suffix: string, check?: () => void): Part {
     name: ({ cr }) => `${cr.metadata.name}-${index}`,
     fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }),
   })
-  const controller = defineController({ for: own, resources: [config], ...(check && { check }) })
+  const controller = defineController({
+    for: own,
+    resources: [config],
+    check: ({ cr }) => check?.(cr.spec.size),
+  })
   return { ...defineOperator({ name: `part-${index}`, controllers: [controller] }), own }
 }
 
@@ -34,5 +38,12 @@ export function part(index: number, suffix: string, check?: () => void): Part {
 export function spinning(index: number, suffix: string): Part {
   return part(index, suffix, () => {
     for (;;);
+  })
+}
+
+/** Its code never ends for a CR of that size; `mended`, it does. */
+export function looping(index: number, suffix: string, mended = false): Part {
+  return part(index, suffix, (size) => {
+    if (size === 13 && !mended) for (;;);
   })
 }

@@ -76,6 +76,14 @@ describe('a program of an operator', () => {
     expect(await sh(read, { network: 'open' })).toMatchObject({ stdout: 'hush' })
   })
 
+  it('reads its inputs and cannot change them', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
+    writeFileSync(path.join(folder, 'input'), 'as it was')
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const script = `cat ${folder}/input; echo changed >${folder}/input; rm -f ${folder}/input; cat ${folder}/input`
+    expect((await sh(script, { readOnly: folder })).stdout).toBe('as it was'.repeat(2))
+  })
+
   it('is ended when it takes too long, with all that it has started', async () => {
     const { trouble, code } = await sh('setsid sleep 1000 & sleep 1000', { limits: { timeoutMs: 300 } })
     expect(trouble).toBe('it did not end within 300 ms')

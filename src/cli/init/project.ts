@@ -241,6 +241,7 @@ An operator for ${ownKind}s, made with Muster. ${origin}
     npm install
     npm test           # types, then the tests on an embedded cluster
     npm start          # an embedded cluster with the operator on it; prints how to reach it
+    npx muster simulate src/operator.ts        # everything that can go wrong, in virtual time
 
 With \`npm start\` running, in another shell:
 

@@ -4,10 +4,11 @@
  */
 import type { Client, PatchType } from '../../client/client.ts'
 import type { Writer } from '../../cache/writer.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, stringifyJson } from '../../kube/json.ts'
 import { type Resource, resourcePath } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { termOver } from '../../manager/leases/term.ts'
 import { actionOf, type ClusterFolder, describeMutation, unspecifiedFolder } from '../mutation.ts'
 import { inOrder, type ReadMutation } from '../output-reader.ts'
 import { foldersOf, type OutputResources } from '../resource-list.ts'
@@ -25,12 +26,18 @@ export interface CarryOutOptions {
   readonly declared: OutputResources
   /** For writes that do not say. */
   readonly fieldManager: string
+  /** The longest that one may take. @default the client's */
+  readonly timeoutMs?: number | undefined
+  /** Whether they may still leave: asked before each. @default always */
+  readonly isHeld?: (() => boolean) | undefined
 }
 
 export interface CarriedOut {
   readonly read: ReadMutation
   /** Absent: it was done. */
   readonly error?: unknown
+  /** As the server answered; absent for what is gone, and for actions. */
+  readonly object?: UntypedObject | undefined
 }
 
 export interface Checked {
@@ -38,7 +45,7 @@ export interface Checked {
   readonly resource: Resource
 }
 
-/** @throws OutputRefused when anything in it may not be sent */
+/** @throws OutputRefused, UndeclaredOutput when anything in it may not be sent */
 export async function checkMutations(
   mutations: readonly ReadMutation[],
   { targetOf, declared }: Pick<CarryOutOptions, 'targetOf' | 'declared'>,
@@ -49,7 +56,7 @@ export async function checkMutations(
     const { type, namespace, subresource, verb } = mutation
     if (!foldersOf(declared, mutation).some((one) => one === folder)) {
       const what = describeMutation(mutation, kindIn(content) ?? type.resource)
-      throw refused(`${file}: ${what} is not among its declared outputs for ${folder}`)
+      throw new MusterError('UndeclaredOutput', `${file}: ${what} is not among its declared outputs for ${folder}.`)
     }
     const resource = await servedResource(targetOf(folder as ClusterFolder).client, type)
     if (!resource) throw refused(`${file}: ${type.resource} of ${type.group || 'v1'} is not served`)
@@ -77,11 +84,13 @@ export async function carryOut(checked: readonly Checked[], options: CarryOutOpt
       continue
     }
     try {
-      await send(read, resource, options)
-      done.push({ read })
+      if (options.isHeld?.() === false) throw termOver()
+      done.push({ read, object: await send(read, resource, options) })
     } catch (error) {
-      failed.add(key)
-      done.push({ read, error })
+      // Gone already is what was wanted.
+      const isGone = isMusterError(error, 'NotFound') && read.mutation.verb === 'Delete'
+      if (!isGone) failed.add(key)
+      done.push(isGone ? { read } : { read, error })
     }
   }
   return done
@@ -96,8 +105,8 @@ const patchTypes: Readonly<Record<string, PatchType>> = {
 async function send(
   read: ReadMutation,
   resource: Resource,
-  { targetOf, fieldManager }: CarryOutOptions,
-): Promise<void> {
+  { targetOf, fieldManager, timeoutMs }: CarryOutOptions,
+): Promise<UntypedObject | undefined> {
   const { client, writer } = targetOf(read.folder as ClusterFolder)
   const { mutation, content } = read
   const { verb, subresource, namespace, name, options } = mutation
@@ -109,31 +118,32 @@ async function send(
     ...(isValidation(validation) && { fieldValidation: validation }),
     ...(subresource !== undefined && { subresource }),
     dryRun: Array.isArray(options['dryRun']),
+    timeoutMs,
   }
   const object = content as unknown as UntypedObject
   switch (verb) {
     case 'Create':
-      if (subresource === undefined) await writer.create(resource, object, how)
+      if (subresource === undefined) return await writer.create(resource, object, how)
       // Evictions, bindings, tokens: actions, whose answers are no objects of a cache.
-      else {
-        const path = resourcePath(resource, { namespace, name, subresource })
-        await client.request({ method: 'POST', path, body: stringifyJson(content) })
-      }
-      break
+      await client.request({
+        method: 'POST',
+        path: resourcePath(resource, { namespace, name, subresource }),
+        body: stringifyJson(content),
+        timeoutMs,
+      })
+      return undefined
     case 'Update':
-      await writer.update(resource, object, how)
-      break
+      return await writer.update(resource, object, how)
     case 'Apply':
-      await writer.apply(resource, object, { ...how, force: options['force'] === true })
-      break
+      return await writer.apply(resource, object, { ...how, force: options['force'] === true })
     case 'Patch': {
       const type = patchTypes[mutation.patchType ?? '']
       if (!type) throw refused(`${read.file}: there is no patch of type ${mutation.patchType}`)
-      await writer.patch(resource, { name, namespace }, content, { ...how, type })
-      break
+      return await writer.patch(resource, { name, namespace }, content, { ...how, type })
     }
     default:
-      await writer.delete(resource, { name, namespace }, deleteOptions(content))
+      await writer.delete(resource, { name, namespace }, { ...deleteOptions(content), timeoutMs })
+      return undefined
   }
 }
 

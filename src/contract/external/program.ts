@@ -6,7 +6,7 @@
  * Where that cannot be done, or does not hold, it is not started, unless somebody says that it may have a network.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import path from 'node:path'
@@ -19,6 +19,10 @@ export interface Program {
   readonly args?: readonly string[]
   /** All that it gets, beside PATH. */
   readonly env?: Readonly<Record<string, string>>
+  /** Where it starts. @default where the manager did */
+  readonly folder?: string
+  /** Files that are empty to it, beside the usual places of credentials. */
+  readonly hidden?: readonly string[]
 }
 
 export interface ProgramLimits {
@@ -43,6 +47,8 @@ export interface RunOptions {
   readonly limits?: Partial<ProgramLimits>
   /** @default "cut" */
   readonly network?: Network
+  /** A folder that it may read and not change, where there are walls. */
+  readonly readOnly?: string
   readonly clock: Clock
   readonly signal?: AbortSignal
 }
@@ -62,11 +68,18 @@ const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export async function runProgram(options: RunOptions, words: readonly string[]): Promise<Ended> {
   const { program, network = 'cut', clock, signal } = options
   const limits = { ...defaultProgramLimits, ...options.limits }
-  const env = { PATH: systemPath, ...program.env }
-  const own = [program.command, ...(program.args ?? []), ...words]
-  const [command = '', ...args] = network === 'open' ? own : walled(own, env, limits, network)
+  const { command: file, folder } = program
+  // What the shell would say of a file that is not there is no better.
+  if (path.isAbsolute(file) && !existsSync(file)) return unstarted(`there is no ${file}`)
+  if (folder !== undefined && !existsSync(folder)) return unstarted(`there is no folder ${folder}`)
+  const own = [file, ...(program.args ?? []), ...words]
+  const env = { PATH: systemPath, ...program.env, ...(typeof network === 'object' && proxied) }
+  const walls = { limits, searched: env.PATH, hidden: program.hidden ?? [], readOnly: options.readOnly ?? '' }
+  const [command = '', ...args] = network === 'open' ? limited(own, limits) : walled(own, { ...walls, network })
   const child = spawn(command, args, {
-    env: network === 'open' ? env : { PATH: systemPath },
+    // In the environment, and not among the words: those can be read by everybody on the machine.
+    env: network === 'open' ? env : { ...env, PATH: systemPath },
+    ...(folder !== undefined && { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: all of it is ended at once.
     detached: true,
@@ -111,9 +124,40 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   return { code, ...printed, trouble: trouble === '' ? undefined : trouble }
 }
 
+/** Another file is another version; one of its words may be the script. */
+export function programVersion({ command, args = [], folder = process.cwd() }: Program): string {
+  return [command, ...args]
+    .map((word) => {
+      const found = statSync(path.resolve(folder, word), { throwIfNoEntry: false })
+      return found?.isFile() ? `${found.ino} ${found.mtimeMs} ${found.size}` : ''
+    })
+    .join('\n')
+}
+
+function unstarted(why: string): Ended {
+  return { code: undefined, stdout: '', stderr: '', trouble: `it does not start: ${why}` }
+}
+
+/** What no file of an output may be, no file needs to be. */
+const mostFileBytes = 256 * 2 ** 20
+
+/** Memory is limited even where walls are not to be had. */
+function limited(command: readonly string[], { memoryMb }: ProgramLimits): readonly string[] {
+  const script = `ulimit -c 0; ulimit -f ${mostFileBytes / 512} 2>/dev/null; ulimit -d "$1" 2>/dev/null; shift; exec "$@"`
+  return ['/bin/sh', '-c', script, 'limited', String(memoryMb * 1024), ...command]
+}
+
 /** Where a program without a network finds its proxy. */
 const relayPort = 3128
 const proxyUrl = `http://127.0.0.1:${relayPort}`
+const proxied = {
+  HTTP_PROXY: proxyUrl,
+  HTTPS_PROXY: proxyUrl,
+  NO_PROXY: '',
+  http_proxy: proxyUrl,
+  https_proxy: proxyUrl,
+  no_proxy: '',
+}
 /** From loopback, inside, to the socket in the file system. */
 const relay = `
 const net = require('node:net')
@@ -129,40 +173,49 @@ require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
 `
 
 /**
- * Run by the shell, as root of a user namespace: MEMORY EGRESS NODE HIDDEN… -- NAME=VALUE… COMMAND…
+ * Run by the shell, as root of a user namespace: MEMORY EGRESS NODE PATH READONLY HIDDEN… -- COMMAND…
  * /proc is that of its own processes; where credentials usually are, there is nothing. With an egress, loopback leads to it.
  */
 const script = `
 set -eu
-memory=$1 egress=$2 node=$3; shift 3
+memory=$1 egress=$2 node=$3 path=$4 still=$5; shift 5
 if [ -n "$egress" ]; then
   ip link set lo up
   env -i "$node" -e $RELAY "$egress" ${relayPort} &
   while ! env -i "$node" -e $PROBE ${relayPort}; do :; done
 fi
 mount -t proc proc /proc 2>/dev/null || true
+if [ -n "$still" ]; then
+  mount --bind "$still" "$still"
+  mount -o remount,bind,ro "$still"
+fi
 while [ "$1" != -- ]; do
   if [ -d "$1" ]; then mount -t tmpfs -o mode=755,ro tmpfs "$1"; else mount --bind /dev/null "$1"; fi
   shift
 done
 shift
-exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all prlimit --core=0 --data="$memory" env -i "$@"
+exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all prlimit --core=0 --fsize=${mostFileBytes} --data="$memory" \\
+  env -u OLDPWD -u SHLVL PATH="$path" "$@"
 `
 
-function walled(
-  command: readonly string[],
-  given: Readonly<Record<string, string>>,
-  { memoryMb }: ProgramLimits,
-  network: Exclude<Network, 'open'>,
-): readonly string[] {
+interface Walls {
+  readonly limits: ProgramLimits
+  readonly network: Exclude<Network, 'open'>
+  /** PATH, for the program. */
+  readonly searched: string
+  readonly hidden: readonly string[]
+  /** Empty: none. */
+  readonly readOnly: string
+}
+
+function walled(command: readonly string[], walls: Walls): readonly string[] {
+  const { limits, network, searched, readOnly } = walls
   const egress = network === 'cut' ? '' : network.egress
-  const proxied = { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, NO_PROXY: '' }
-  const lower = Object.fromEntries(Object.entries(proxied).map(([name, value]) => [name.toLowerCase(), value]))
-  const env = egress === '' ? given : { ...given, ...proxied, ...lower }
   const apart = ['--user', '--map-root-user', '--net', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child']
-  const named = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const inside = script.replace('$RELAY', quoted(relay)).replace('$PROBE', quoted(probe))
-  const words = [String(memoryMb * 2 ** 20), egress, process.execPath, ...hidden(command), '--', ...named, ...command]
+  const memory = String(limits.memoryMb * 2 ** 20)
+  const unseen = hidden(command, walls.hidden)
+  const words = [memory, egress, process.execPath, searched, readOnly, ...unseen, '--', ...command]
   return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', inside, 'walled', ...words]
 }
 
@@ -171,9 +224,9 @@ function quoted(text: string): string {
 }
 
 /** Where credentials of the manager are; not what the program itself is given. */
-function hidden(command: readonly string[]): readonly string[] {
+function hidden(command: readonly string[], unseen: readonly string[]): readonly string[] {
   const kubeconfigs = (process.env['KUBECONFIG'] ?? '').split(path.delimiter)
-  const wanted = ['/var/run/secrets', '/run/secrets', path.join(homedir(), '.kube'), ...kubeconfigs]
+  const wanted = ['/var/run/secrets', '/run/secrets', path.join(homedir(), '.kube'), ...kubeconfigs, ...unseen]
   return [...new Set(wanted)].filter(
     (place) =>
       path.isAbsolute(place) &&

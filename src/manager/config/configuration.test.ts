@@ -135,6 +135,23 @@ describe('a configuration', () => {
       'Name map a, rules 1 and 2',
     ],
     ['webhooks: { url: "https://x", service: a/b }', 'not by both'],
+    ['operators: { a: { from: ./a.ts, program: { command: ./a } } }', 'operators.a.from (muster.yaml:1): it is loaded'],
+    ['operators: { a: { program: { command: ./a }, isolation: worker } }', 'a process of its own'],
+    ['operators: { a: { program: { command: ./a }, namespaces: [x] } }', 'operators.a.namespaces'],
+    ['operators: { a: { program: { command: ./a }, config: { x: 1 } } }', 'program.args or program.env'],
+    ['operators: { a: { program: { command: ./a }, gates: { concurrency: 4 } } }', 'once at a time'],
+    ['operators: { a: { program: { command: ./a }, budgets: { memory: 2Gi } } }', 'program.memory says it'],
+    ['operators: { a: { program: { command: ./a }, budgets: { runTimeout: 1m } } }', 'program.timeout says it'],
+    ['operators: { a: { program: { command: ./a, timeout: 0s } } }', 'operators.a.program.timeout'],
+    ['operators: { a: { program: { command: ./a, env: { "A-B": x } } } }', 'operators.a.program.env.A-B'],
+    ['operators: { a: { program: { command: ./a, live: true } } }', 'say which, as identity.serviceAccount'],
+    ['operators: { a: { program: { command: ./a }, outside: ["https://x"] } }', 'operators.a.outside'],
+    [
+      'operators: { a: { program: { command: ./a, live: true }, identity: { serviceAccount: a/b }, outside: ["https://u@x"] } }',
+      'operators.a.outside.0 (muster.yaml:1): "https://u@x" is no origin',
+    ],
+    ['operators: { a: { program: { args: [x] } } }', 'operators.a.program.command'],
+    ['operators: { a: { program: { command: a/b } } }', 'is not a file that begins with ./, ../ or /'],
   ])('sees what is wrong only together: %s', (text, problem) => {
     expect(refusal(file(text))).toContain(problem)
   })
@@ -173,6 +190,11 @@ describe('a configuration', () => {
       expect(told(config)).toContain('may be secret')
       expect(told(config)).not.toContain('hunter2')
     }
+    // Nor what is in the environment of a program, or was meant to be.
+    for (const program of ['{ command: ./a, env: hunter2 }', '{ command: ./a, env: { A: [hunter2] } }', 'hunter2']) {
+      const refused = refusal(file(`operators: { a: { program: ${program} } }`))
+      expect([refused.includes('operators.a.program'), refused.includes('hunter2')]).toEqual([true, false])
+    }
     // A value whose place is wrong is not repeated either.
     expect(told('{ users: hunter2 }')).not.toContain('hunter2')
     expect(told('{ pn: hunter2 }')).toContain('did you mean "pin"?')
@@ -187,7 +209,10 @@ describe('a configuration', () => {
         leaderElection: { leaderElect: true, retryPeriod: '1s' },
         clusters: { edge: { secret: 'fleet/edge' } },
         placement: { management: 'edge', hosted: { a: { rules: [{ operator: 'x/*', cluster: 'hosted-a/*' }] } } },
-        operators: { cache: { from: './cache.ts', gates: { burst: 3 }, clusters: ['edge', 'a'] } },
+        operators: {
+          cache: { from: './cache.ts', gates: { burst: 3 }, clusters: ['edge', 'a'] },
+          tool: { program: { command: './tool', env: { A: 'b' }, timeout: '5s' } },
+        },
       }
       const paths = [
         ...leaves(settingsSchema, []),
@@ -196,6 +221,7 @@ describe('a configuration', () => {
           'edge',
         ]),
         ...leaves(operatorField.schema, ['operators', 'cache']),
+        ...leaves(operatorField.schema.properties!['program']!, ['operators', 'tool', 'program']),
         ['operators', 'cache', 'config', 'size'],
         ['placement', 'hosted', 'a', 'rules'],
         ['placement', 'hosted', 'a', 'shared'],

@@ -2,9 +2,11 @@
 import { checkDnsLabel } from '../../kube/name.ts'
 import { nearest } from '../../kube/nearest.ts'
 import { isMusterError } from '../../kube/errors.ts'
+import { isJsonObject } from '../../kube/json.ts'
 import { checkApart, type NameMap } from '../placement/name-map.ts'
 import { nameMapOf } from './options-of.ts'
 import { durationMs } from './setting-fields.ts'
+import type { OperatorSettings, ProgramSettings } from './operator-settings.ts'
 import type { Problem } from './problem.ts'
 import { type LeaseSettings, localCluster, type Settings } from './settings.ts'
 
@@ -127,6 +129,65 @@ function operatorProblems({ clusters, placement, operators }: Settings): readonl
     if (durationMs(budgets.runTimeout) <= 0) {
       problems.push({ path: [...path, 'budgets', 'runTimeout'], message: 'it must be more than nothing' })
     }
+    const { program } = operators[name]!
+    if (program) problems.push(...programProblems(path, operators[name]!, program))
     return problems
   })
+}
+
+const usual = { isolation: 'inline', memory: '256Mi', runTimeout: '5m', concurrency: 8 } as const
+
+/** What does not go with a program is refused and not passed over: somebody counts on it. */
+function programProblems(
+  path: readonly string[],
+  { from, isolation, outside, namespaces, config, gates, budgets, identity }: OperatorSettings,
+  program: ProgramSettings,
+): readonly Problem[] {
+  const { timeout, resync, live, env, folder } = program
+  const refused: readonly (readonly [boolean, readonly string[], string])[] = [
+    [from !== undefined, ['from'], 'it is loaded from a module or is a program, not both'],
+    [
+      isolation !== usual.isolation && isolation !== 'process',
+      ['isolation'],
+      'a program is always a process of its own, behind walls',
+    ],
+    [namespaces !== undefined, ['namespaces'], 'a program says itself what it reads (input-resources)'],
+    [
+      !isJsonObject(config) || Object.keys(config).length > 0,
+      ['config'],
+      'a program has no settings of its own here: give them as program.args or program.env',
+    ],
+    [
+      gates.concurrency !== usual.concurrency && gates.concurrency !== 1,
+      ['gates', 'concurrency'],
+      'a program looks at everything at once, so it runs once at a time',
+    ],
+    [budgets.memory !== usual.memory, ['budgets', 'memory'], 'of a program, program.memory says it'],
+    [budgets.runTimeout !== usual.runTimeout, ['budgets', 'runTimeout'], 'of a program, program.timeout says it'],
+    [durationMs(timeout) <= 0, ['program', 'timeout'], 'it must be more than nothing'],
+    [durationMs(resync) <= 0, ['program', 'resync'], 'it must be more than nothing'],
+    [folder.includes('\0'), ['program', 'folder'], 'it is no path'],
+    [
+      live && identity.serviceAccount === undefined,
+      ['program', 'live'],
+      'its kubeconfig has a token of its own account: say which, as identity.serviceAccount',
+    ],
+    [!live && outside.length > 0, ['outside'], 'only a program that runs live has a way out: program.live'],
+  ]
+  return [
+    ...refused.flatMap(([is, at, message]) => (is ? [{ path: [...path, ...at], message }] : [])),
+    ...Object.entries(env).flatMap(([key, value]) => {
+      const at = [...path, 'program', 'env', key]
+      if (!/^[A-Za-z_]\w*$/.test(key)) return [{ path: at, message: 'it is no name of an environment variable' }]
+      // A schema takes a list for a secret text.
+      const isText = typeof value === 'string' && !value.includes('\0')
+      return isText ? [] : [{ path: at, message: 'it must be a text' }]
+    }),
+    ...outside
+      .filter((origin) => !/^https?:\/\/(?:\*\.)?(?:[\w.-]+|\[[\da-fA-F:]+\])(?::\d{1,5})?$/.test(origin))
+      .map((origin) => ({
+        path: [...path, 'outside', String(outside.indexOf(origin))],
+        message: `"${origin}" is no origin that a proxy can tell, such as https://*.example.com:8443`,
+      })),
+  ]
 }

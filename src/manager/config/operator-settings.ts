@@ -6,6 +6,7 @@ import {
   type Fields,
   integer,
   list,
+  map,
   object,
   oneOf,
   optional,
@@ -18,6 +19,8 @@ export interface OperatorSettings {
   readonly paused: boolean
   /** `./file.ts#export` or `package#export`. Left out: it is built in, or was given on the command line. */
   readonly from?: string
+  /** It is a program that keeps the operator contract: in whatever language. Instead of `from`. */
+  readonly program?: ProgramSettings
   readonly isolation: 'inline' | 'worker' | 'process'
   /** Where its level cannot be enforced it runs all the same, and says so. */
   readonly allowUnenforced: boolean
@@ -33,6 +36,28 @@ export interface OperatorSettings {
   readonly budgets: BudgetSettings
   /** As the operator declares it, with its defaults where the operator is known. */
   readonly config: unknown
+}
+
+/** A program that is run for an operator; docs/contract.md tells what it has to answer. */
+export interface ProgramSettings {
+  /** `./file` from the folder of the configuration, `/file`, or a name in PATH. */
+  readonly command: string
+  /** Before the words of the contract. */
+  readonly args: readonly string[]
+  /** All that it gets, beside PATH. Never shown. */
+  readonly env: Readonly<Record<string, string>>
+  /** Where it starts, from the folder of the configuration. */
+  readonly folder: string
+  /** Of each of its processes. */
+  readonly memory: string
+  /** The longest that one run may take. */
+  readonly timeout: string
+  /** After so long it is run even if nothing changed. */
+  readonly resync: string
+  /** Left out: all. */
+  readonly controllers?: readonly string[]
+  /** It may reach the user-workload cluster and what `outside` lists, by a proxy. */
+  readonly live: boolean
 }
 
 export interface IdentitySettings {
@@ -87,6 +112,36 @@ const budgets = {
   runTimeout: duration('5m', 'The longest that one run may take, where it is isolated.'),
 } satisfies Fields
 
+const program = {
+  command: titled(
+    'a file that begins with ./, ../ or /, or a name in PATH',
+    string({
+      pattern: String.raw`^(\.{0,2}/.+|[^/ ]+)$`,
+      maxLength: 4096,
+      description: 'The program: a file from the folder of the configuration, or a name in PATH.',
+    }),
+  ),
+  args: list(string(), {
+    default: [],
+    description: 'Words before those of the contract. Everybody on the machine can read them.',
+  }),
+  env: map(string({ format: 'password' }), {
+    default: {},
+    description: 'Its environment, all of it but PATH. Values are never shown.',
+  }),
+  folder: string({ default: '.', minLength: 1, description: 'Where it starts, from the folder of the configuration.' }),
+  memory: memory('1Gi', 'Of each of its processes; beyond that it gets no more.'),
+  timeout: duration('30s', 'The longest that one run may take; then it is ended with all that it has started.'),
+  resync: duration('10m', 'After so long it is run even if nothing that it reads has changed.'),
+  controllers: optional(
+    list(string({ pattern: '^[^ ,]+$' }), { description: 'Those of its controllers that run. Left out: all.' }),
+  ),
+  live: boolean({
+    default: false,
+    description: 'It runs live: with a kubeconfig to the user-workload cluster, and a proxy to what outside lists.',
+  }),
+} satisfies Fields
+
 const identity = {
   serviceAccount: optionalReference('As whom it writes. Left out: as the manager itself.'),
   by: oneOf(['impersonation', 'token'], {
@@ -112,6 +167,7 @@ const operator = {
       }),
     ),
   ),
+  program: optional(object(program, { description: 'A program that keeps the operator contract, instead of from.' })),
   isolation: oneOf(['inline', 'worker', 'process'], {
     default: 'inline',
     description: 'How far it is trusted: in this thread, in one of its own, in a process of its own.',

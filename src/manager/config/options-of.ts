@@ -5,7 +5,7 @@ import type { LeaseTimes } from '../leases/lease.ts'
 import { type NameMap, nameMap } from '../placement/name-map.ts'
 import type { BudgetOptions, GateOptions } from '../scheduler.ts'
 import type { WebhookAddress } from '../webhooks/webhook-host.ts'
-import type { BudgetSettings, GateSettings } from './operator-settings.ts'
+import type { BudgetSettings, GateSettings, ProgramSettings } from './operator-settings.ts'
 import { durationMs } from './setting-fields.ts'
 import type { HostedSettings, LeaseSettings, Settings } from './settings.ts'
 
@@ -41,8 +41,19 @@ export function limitsOf({ memory, runTimeout }: BudgetSettings): {
   readonly memoryMb: number
   readonly reconcileMs: number
 } {
-  const scale = memory.endsWith('Gi') ? 1024 : 1
-  return { memoryMb: Number.parseInt(memory, 10) * scale, reconcileMs: durationMs(runTimeout) }
+  return { memoryMb: mebibytesOf(memory), reconcileMs: durationMs(runTimeout) }
+}
+
+/** The limits of a program. */
+export function programLimitsOf({ memory, timeout }: ProgramSettings): {
+  readonly memoryMb: number
+  readonly timeoutMs: number
+} {
+  return { memoryMb: mebibytesOf(memory), timeoutMs: durationMs(timeout) }
+}
+
+function mebibytesOf(memory: string): number {
+  return Number.parseInt(memory, 10) * (memory.endsWith('Gi') ? 1024 : 1)
 }
 
 /** `namespace/name` in two. */

@@ -85,7 +85,7 @@ const secretName = /(?:password|passwd|passphrase|token|secret|api_?key|private_
 
 /**
  * Whether the value of a path must not be shown: one that its operator marks with `format: "password"`, or that is called
- * like one. The manager's own settings hold none; they say where secrets are.
+ * like one. The manager's own settings hold none; they say where secrets are. What programs get as environment may be some.
  */
 export function isSecretAt(schema: JSONSchemaProps, path: readonly string[]): boolean {
   return path.some((name, at) => {
@@ -96,12 +96,18 @@ export function isSecretAt(schema: JSONSchemaProps, path: readonly string[]): bo
 
 /** Whether there may be such a value at a path, or below it. */
 export function mayHoldSecrets(schema: JSONSchemaProps, path: readonly string[]): boolean {
-  return isSecretAt(schema, path) || (isDeclared(path) && holdsSecrets(schemaAt(schema, path)))
+  const isAny = isDeclared(path) || isOfProgram(path)
+  return isSecretAt(schema, path) || (isAny && holdsSecrets(schemaAt(schema, path)))
 }
 
 /** Of what an operator declares itself. */
 function isDeclared([first, , third]: readonly string[]): boolean {
   return first === 'operators' && third === 'config'
+}
+
+/** Of the environment of a program, or what is to hold one. */
+function isOfProgram([first, , third]: readonly string[]): boolean {
+  return first === 'operators' && third === 'program'
 }
 
 /** What nobody has declared may be anything. */

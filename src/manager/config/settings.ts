@@ -63,6 +63,12 @@ export interface Settings {
     readonly sampleRatio: number
   }
   readonly logging: { readonly format: 'json' | 'text'; readonly level: 'debug' | 'info' | 'warn' | 'error' }
+  readonly watchdog: {
+    /** 0: it is off. */
+    readonly blockedFor: string
+    /** `namespace/name`. */
+    readonly quarantine: string
+  }
   /** Runs of all operators at once. */
   readonly concurrency: number
   readonly paused: boolean
@@ -133,6 +139,8 @@ const listen = (where: string, at: number, what: string, said = 'What it listens
 
 /** Where nothing else keeps others away, nobody is let in unless somebody says so. */
 const inPods = 'What it listens on. Outside of a Pod, unless it is said: 127.0.0.1.'
+
+const toAll = 'What it listens on. Beyond 127.0.0.1, whoever gets there reads names and messages of objects.'
 
 const leaseTimes = {
   leaseDuration: duration('15s', 'How long one that is not heard of is still believed in; whole seconds.'),
@@ -206,7 +214,7 @@ const settings = {
   ),
   metrics: object(listen('0.0.0.0', 8080, 'Where Prometheus asks.', inPods), { default: {} }),
   health: object(listen('0.0.0.0', 8081, 'Where /healthz and /readyz are answered.', inPods), { default: {} }),
-  console: object(listen('127.0.0.1', 0, 'Where the console is served.'), { default: {} }),
+  console: object(listen('127.0.0.1', 0, 'Where the console is served.', toAll), { default: {} }),
   webhooks: object(
     {
       ...listen('0.0.0.0', 9443, 'Where webhooks of operators are served.'),
@@ -230,6 +238,19 @@ const settings = {
       level: oneOf(['debug', 'info', 'warn', 'error'], { default: 'info', description: 'The least that is told.' }),
     },
     { default: {} },
+  ),
+  watchdog: object(
+    {
+      blockedFor: duration(
+        '10s',
+        'How long an operator may keep the thread of all before the process is ended. 0 turns it off.',
+      ),
+      quarantine: reference(
+        'default/muster-quarantine',
+        'The ConfigMap that says who must run apart; made when needed.',
+      ),
+    },
+    { default: {}, description: 'Against operators that never give the thread back.' },
   ),
   concurrency: integer({
     minimum: 1,

@@ -27,6 +27,7 @@ const text = `operators:
       tokens: [hunter2]
       secretName: store
   other: { config: { deep: [{ apiKey: hunter2, plain: shown }] } }
+  tool: { program: { command: ./tool, env: { A: hunter2 } } }
 `
 const configuration = readConfiguration(
   [
@@ -45,6 +46,8 @@ describe('a configuration that is shown', () => {
     expect(valueOf('operators.my-login.config.keys.a')).toBe('(secret)')
     expect(valueOf('operators.my-login.config.tokens')).toBe('(secret)')
     expect(valueOf('operators.my-login.config.secretName')).toBe('store')
+    expect(valueOf('operators.tool.program.env.A')).toBe('(secret)')
+    expect(valueOf('operators.tool.program.command')).toBe('./tool')
     expect(valueOf('operators.other.config.deep')).toEqual([{ apiKey: '(secret)', plain: 'shown' }])
   })
 

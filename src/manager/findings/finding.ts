@@ -1,7 +1,7 @@
 /** A finding: something that an operator does wrong, or that is done to it, with the evidence. */
 import type { ObjectName } from '../../operator/view.ts'
 
-export type Finding = HotLoop | Conflict | Blocking | OverBudget | Offence
+export type Finding = HotLoop | Conflict | Blocking | Quarantined | OverBudget | Offence
 
 interface Found {
   readonly operator: string
@@ -41,6 +41,20 @@ export interface Blocking extends Found {
   readonly or: readonly string[]
 }
 
+/** An operator stopped a manager for good, and is not run in its thread again: see `watchdog/`. */
+export interface Quarantined extends Found {
+  readonly kind: 'quarantined'
+  readonly step: string
+  readonly heldSeconds: number
+  /** The line of code, where it could be seen. */
+  readonly line: string
+  /** When it happened, as RFC 3339, and in which replica. */
+  readonly since: string
+  readonly replica: string
+  /** Where that is recorded: `namespace/name, key KEY`. */
+  readonly record: string
+}
+
 /** An operator uses more than it was given: it waits until that is no longer so. It is about no object in particular. */
 export interface OverBudget extends Found {
   readonly kind: 'overBudget'
@@ -50,9 +64,12 @@ export interface OverBudget extends Found {
   readonly allowed: number
 }
 
-/** Against a rule: what was not declared, or one object written several times in a run. */
+/**
+ * Against a rule: what was not declared, or one object written several times in a run. Of a program: an output that is
+ * not as the contract wants it, and an address that is not on its list.
+ */
 export interface Offence extends Found {
-  readonly kind: 'undeclaredRead' | 'undeclaredWrite' | 'severalWrites'
+  readonly kind: 'undeclaredRead' | 'undeclaredWrite' | 'severalWrites' | 'refusedOutput' | 'refusedEgress'
   readonly message: string
 }
 
@@ -67,12 +84,16 @@ export function describeFinding(finding: Finding): string {
   const who = whoOf(finding)
   switch (finding.kind) {
     case 'hotLoop':
-      return `${who}: wrote ${place(finding.object)} ${often(finding)} although nothing it goes by changed; each time it differs in ${listed(finding.fields)}.`
+      return `${who}: wrote ${describeObject(finding.object)} ${often(finding)} although nothing it goes by changed; each time it differs in ${listed(finding.fields)}.`
     case 'conflict':
-      return `${who}: put ${listed(finding.fields)} of ${place(finding.object)} right ${often(finding)}, and ${finding.with.join(', ') || 'somebody else'} changed it back.`
+      return `${who}: put ${listed(finding.fields)} of ${describeObject(finding.object)} right ${often(finding)}, and ${finding.with.join(', ') || 'somebody else'} changed it back.`
     case 'blocking': {
       const others = finding.or.length === 0 ? '' : `, or did ${finding.or.join(', or ')}`
       return `${who}: held the thread for ${(finding.heldMs / 1000).toFixed(1)} s at step ${finding.step}${others}. Nobody else got on meanwhile; the levels worker and process keep that apart.`
+    }
+    case 'quarantined': {
+      const line = finding.line === '' ? '' : `, ${finding.line}`
+      return `${who}: held the thread of ${finding.replica} for ${finding.heldSeconds} s at step ${finding.step}${line} (${finding.since}), and that process was ended. It runs at the level worker until its module or its settings change, or its entry is taken away (ConfigMap ${finding.record}).`
     }
     case 'overBudget':
       return finding.budget === 'memory'
@@ -103,7 +124,8 @@ function often({ times, withinMs }: { readonly times: number; readonly withinMs:
   return `${times} times in ${(withinMs / 1000).toFixed(1)} s`
 }
 
-function place({ kind, name }: WrittenObject): string {
+/** `Deployment default/web` */
+export function describeObject({ kind, name }: WrittenObject): string {
   const where = name.namespace === undefined ? name.name : `${name.namespace}/${name.name}`
   return `${kind.split(' ').at(-1)} ${where}`
 }

@@ -61,6 +61,8 @@ export interface TroublesOptions {
   readonly onFinding: (finding: Finding) => void
   /** @default always */
   readonly mayWrite?: (() => boolean) | undefined
+  /** The longest that one write may take. @default the client's */
+  readonly timeoutMs?: number | undefined
 }
 
 type Kind = Trouble['kind']
@@ -150,7 +152,12 @@ export function createTroubles(options: TroublesOptions): Troubles {
     } as UntypedObject
     try {
       // Not by force: a list that somebody else owns as a whole is his.
-      const after = await writer.apply(kind, object, { fieldManager, subresource: 'status', force: false })
+      const after = await writer.apply(kind, object, {
+        fieldManager,
+        subresource: 'status',
+        force: false,
+        ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+      })
       subject.written({ resource: kind, before: cr, after })
       return conditionOf(after)?.message === conditions[0]?.message
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
  * A loader: from the section of an operator to the operator. It is built in, or given on the command line, or the section
- * says where it is `from`: a file, or an npm package. One that is to be isolated is never loaded here: its runner loads it
+ * says where it is `from`: a file, or an npm package; or it is a program. One that is to be isolated is never loaded here: its runner loads it
  * where it is to run, and tells what it declares.
  *
  * Whatever is wrong with one of them is that one's trouble: it is named with the path of its setting, and the others load.
@@ -12,13 +12,16 @@ import { isMusterError, MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { limitsOf } from '../config/options-of.ts'
-import type { OperatorSettings } from '../config/operator-settings.ts'
+import type { OperatorSettings, ProgramSettings } from '../config/operator-settings.ts'
 import { guessAmong } from '../config/problem.ts'
 import type { Declared } from '../config/schema.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Runner } from '../isolation/runner.ts'
+import type { ThreadWatch } from '../thread-watch.ts'
+import type { HostedOptions } from '../manager.ts'
 import { fileOf, loadModule, operatorIn, unusable } from './module.ts'
 import { resolvePackage } from './package.ts'
+import { programFile } from './program-file.ts'
 
 /** How long a runner is kept that was opened to see what its operator declares: longer than replicas take to share. */
 const unfetchedMs = 30_000
@@ -42,15 +45,28 @@ export interface LoaderOptions {
   readonly timeoutMs?: number
   /** What isolated operators print, and what becomes of them. @default silent */
   readonly log?: (line: JsonObject) => void
+  /** Makes an operator of a program that a section names: the contract's `programLoader`. @default programs are refused */
+  readonly programs?: LoadProgram
+  /** Hears what is being loaded in this thread: a module may keep it for long. @default nobody */
+  readonly thread?: ThreadWatch | undefined
   /** What keeps an operator from being loaded, for `declared`, which does without it. */
   readonly onProblem?: (operator: string, problem: MusterError) => void
 }
+
+/** `folder` is where paths start from. */
+export type LoadProgram = (
+  name: string,
+  section: OperatorSettings & { readonly program: ProgramSettings },
+  folder: string,
+) => Promise<LoadedOperator>
 
 /** An operator, ready to be hosted. */
 export interface LoadedOperator {
   readonly operator: Operator
   /** Where its reconciles run. @default in this thread */
   readonly run?: Runner['run']
+  /** Who hosts it, where it is no set of controllers. @default `hostOperator` */
+  readonly host?: HostedOptions['host']
   readonly close?: () => Promise<void>
 }
 
@@ -59,6 +75,8 @@ export interface Loader {
   load(name: string, section: OperatorSettings): Promise<LoadedOperator>
   /** What is known of the operators that are to run: for `openConfiguration`. Never fails. */
   declared(settings: Settings): Promise<readonly Declared[]>
+  /** `FILE#NAME`: where its code is. Undefined: nobody knows, it is built in. */
+  moduleOf(name: string, section: OperatorSettings): Promise<string | undefined>
   /** Ends what was started to be looked at and never taken. */
   close(): Promise<void>
 }
@@ -149,15 +167,26 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   }
 
   const open = async (name: string, section: OperatorSettings): Promise<LoadedOperator> => {
-    const { from, isolation } = section
+    const { from, isolation, program } = section
+    if (program) {
+      if (!options.programs) throw unusable('programs are not hosted here.')
+      return await options.programs(name, { ...section, program }, folder)
+    }
     const built = known.get(name)
     if (from === undefined && !built) {
       throw unusable(`nobody knows it${guessAmong(name, [...known.keys()])}; from says where an operator is loaded.`)
     }
     const reference = from === undefined ? built!.module : await referenceOf(from)
     if (isolation === 'inline') {
-      const operator = from === undefined ? await inTime(built!.load(), name) : await inline(reference!)
-      return { operator }
+      const marks = options.thread?.enter({ operator: name, controller: '-', key: 'its module' }, true)
+      marks?.at('load')
+      marks?.away()
+      try {
+        const operator = from === undefined ? await inTime(built!.load(), name) : await inline(reference!)
+        return { operator }
+      } finally {
+        marks?.leave()
+      }
     }
     if (reference === undefined) throw unusable(`it is built in, and runs at the level inline only, not ${isolation}.`)
     const key = keyOf(name, section)
@@ -166,7 +195,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   }
 
   const load = async (name: string, section: OperatorSettings): Promise<LoadedOperator> => {
-    const setting = `operators.${name}${section.from === undefined ? '' : '.from'}`
+    const setting = `operators.${name}${section.program ? '.program' : section.from === undefined ? '' : '.from'}`
     try {
       const loaded = await open(name, section)
       const { name: own } = loaded.operator
@@ -178,7 +207,14 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     }
   }
 
-  const look = async (name: string, section: OperatorSettings): Promise<Operator> => {
+  const look = async (name: string, section: OperatorSettings): Promise<Declared> => {
+    if (section.program) {
+      // It has no settings of its own that would have to be known; whether it is there at all, people want to know.
+      await programFile(section.program.command, folder).catch((error: unknown) => {
+        throw placed(`operators.${name}.program.command`, error)
+      })
+      return { name, config: undefined }
+    }
     const key = keyOf(name, section)
     const seen = described.get(name)
     if (seen?.key === key) return seen.operator
@@ -190,7 +226,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     return operator
   }
 
-  const attempt = async (name: string, looking: Promise<Operator>): Promise<readonly Declared[]> => {
+  const attempt = async (name: string, looking: Promise<Declared>): Promise<readonly Declared[]> => {
     try {
       const operator = await looking
       told.delete(name)
@@ -215,6 +251,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
       ])
       return found.flat()
     },
+    moduleOf: async (name, { from }) => (from === undefined ? known.get(name)?.module : await referenceOf(from)),
     async close() {
       await Promise.all([...waiting.keys()].map(async (key) => await taken(key)?.close()))
     },

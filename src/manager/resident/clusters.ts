@@ -6,7 +6,7 @@ import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
 import { createSharedCache, type FeedReport, type SharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
-import type { Credentials } from '../../client/connection.ts'
+import type { Connection, Credentials } from '../../client/connection.ts'
 import { createClient } from '../../client/create-client.ts'
 import type { FlowControl } from '../../client/flow-control.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -18,7 +18,7 @@ import { nameMapOf, objectNameOf } from '../config/options-of.ts'
 import { actingAs, impersonationOf, mintedCredentials } from '../identity.ts'
 import { actingOn, type Cluster, mapNames } from '../placement/cluster.ts'
 import { checkApart, type NameMap } from '../placement/name-map.ts'
-import { place } from '../placement/placement.ts'
+import { place, type Placement, standalone } from '../placement/placement.ts'
 
 /** A cluster that was reached. */
 export interface Reached {
@@ -27,6 +27,8 @@ export interface Reached {
   as(credentials: Credentials): Client
   /** What limits all requests there, whoever they are made as. @default nothing */
   readonly flow?: FlowControl
+  /** Where others find it. Undefined: nobody else does. */
+  readonly address?: Pick<Connection, 'server' | 'tls'>
 }
 
 export interface ClustersOptions {
@@ -53,6 +55,10 @@ export interface Clusters {
 export interface Place {
   /** As the operator. */
   readonly cluster: Cluster
+  /** The same in its roles, each a cluster. */
+  readonly placement: Placement
+  /** To the user-workload cluster, with a token of the operator's account. @throws InvalidConfiguration where there is none */
+  readonly kubeconfig: () => Promise<string>
   /** The cluster that `at` names, or the own one, as the manager: what it registers there is not the operator's to write. */
   readonly own: Cluster
   /** It works there no more. A cluster where nobody does is let go. */
@@ -76,6 +82,7 @@ interface Known {
 }
 
 export function createClusters({ clock, random, local, reach, onStale }: ClustersOptions): Clusters {
+  const kubeconfigOf = kubeconfigFor(clock)
   const home = known(localCluster, local)
   const homeLink: Link = { id: '', known: Promise.resolve(home), users: 1 }
   const connected = new Set([home])
@@ -166,37 +173,45 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
       const { identity } = settings.operators[operator.name] ?? { identity: { by: 'impersonation' } as const }
       const taken: Link[] = []
       let own = home.cluster
+      /** As it was reached, whatever name map or account is put over it. */
+      let workload: Known = home
       const of = async (name: string): Promise<Cluster> => {
         const link = await take(name, settings)
         taken.push(link)
         const one = await link.known
         if (name === at) own = one.cluster
+        // The last that is asked for plays that role.
+        workload = one
         return as(one, identity)
       }
       const close = async (): Promise<void> => {
         await Promise.all(taken.splice(0).map(leave))
       }
       const { configuration, management, userWorkload, hosted } = settings.placement
-      const find = async (): Promise<Cluster> => {
+      const find = async (): Promise<Placement> => {
         if (at === undefined) {
-          return place(operator, {
+          return {
             configuration: await of(configuration),
             management: await of(management),
             userWorkload: await of(userWorkload),
-          })
+          }
         }
-        if (!Object.hasOwn(hosted, at)) return await of(at)
+        if (!Object.hasOwn(hosted, at)) return standalone(await of(at))
         const under = hosted[at]!
         const part = mapNames(await of(under.cluster ?? management), hostedMaps(settings.placement).get(at)!)
-        return place(operator, {
-          configuration: part,
-          management: part,
-          userWorkload: await of(under.userWorkload ?? userWorkload),
-        })
+        return { configuration: part, management: part, userWorkload: await of(under.userWorkload ?? userWorkload) }
       }
       try {
-        const cluster = await find()
-        return { cluster, own, close }
+        const placement = await find()
+        const { reached } = workload
+        const isOne = at !== undefined && !Object.hasOwn(hosted, at)
+        return {
+          cluster: isOne ? placement.configuration : place(operator, placement),
+          placement,
+          own,
+          kubeconfig: kubeconfigOf(reached, identity),
+          close,
+        }
       } catch (error) {
         await close()
         throw error
@@ -207,6 +222,37 @@ export function createClusters({ clock, random, local, reach, onStale }: Cluster
       isClosed = true
       await Promise.all([...connected].map(letGo))
     },
+  }
+}
+
+/** A token is minted when it is asked for, and again when it is about to expire. */
+function kubeconfigFor(clock: Clock) {
+  return ({ client, address }: Reached, { serviceAccount }: IdentitySettings): (() => Promise<string>) => {
+    let credentials: Credentials | undefined
+    return async () => {
+      if (!address || serviceAccount === undefined) {
+        const what = address ? 'its operator has no account of its own there' : 'nobody else can reach it'
+        throw new MusterError('InvalidConfiguration', `There is no kubeconfig to the user-workload cluster: ${what}.`)
+      }
+      credentials ??= mintedCredentials({ client, clock, serviceAccount: objectNameOf(serviceAccount) })
+      const { authorization = '' } = await credentials.headers()
+      const { server, tls } = address
+      const cluster = {
+        server,
+        ...(tls.ca !== undefined && { 'certificate-authority-data': Buffer.from(tls.ca).toString('base64') }),
+        ...(tls.insecureSkipVerify === true && { 'insecure-skip-tls-verify': true }),
+        ...(tls.serverName !== undefined && { 'tls-server-name': tls.serverName }),
+      }
+      const name = 'user-workload'
+      return JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [{ name, cluster }],
+        users: [{ name, user: { token: authorization.replace(/^Bearer /, '') } }],
+        contexts: [{ name, context: { cluster: name, user: name } }],
+        'current-context': name,
+      })
+    }
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import type { Settings } from '../config/settings.ts'
+import type { Quarantined } from '../findings/finding.ts'
 
 export interface Posting {
   /** The operator's name, `@` and the place where it has several. */
@@ -13,6 +14,8 @@ export interface Posting {
   readonly at: string | undefined
   readonly section: OperatorSettings
   readonly settings: Settings
+  /** Why it runs apart, though its section does not say so. */
+  readonly quarantined?: Quarantined
 }
 
 export function postingsOf(settings: Settings): ReadonlyMap<string, Posting> {
@@ -24,6 +27,11 @@ export function postingsOf(settings: Settings): ReadonlyMap<string, Posting> {
     return [...new Set(clusters)].map((at) => ({ id: `${operator}@${at}`, operator, at, section, settings }))
   })
   return new Map(postings.map((posting) => [posting.id, posting]))
+}
+
+/** One that stopped a manager is not run in its thread again. */
+export function runApart(posting: Posting, quarantined: Quarantined): Posting {
+  return { ...posting, section: { ...posting.section, isolation: 'worker' }, quarantined }
 }
 
 /** Whether one can become the other while it runs: all but pauses and gates needs a new start. */

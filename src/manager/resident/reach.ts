@@ -73,6 +73,7 @@ function over(
     client: through(connection),
     // A certificate that is shown would outweigh any token.
     as: (credentials) => through({ ...connection, credentials }),
+    address: connection,
     ...(flow && { flow }),
   }
 }

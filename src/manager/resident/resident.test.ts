@@ -192,33 +192,44 @@ describe('a resident', () => {
     await until(replicas[1]!.stop())
   })
 
-  it('answers webhooks on every replica, whoever works their operator, until nobody wants them', async () => {
-    const { start, until, advance } = await open()
-    const asked: Operator = defineOperator({
-      name: 'apple',
-      controllers: apple.controllers,
-      webhooks: [defineWebhook({ for: apple.own, validate: () => undefined })],
-    })
-    const told: string[][] = [[], []]
-    const replicas = told.map((lines) =>
-      start(settingsOf({ sharding: { enabled: true } }, [apple]), {
-        load: () => Promise.resolve({ operator: asked }),
-        webhooks: {
-          set: (name) => void lines.push(`set ${name}`),
-          settled: () => Promise.resolve(),
-          delete: (name) => Promise.resolve(void lines.push(`delete ${name}`)),
-        },
-      }),
-    )
-    await advance(40_000)
-    expect(replicas.map(({ manager }) => manager.lanes().size).toSorted((one, other) => one - other)).toEqual([0, 1])
-    for (const lines of told) expect(new Set(lines)).toEqual(new Set(['set apple']))
-    const off = settingsOf({ sharding: { enabled: true }, operators: { apple: { enabled: false } } }, [apple])
-    for (const replica of replicas) await until(replica.reconfigure(off))
-    await advance(1000)
-    for (const lines of told) expect(lines.at(-1)).toBe('delete apple')
-    for (const replica of replicas) await until(replica.stop())
-  })
+  it.each(['inline', 'worker'])(
+    'answers webhooks of an operator (%s) on every replica, until nobody wants them',
+    async (isolation) => {
+      const { start, until, advance } = await open()
+      const wanted = (enabled: boolean): Settings =>
+        settingsOf({ sharding: { enabled: true }, operators: { apple: { isolation, enabled } } }, [apple])
+      const asked: Operator = defineOperator({
+        name: 'apple',
+        controllers: apple.controllers,
+        webhooks: [defineWebhook({ for: apple.own, validate: () => undefined })],
+      })
+      const told: string[][] = [[], []]
+      /** Of each replica: who works it and who answers for it have the same. */
+      const held = [0, 0]
+      const replicas = told.map((lines, index) =>
+        start(wanted(true), {
+          load: () => {
+            held[index]!++
+            return Promise.resolve({ operator: asked, close: () => Promise.resolve(void held[index]!--) })
+          },
+          webhooks: {
+            set: (name) => void lines.push(`set ${name}`),
+            settled: () => Promise.resolve(),
+            delete: (name) => Promise.resolve(void lines.push(`delete ${name}`)),
+          },
+        }),
+      )
+      await advance(40_000)
+      expect(replicas.map(({ manager }) => manager.lanes().size).toSorted((one, other) => one - other)).toEqual([0, 1])
+      for (const lines of told) expect(new Set(lines)).toEqual(new Set(['set apple']))
+      expect(held).toEqual([1, 1])
+      for (const replica of replicas) await until(replica.reconfigure(wanted(false)))
+      await advance(1000)
+      for (const lines of told) expect(lines.at(-1)).toBe('delete apple')
+      expect(held).toEqual([0, 0])
+      for (const replica of replicas) await until(replica.stop())
+    },
+  )
 
   it.each(['impersonation', 'token'] as const)('writes as the operator’s own account, by %s', async (by) => {
     const { start, until, advance, home, create, made, lines } = await open()

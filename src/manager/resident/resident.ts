@@ -11,6 +11,7 @@
 import type { Clock } from '../../clock/clock.ts'
 import { type Random, systemRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
+import { MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
 import type { Ledger } from '../../operator/ledger.ts'
@@ -19,20 +20,23 @@ import { gatesOf, leaseTimesOf } from '../config/options-of.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { type LeaseSettings, localCluster, type Settings } from '../config/settings.ts'
 import { drive, type Drive } from '../drive.ts'
-import type { Finding } from '../findings/finding.ts'
+import { describeFinding, type Finding, type Quarantined } from '../findings/finding.ts'
 import { defaultHealth, type HealthOptions, healthReport, type HealthReport } from '../health.ts'
 import { electLeader, type Election } from '../leases/election.ts'
 import { joinShards, type Shards } from '../leases/shards.ts'
 import { leaderTerm, shardTerm, type Term } from '../leases/term.ts'
-import { createManager, type Manager, type ManagerOptions } from '../manager.ts'
+import { createManager, type HostedOptions, type Manager, type ManagerOptions } from '../manager.ts'
 import type { LeaseReport } from '../report.ts'
-import type { LaneState } from '../scheduler.ts'
+import type { GateOptions, LaneState } from '../scheduler.ts'
+import type { Quarantine } from '../watchdog/quarantine.ts'
 import { type Clusters, createClusters, type ClustersOptions, type Place, type Reached } from './clusters.ts'
 import { createEndings, type Endings } from './endings.ts'
 import { createPostedWebhooks, type PostedWebhooks } from './posted-webhooks.ts'
+import { judgePostings } from './judged-postings.ts'
 import { isSamePost, type Posting, postingsOf } from './posting.ts'
 import { createRoster, type Stand } from './roster.ts'
 import { textOf } from './text-of.ts'
+import { shareLoads } from './shared-loads.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** An operator, ready to be hosted. */
@@ -40,10 +44,12 @@ export interface Loaded {
   readonly operator: Operator
   /** Where its reconciles run. @default in this thread */
   readonly run?: Drive
+  /** Who hosts it, where it is no set of controllers: a program. @default `hostOperator` */
+  readonly host?: HostedOptions['host']
   close?(): Promise<void>
 }
 
-export interface ResidentOptions extends Pick<ManagerOptions, 'metrics' | 'live' | 'webhooks' | 'observer'> {
+export interface ResidentOptions extends Pick<ManagerOptions, 'metrics' | 'live' | 'webhooks' | 'observer' | 'board'> {
   readonly settings: Settings
   /** Brings an operator of the settings, each time anew: it may be asked for again. */
   readonly load: (name: string, settings: OperatorSettings) => Promise<Loaded>
@@ -61,6 +67,8 @@ export interface ResidentOptions extends Pick<ManagerOptions, 'metrics' | 'live'
   readonly onFinding?: (finding: Finding, as: string) => void
   /** Around whoever drives. */
   readonly around?: (run: Drive) => Drive
+  /** Who must not have the thread of all. @default nobody is kept from it */
+  readonly quarantine?: Quarantine
 }
 
 export interface Resident {
@@ -91,7 +99,7 @@ const turnMs = 1000
 
 export function startResident(options: ResidentOptions): Resident {
   const { clock = systemClock, random = systemRandom, log = () => undefined, identity, load } = options
-  const { metrics, live, webhooks, observer, onLedger, onFinding, around = (run) => run } = options
+  const { metrics, live, webhooks, observer, onLedger, onFinding, quarantine, around = (run) => run } = options
   /** What was settled when the process started: leases cannot be changed under way. */
   const first = options.settings
   let settings = first
@@ -112,14 +120,19 @@ export function startResident(options: ResidentOptions): Resident {
     ...(metrics && { metrics }),
     ...(live && { live }),
     ...(observer && { observer }),
+    board: options.board,
   })
   const posted = webhooks && createPostedWebhooks(webhooks)
+  const sharedLoad = shareLoads<Loaded>(({ operator, section }) => load(operator, section))
   const election = elect()
   const shards = share()
   let isLeading = election === undefined
   let isStopped = false
   const stopping = new AbortController()
+  const judged = judgePostings(quarantine, () => settings, stopping.signal)
 
+  /** Those that run apart by now. */
+  const apart = new Set<string>()
   const roster = createRoster<Posting, Endings>({
     clock,
     start,
@@ -129,7 +142,7 @@ export function startResident(options: ResidentOptions): Resident {
     },
     isSame: isSamePost,
     adjust(id, _, after) {
-      manager.regate(id, gatesOf(after.section.gates, after.section.budgets))
+      manager.regate(id, gatesIn(after.section))
       pauseAsWanted(after)
     },
     onProblem: (id, error, retryMs) =>
@@ -178,12 +191,24 @@ export function startResident(options: ResidentOptions): Resident {
       ...leaseTimesOf(times),
       onChange({ isLeader, leader }) {
         log({ leader: leader ?? '', isLeader })
-        isLeading = isLeader
-        if (isLeader) manager.resume(undefined, 'standby')
-        else manager.pause(undefined, 'standby')
+        if (isLeader) takeOver().catch((error: unknown) => isStopped || log({ problem: textOf(error) }))
+        else {
+          isLeading = false
+          manager.pause(undefined, 'standby')
+        }
       },
       onProblem: (error) => log({ problem: `the lease ${namespace}/${name}: ${textOf(error)}` }),
     })
+  }
+
+  /** Whoever led before may have been stopped by an operator that stands ready here, in this thread. */
+  async function takeOver(): Promise<void> {
+    if (quarantine) while (!(await looked())) await clock.sleep(turnMs, stopping.signal)
+    if (isStopped || !election?.isLeader()) return
+    isLeading = true
+    const dangerous = [...judged.apart().keys()].filter((id) => !apart.has(id))
+    for (const id of manager.lanes().keys()) if (!dangerous.includes(id)) manager.resume(id, 'standby')
+    if (dangerous.length > 0) await bring()
   }
 
   function share(): Shards | undefined {
@@ -213,16 +238,27 @@ export function startResident(options: ResidentOptions): Resident {
     const { section } = posting
     const endings = createEndings()
     try {
-      const { operator, run = drive } = await loading(posting, signal, endings)
-      const { cluster, own } = await opening(operator, posting, signal, endings)
+      if (!judged.isKnown) await untilAborted(judged.known(), signal)
+      if (judged.apart().has(id) !== (posting.quarantined !== undefined)) {
+        // It is wanted otherwise by now, and this start is given up.
+        bring().catch((error: unknown) => log({ problem: textOf(error) }))
+        signal.throwIfAborted()
+      }
+      const { operator, run = drive, host } = await loading(posting, signal, endings)
+      if (posting.quarantined) {
+        apart.add(id)
+        endings.add(() => void apart.delete(id))
+      } else if (section.isolation === 'inline' && !host) await quarantine?.admit(id, posting.operator, section)
+      const { cluster, own, placement, kubeconfig } = await opening(operator, posting, signal, endings)
       signal.throwIfAborted()
       const added = manager.add(operator, {
         as: id,
         cluster,
-        gates: gatesOf(section.gates, section.budgets),
+        gates: gatesIn(section),
         config: section.config as Readonly<Record<string, unknown>>,
         ...(section.namespaces && { namespaces: section.namespaces }),
         run: around(run),
+        ...(host && { host, placement, kubeconfig }),
         ...(posted && { webhooks: posted.of(posting, own) }),
         ...(onLedger && { onLedger: (ledger) => onLedger(ledger, id) }),
         ...(onFinding && { onFinding: (finding) => onFinding(finding, id) }),
@@ -237,6 +273,7 @@ export function startResident(options: ResidentOptions): Resident {
         // It may have been paused while it was loaded.
         pauseAsWanted(postingsOf(settings).get(id) ?? posting)
       }
+      if (posting.quarantined) tellQuarantined(id, posting.quarantined)
       await untilAborted(added, signal)
       log({ operator: id, started: true })
       return endings
@@ -246,10 +283,25 @@ export function startResident(options: ResidentOptions): Resident {
     }
   }
 
-  async function loading({ operator, section }: Posting, signal: AbortSignal, endings: Endings): Promise<Loaded> {
-    const loaded = await untilAborted(load(operator, section), signal, (late) => late.close?.())
-    endings.add(() => loaded.close?.())
-    return loaded
+  async function loading(posting: Posting, signal: AbortSignal, endings: Endings): Promise<Loaded> {
+    try {
+      const loaded = await untilAborted(sharedLoad(posting), signal, (late) => late.close?.())
+      endings.add(() => loaded.close?.())
+      return loaded
+    } catch (error) {
+      if (!posting.quarantined || signal.aborted) throw error
+      // Somebody may take its entry away meanwhile.
+      settle().catch((problem: unknown) => log({ problem: textOf(problem) }))
+      const why = describeFinding(posting.quarantined)
+      throw new MusterError('OperatorQuarantined', `${why} That cannot be had here: ${textOf(error)}`, { cause: error })
+    }
+  }
+
+  function tellQuarantined(id: string, finding: Quarantined): void {
+    log({ operator: id, finding: finding.kind, message: describeFinding(finding) })
+    metrics?.find(finding)
+    onFinding?.(finding, id)
+    void quarantine?.announce(finding)
   }
 
   async function opening(
@@ -268,7 +320,10 @@ export function startResident(options: ResidentOptions): Resident {
     const endings = createEndings()
     try {
       const { operator } = await loading(posting, signal, endings)
-      if (operator.webhooks.length + operator.conversions.length === 0) return endings
+      if (operator.webhooks.length + operator.conversions.length === 0) {
+        await endings.close()
+        return createEndings()
+      }
       const { own } = await opening(operator, posting, signal, endings)
       signal.throwIfAborted()
       await untilAborted(served.serve(posting, operator, own), signal)
@@ -286,16 +341,33 @@ export function startResident(options: ResidentOptions): Resident {
 
   /** Resolves when what is not ours any more has ended. */
   async function settle(): Promise<void> {
+    // Who is started looks for himself where nobody knows.
+    if (judged.isKnown && quarantine) await looked()
+    await bring()
+  }
+
+  /** Whether the record could be read. */
+  async function looked(): Promise<boolean> {
+    try {
+      await judged.look()
+      return true
+    } catch (error) {
+      if (!isStopped) log({ problem: textOf(error) })
+      return false
+    }
+  }
+
+  async function bring(): Promise<void> {
     if (isStopped) return
-    const all = postingsOf(settings)
+    const all = judged.all()
     const ours = new Map([...all].filter(([id]) => !shards || shards.owns(id)))
     const ended = roster.want(ours)
     // At once, and not when it has been started: it would run until then.
     for (const id of manager.lanes().keys()) if (ours.has(id)) pauseAsWanted(ours.get(id)!)
     if (answering) {
-      // Webhooks of isolated operators are refused where they are hosted.
-      const inline = new Map([...all].filter(([, { section }]) => section.isolation === 'inline'))
-      answering.want(inline).catch((error: unknown) => log({ problem: textOf(error) }))
+      // A program has none.
+      const answered = new Map([...all].filter(([, { section }]) => section.program === undefined))
+      answering.want(answered).catch((error: unknown) => log({ problem: textOf(error) }))
     }
     await ended
   }
@@ -348,6 +420,7 @@ export function startResident(options: ResidentOptions): Resident {
           starting: wasUp ? [] : starting,
           standing: [...stands.values()].filter((stand) => stand !== 'failed').length,
           failed: [...roster.failures].map(([id, error]) => [id, textOf(error)]),
+          warned: [...judged.apart().values()].map(describeFinding),
           runs: manager.runs(),
           turnAt,
         },
@@ -365,6 +438,11 @@ export function startResident(options: ResidentOptions): Resident {
       await clusters.close()
     },
   }
+}
+
+/** A program looks at everything at once: there is one run. */
+function gatesIn({ gates, budgets, program }: OperatorSettings): GateOptions {
+  return { ...gatesOf(gates, budgets), ...(program && { concurrency: 1 }) }
 }
 
 /** What a write may take, at most, before somebody else may have the right. */

@@ -17,6 +17,7 @@ import { fileSource } from '../config/file-source.ts'
 import type { Layer } from '../config/layer.ts'
 import { type OpenConfiguration, openConfiguration } from '../config/open-configuration.ts'
 import { objectNameOf, webhookAddressOf } from '../config/options-of.ts'
+import { durationMs } from '../config/setting-fields.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import type { Declared } from '../config/schema.ts'
 import type { ClusterSettings, ListenSettings, Settings } from '../config/settings.ts'
@@ -31,13 +32,15 @@ import type { ManagerReport } from '../report.ts'
 import type { LaneObserver, LaneState } from '../scheduler.ts'
 import { startStatusServer, type StatusServerOptions } from '../status-server.ts'
 import { createTracing, type Tracing, tracingSettings } from '../tracing.ts'
+import { createQuarantine } from '../watchdog/quarantine.ts'
+import type { Watchdog } from '../watchdog/watchdog.ts'
 import { createWebhookHost, type WebhookAddress } from '../webhooks/webhook-host.ts'
 import { startWebhooks } from '../webhooks/webhooks.ts'
 import type { Reached } from './clusters.ts'
 import { createEndings, type Endings } from './endings.ts'
 import { type LateWebhooks, lateWebhooks } from './late-webhooks.ts'
 import type { ReachOptions } from './reach.ts'
-import { type Loaded, type Resident, startResident } from './resident.ts'
+import { type Loaded, type Resident, type ResidentOptions, startResident } from './resident.ts'
 import { textOf } from './text-of.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -64,6 +67,12 @@ export interface ServiceOptions {
   readonly live?: (client: Client) => Live
   /** What else is in the process: `an embedded cluster`. */
   readonly beside?: string
+  /** The console's. @default there is no console */
+  readonly page?: StatusServerOptions['page']
+  /** Ends a process that an operator has stopped; without it, nobody does, and nobody is quarantined. */
+  readonly watchdog?: Watchdog | undefined
+  /** `FILE#NAME` of an operator, to know when it has changed. @default it is built in */
+  readonly moduleOf?: (operator: string, settings: OperatorSettings) => Promise<string | undefined>
   /** Gives up the start: a server that does not answer may take its time. */
   readonly signal?: AbortSignal
 }
@@ -177,6 +186,7 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
   const { client } = reached
   const activity = createActivity({ clock })
   const meter = createMeter(loopMs)
+  const watched = watchedBy(options, configuration, client)
   const webhooks = webhooksOf(settings, client, options)
   if (webhooks) endings.add(() => webhooks.close())
   const resident = startResident({
@@ -197,6 +207,7 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
       if (tracing && random.next() < configuration.current.settings.tracing.sampleRatio) tracing.note(ledger)
     },
     onFinding: (finding, as) => activity.find(finding, as),
+    ...watched,
     ...(webhooks && { webhooks }),
     ...(options.live && { live: options.live(client) }),
   })
@@ -231,7 +242,8 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
     const small = keepSmall({ clock, isIdle: () => [...resident.manager.lanes().values()].every(isFree) })
     endings.add(() => small.close())
   }
-  const statusUrl = await serveStatus({ configuration, resident, metrics, report, log, environment, endings })
+  const { page } = options
+  const statusUrl = await serveStatus({ configuration, resident, metrics, report, page, log, environment, endings })
   return { resident, configuration, statusUrl, report, outdated: outdated.promise }
 }
 
@@ -245,17 +257,19 @@ interface Asked {
   readonly resident: Resident
   readonly metrics: Metrics
   readonly report: () => ManagerReport
+  readonly page: StatusServerOptions['page'] | undefined
   readonly log: (line: JsonObject) => void
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly endings: Endings
 }
 
-/** Health and metrics where the settings say; everything, for those on this machine alone, where there is room. */
+/** Health, metrics and the console where the settings say; everything, for those on this machine alone, where there is room. */
 async function serveStatus({
   configuration,
   resident,
   metrics,
   report,
+  page,
   log,
   environment,
   endings,
@@ -263,7 +277,10 @@ async function serveStatus({
   const { settings, sources } = configuration.current
   const health = (): HealthReport => resident.health()
   const rendered = (): string => metrics.render(report())
-  const listen = async (name: 'health' | 'metrics', served: Partial<StatusServerOptions>): Promise<void> => {
+  const listen = async (
+    name: 'health' | 'metrics' | 'console',
+    served: Partial<StatusServerOptions>,
+  ): Promise<void> => {
     const { address, port }: ListenSettings = settings[name]
     if (port === 0) return
     // In a Pod it is others who ask; anywhere else nobody but its owner, unless somebody says so.
@@ -271,6 +288,7 @@ async function serveStatus({
     try {
       const server = await startStatusServer({ host: isOpen ? address : '127.0.0.1', port, health, ...served })
       endings.add(() => server.close())
+      if (name === 'console') log({ console: server.url })
     } catch (error) {
       // Nobody asked for this very port: a second manager on a machine is no mistake.
       if (!isMusterError(error, 'PortTaken') || sources.has(`${name}.port`)) throw error
@@ -279,7 +297,10 @@ async function serveStatus({
   }
   await listen('health', {})
   await listen('metrics', { metrics: rendered })
-  const own = await startStatusServer({ host: '127.0.0.1', port: 0, health, metrics: rendered, report })
+  const shown = { report, ...(page && { page }) }
+  if (page) await listen('console', shown)
+  else if (settings.console.port !== 0) log({ problem: 'console.port is set, but this manager brings no console.' })
+  const own = await startStatusServer({ host: '127.0.0.1', port: 0, health, metrics: rendered, ...shown })
   endings.add(() => own.close())
   return own.url
 }
@@ -295,6 +316,7 @@ function webhooksOf(settings: Settings, client: Client, options: ServiceOptions)
     const webhooks = await startWebhooks({
       host: createWebhookHost({
         clock,
+        thread: options.watchdog?.thread,
         onFailure: ({ error, ...failure }) => log({ ...failure, error: String(error) }),
       }),
       clock,
@@ -311,6 +333,30 @@ function webhooksOf(settings: Settings, client: Client, options: ServiceOptions)
       },
     }
   })
+}
+
+/** A limit of nothing turns all of it off. */
+function watchedBy(
+  { watchdog, moduleOf, identity, clock = systemClock, log }: ServiceOptions,
+  configuration: OpenConfiguration,
+  client: Client,
+): Pick<ResidentOptions, 'board' | 'quarantine'> {
+  if (!watchdog) return {}
+  const { blockedFor, quarantine: configMap } = configuration.current.settings.watchdog
+  const { kubeconfig, context } = configuration.current.settings.clientConnection
+  watchdog.limit(durationMs(blockedFor))
+  if (durationMs(blockedFor) === 0) return {}
+  watchdog.tell({ about: 'cluster', kubeconfig, context, configMap: objectNameOf(configMap), replica: identity })
+  const quarantine = createQuarantine({
+    client,
+    clock,
+    configMap,
+    log,
+    moduleOf: moduleOf ?? (() => Promise.resolve(undefined)),
+    isChosen: (operator) => configuration.current.sources.has(`operators.${operator}.isolation`),
+    tell: (fact) => watchdog.tell(fact),
+  })
+  return { board: watchdog.board, quarantine }
 }
 
 function tracingOf(

@@ -12,6 +12,7 @@ import { type Json, type JsonObject, parseJson, stringifyJson } from '../../kube
 import { formatResource } from '../../kube/kind.ts'
 import { type Conversion, conversionName } from '../../operator/conversion.ts'
 import type { Webhook } from '../../operator/webhook.ts'
+import type { ThreadWatch } from '../thread-watch.ts'
 import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
 import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
 
@@ -37,6 +38,8 @@ export interface WebhookHost {
 
 export interface WebhookHostOptions {
   readonly clock: Clock
+  /** Hears who has the thread. @default nobody */
+  readonly thread?: ThreadWatch | undefined
   /** Hears why a webhook failed. @default nobody */
   readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
 }
@@ -63,7 +66,7 @@ const shareOfTime = 0.9
 /** What API servers give a conversion. */
 const conversionMs = 30_000
 
-export function createWebhookHost({ clock, onFailure = () => undefined }: WebhookHostOptions): WebhookHost {
+export function createWebhookHost({ clock, thread, onFailure = () => undefined }: WebhookHostOptions): WebhookHost {
   const operators = new Map<string, OperatorWebhooks>()
   const former = new Map<string, OperatorWebhooks>()
 
@@ -93,10 +96,16 @@ export function createWebhookHost({ clock, onFailure = () => undefined }: Webhoo
       return new MusterError('WebhookFailed', `the webhook ${act}/${name} of operator ${operator} ${why}`)
     }
     const within = async (limitMs: number, work: () => Promise<JsonObject>): Promise<JsonObject> => {
+      const marks = thread?.enter({ operator, controller: name, key: 'a review' })
+      marks?.at(act)
       try {
-        return await limited(clock, Math.min(limitMs, timeoutMs) * shareOfTime, work)
+        const answering = limited(clock, Math.min(limitMs, timeoutMs) * shareOfTime, work)
+        marks?.away()
+        return await answering
       } catch (error) {
         throw failed(error)
+      } finally {
+        marks?.leave()
       }
     }
     if (act === 'convert') {

@@ -1,0 +1,90 @@
+/**
+ * What a program says it reads, in the words of the kit: so that the manager watches for it as narrowly as for any operator,
+ * follows its references, and wakes it by what it declared and by nothing else.
+ */
+import type { Resource } from '../../kube/kind.ts'
+import {
+  chainOf,
+  exactly,
+  generated,
+  type Input,
+  labelled,
+  referenced,
+  uniqueInputs,
+  whole,
+} from '../../operator/input.ts'
+import type { TypedResource } from '../../operator/typed-resource.ts'
+import type { ResourceType } from '../mutation.ts'
+import type { ExactResource, KindResource, ResourceList, ResourceReference } from '../resource-list.ts'
+import { keyOf } from '../selection.ts'
+
+/** By `keyOf` of its type: all that the list speaks of. */
+export type Served = ReadonlyMap<string, Resource>
+
+/** References lead to references no further than this: nobody goes round in circles. */
+const deepest = 4
+
+/** @throws InvalidController for an entry that contradicts what is served */
+export function inputsOf(list: ResourceList, served: Served): readonly Input[] {
+  const at = (type: ResourceType): TypedResource => served.get(keyOf(type))!
+  const plain: readonly Input[] = [
+    ...(list.exactResources ?? []).map((entry) => exactly(at(entry), entry)),
+    ...(list.generatedNameResources ?? []).map(({ name, ...entry }) =>
+      generated(at(entry), { ...entry, prefix: name }),
+    ),
+    ...(list.labelSelectedResources ?? []).map(({ labelSelector: { matchLabels = {} }, ...entry }) =>
+      Object.keys(matchLabels).length === 0
+        ? allOf(at(entry), entry)
+        : labelled(at(entry), { ...entry, labels: matchLabels }),
+    ),
+    ...(list.kindResources ?? []).map((entry) => allOf(at(entry), entry)),
+    // What refers by its name is read for that alone.
+    ...(list.resourceReferences ?? []).flatMap(({ referringResource }) =>
+      isExact(referringResource) ? [exactly(at(referringResource), referringResource)] : [],
+    ),
+  ]
+  let found = uniqueInputs(plain)
+  for (let depth = 0; depth < deepest; depth++) {
+    const more = (list.resourceReferences ?? []).flatMap((reference) =>
+      found.filter((from) => refersFrom(reference, from, at)).map((from) => followed(reference, from, at)),
+    )
+    const next = uniqueInputs([...found, ...more])
+    if (next.length === found.length) break
+    found = next
+  }
+  return uniqueInputs(found.flatMap(chainOf))
+}
+
+/** All objects of a kind, or all of a namespace: those whose names begin with nothing. */
+function allOf(resource: TypedResource, { namespace }: { readonly namespace?: string }): Input {
+  return namespace === undefined || !resource.namespaced
+    ? whole(resource)
+    : { select: 'prefix', resource, namespace, prefix: '' }
+}
+
+/** Whether what the input brings is what refers. One that refers by its name is that one alone. */
+function refersFrom(
+  { referringResource: referring }: ResourceReference,
+  from: Input,
+  at: (type: ResourceType) => TypedResource,
+): boolean {
+  if (at(referring) !== from.resource || chainOf(from).length > deepest) return false
+  if (isExact(referring)) return from.select === 'name' && from.name === referring.name
+  const { namespace } = from as { readonly namespace?: string }
+  return referring.namespace === undefined || namespace === undefined || namespace === referring.namespace
+}
+
+function followed(reference: ResourceReference, from: Input, at: (type: ResourceType) => TypedResource): Input {
+  const { implicitNamespacedReference: fixed, explicitNamespacedReference: named, clusterScopedReference } = reference
+  const target = (fixed ?? named ?? clusterScopedReference)!
+  return referenced(at(target), {
+    from,
+    namePath: target.nameJSONPath,
+    ...(fixed && { namespace: fixed.namespace }),
+    ...(named && { namespacePath: named.namespaceJSONPath }),
+  })
+}
+
+function isExact(referring: ExactResource | KindResource): referring is ExactResource {
+  return 'name' in referring
+}

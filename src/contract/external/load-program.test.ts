@@ -1,0 +1,101 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { embedded } from '../../../test/embedded.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import { readConfiguration } from '../../manager/config/configuration.ts'
+import type { Settings } from '../../manager/config/settings.ts'
+import { createLoader, type Loader } from '../../manager/loading/loader.ts'
+import { startResident } from '../../manager/resident/resident.ts'
+import { defineController } from '../../operator/controller.ts'
+import { ConfigMap } from '../../operator/kinds.ts'
+import { defineOperator } from '../../operator/operator.ts'
+import { programLoader, type ProgramLoaderOptions } from './load-program.ts'
+
+let folder = ''
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'muster-load-'))
+  await writeFile(path.join(folder, 'tool.sh'), '#!/bin/sh\n', { mode: 0o755 })
+  return () => rm(folder, { recursive: true, force: true })
+})
+
+const settingsOf = (section: JsonObject): Settings =>
+  readConfiguration([{ source: 'test', value: { operators: { tool: section } } }]).settings
+
+function loading(options: ProgramLoaderOptions = {}): Loader {
+  const loader = createLoader({ folder, programs: programLoader({ canary: none, ...options }) })
+  onTestFinished(() => loader.close())
+  return loader
+}
+/** Nothing keeps the network from being cut off. */
+const none = (): Promise<undefined> => Promise.resolve(undefined)
+
+describe('a program in the configuration', () => {
+  it('is an operator of its section’s name, hosted in its own way; its file is looked for beside the configuration', async () => {
+    const { operators } = settingsOf({ program: { command: './tool.sh' } })
+    const { operator, host, run } = await loading().load('tool', operators['tool']!)
+    expect([operator.name, operator.controllers, typeof host, typeof run]).toEqual(['tool', [], 'function', 'function'])
+  })
+
+  it('is refused with the path of its setting where it is not there or may not be run, and config says so, too', async () => {
+    const loader = loading()
+    const missing = settingsOf({ program: { command: './tol.sh' } })
+    await expect(loader.load('tool', missing.operators['tool']!)).rejects.toThrow(
+      /^operators.tool.program: .*tol.sh: there is no such file/,
+    )
+    await chmod(path.join(folder, 'tool.sh'), 0o644)
+    const plain = settingsOf({ program: { command: './tool.sh' } })
+    await expect(loader.load('tool', plain.operators['tool']!)).rejects.toThrow(/may not be executed/)
+    const problems: string[] = []
+    const looking = createLoader({ folder, onProblem: (_, { message }) => void problems.push(message) })
+    expect(await looking.declared(plain)).toEqual([])
+    expect(problems).toEqual([expect.stringMatching(/^operators.tool.program.command: .*chmod/)])
+    // Whoever hosts no programs says so.
+    await expect(looking.load('tool', plain.operators['tool']!)).rejects.toThrow(/programs are not hosted here/)
+  })
+
+  it('is refused where its network cannot be cut off, in so many words, unless it is told otherwise', async () => {
+    const canary = (): Promise<string> => Promise.resolve('no namespaces can be made (unshare failed)')
+    const program = { command: './tool.sh' }
+    const load = (section: JsonObject): Promise<unknown> =>
+      loading({ canary }).load('tool', settingsOf(section).operators['tool']!)
+    await expect(load({ program })).rejects.toThrow(
+      expect.objectContaining({
+        code: 'MUS2004',
+        message: 'operators.tool.program: tool: no namespaces can be made (unshare failed).',
+      }) as Error,
+    )
+    await expect(load({ program, allowUnenforced: true })).resolves.toMatchObject({ operator: { name: 'tool' } })
+  })
+
+  it('that is refused is told of by its manager, in the log and as its health, and keeps nobody else from running', async () => {
+    const { client } = embedded()
+    const loader = loading({ canary: () => Promise.resolve('no namespaces can be made') })
+    const other = defineOperator({ name: 'other', controllers: [defineController({ for: ConfigMap })] })
+    const lines: JsonObject[] = []
+    const value = { operators: { tool: { program: { command: './tool.sh' } }, other: {} } }
+    const resident = startResident({
+      settings: readConfiguration([{ source: 'test', value }]).settings,
+      identity: 'one',
+      local: { client, as: () => client },
+      reach: () => Promise.reject(new Error('there is one cluster')),
+      load: async (name, section) => (name === 'other' ? { operator: other } : await loader.load(name, section)),
+      log: (line) => void lines.push(line),
+    })
+    onTestFinished(() => resident.stop())
+    await resident.settled()
+    const stands = resident.posts().map(({ id, stand }) => [id, stand])
+    expect(stands).toEqual([
+      ['other', 'standing'],
+      ['tool', 'failed'],
+    ])
+    const problem = 'operators.tool.program: tool: no namespaces can be made.'
+    expect(lines).toContainEqual({
+      operator: 'tool',
+      problem: expect.stringContaining(problem) as string,
+      retryAfterMs: 1000,
+    })
+    expect(resident.health()).toMatchObject({ isReady: true, warnings: [expect.stringContaining(problem)] })
+  })
+})

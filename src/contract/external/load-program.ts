@@ -1,0 +1,80 @@
+/**
+ * From a section of the configuration that names a program to an operator that the manager can host. The program itself is
+ * asked nothing here: what it declares is asked where it is hosted, and again when there is another version of it.
+ */
+import path from 'node:path'
+import type { Clock } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { programLimitsOf } from '../../manager/config/options-of.ts'
+import { durationMs } from '../../manager/config/setting-fields.ts'
+import type { LoadProgram } from '../../manager/loading/loader.ts'
+import { programFile } from '../../manager/loading/program-file.ts'
+import type { Operator } from '../../operator/operator.ts'
+import { driveProgram } from './drive-program.ts'
+import { hostProgram } from './program-host.ts'
+import { type HostedProgram, wallsOf } from './program-run.ts'
+
+export interface ProgramLoaderOptions {
+  readonly clock?: Clock
+  /** Files of the manager that no program shall read: kubeconfigs, the configuration itself. */
+  readonly hidden?: readonly string[]
+  /** What keeps the network from being cut off here; undefined: nothing. @default it is tried, once a process */
+  readonly canary?: () => Promise<string | undefined>
+}
+
+/** The program as the section wants it. @throws ModuleUnusable */
+export async function programOf(
+  { program: settings, outside, allowUnenforced }: Parameters<LoadProgram>[1],
+  folder: string,
+  { hidden, canary }: Pick<ProgramLoaderOptions, 'hidden' | 'canary'> = {},
+): Promise<HostedProgram> {
+  const { command, args, env, live, controllers, resync } = settings
+  return {
+    program: {
+      command: await programFile(command, folder),
+      args,
+      env,
+      folder: path.resolve(folder, settings.folder),
+      ...(hidden && { hidden }),
+    },
+    limits: programLimitsOf(settings),
+    allowNetwork: allowUnenforced,
+    ...(canary && { canary }),
+    ...(live && { live: { allow: outside.map(addressOf) } }),
+    ...(controllers && { controllers }),
+    resyncMs: durationMs(resync),
+  }
+}
+
+/** For `createLoader`. */
+export function programLoader(options: ProgramLoaderOptions = {}): LoadProgram {
+  const { clock = systemClock } = options
+  return async (name, section, folder) => {
+    const hosted = await programOf(section, folder, options)
+    // Sooner than its first run: who cannot be walled in is never started.
+    await wallsOf(hosted, { name, clock })
+    return { operator: bare(name), run: driveProgram, host: (hosting) => hostProgram(hosted, hosting) }
+  }
+}
+
+/** An operator of which nothing is known but its name. */
+export function bare(name: string): Operator {
+  return {
+    name,
+    controllers: [],
+    config: undefined,
+    webhooks: [],
+    conversions: [],
+    inputs: [],
+    outputs: [],
+    declaredInputs: [],
+    declaredOutputs: [],
+    kinds: [],
+  }
+}
+
+/** `https://api.example.com` as a proxy is asked for it: `api.example.com:443`. */
+function addressOf(origin: string): string {
+  const [, scheme, host, port] = /^(https?):\/\/(.+?)(?::(\d+))?$/.exec(origin) ?? []
+  return `${host}:${port ?? (scheme === 'http' ? 80 : 443)}`
+}

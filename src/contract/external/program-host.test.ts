@@ -1,0 +1,446 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { configMaps, namespaces } from '../../../test/embedded.ts'
+import { createApiServer } from '../../apiserver/api-server.ts'
+import { createSharedCache } from '../../cache/shared-cache.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/create-client.ts'
+import { inProcessTransport } from '../../client/in-process.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { describeFinding, type Finding } from '../../manager/findings/finding.ts'
+import type { Host, HostOptions } from '../../manager/host.ts'
+import { createManager, type HostedOptions, type Manager, type ManagerOptions } from '../../manager/manager.ts'
+import { createMetrics } from '../../manager/metrics.ts'
+import { standalone } from '../../manager/placement/placement.ts'
+import { createScheduler, openGates } from '../../manager/scheduler.ts'
+import type { Ledger } from '../../operator/ledger.ts'
+import { bare } from './load-program.ts'
+import { networkTrouble } from './program.ts'
+import { driveProgram } from './drive-program.ts'
+import { hostProgram } from './program-host.ts'
+import type { HostedProgram } from './program-run.ts'
+
+const shell = fileURLToPath(new URL('../../../test/contract/shell-operator.sh', import.meta.url))
+
+interface Stage {
+  readonly client: Client
+  readonly host: Host
+  /** Where its inputs are: known when it has started. */
+  input(this: void): string
+  readonly lines: readonly JsonObject[]
+  readonly findings: readonly Finding[]
+  /** The next run, from now on. */
+  next(this: void): Promise<Ledger>
+}
+
+async function stage(
+  env: Readonly<Record<string, string>> = {},
+  hosted: Partial<HostedProgram> = {},
+  options: Partial<HostOptions> = {},
+): Promise<Stage> {
+  const server = createApiServer({ clock: systemClock })
+  const client = createClient({ transport: inProcessTransport(server) })
+  const cache = createSharedCache({ client })
+  await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+  await client.create(configMaps, wish('3'))
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-external-'))
+  const seen = path.join(folder, 'seen')
+  const lines: JsonObject[] = []
+  const findings: Finding[] = []
+  let waiting: PromiseWithResolvers<Ledger> | undefined
+  const host = hostProgram(
+    {
+      program: { command: shell, env: { ...env, SEEN: seen } },
+      // Not every machine can cut one off; where that is what matters, a test says otherwise.
+      allowNetwork: true,
+      ...hosted,
+    },
+    {
+      operator: bare('shell'),
+      client,
+      cache,
+      // Nothing waits for quiet.
+      schedule: {
+        scheduler: createScheduler({ clock: systemClock, concurrency: 1 }),
+        gates: { ...openGates, concurrency: 1 },
+      },
+      log: (line) => void lines.push(line),
+      onLedger: (ledger) => waiting?.resolve(ledger),
+      onFinding: (finding) => void findings.push(finding),
+      ...options,
+    },
+  )
+  onTestFinished(async () => {
+    await host.stop()
+    cache.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return {
+    client,
+    host,
+    lines,
+    findings,
+    input: () => readFileSync(seen, 'utf8').trim(),
+    next() {
+      waiting = Promise.withResolvers()
+      return waiting.promise
+    },
+  }
+}
+
+interface Managed {
+  readonly client: Client
+  readonly manager: { readonly all: Manager; add(options?: HostedOptions): Promise<void> }
+  next(this: void): Promise<Ledger>
+}
+
+/** The same, by a manager. */
+async function managed(hosted: Partial<HostedProgram>, options: Partial<ManagerOptions> = {}): Promise<Managed> {
+  const client = createClient({ transport: inProcessTransport(createApiServer({ clock: systemClock })) })
+  await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+  await client.create(configMaps, wish('3'))
+  let waiting: PromiseWithResolvers<Ledger> | undefined
+  const all = createManager({ client, onLedger: (ledger) => waiting?.resolve(ledger), ...options })
+  onTestFinished(() => all.stop())
+  const program = { command: shell }
+  const host = (hosting: HostOptions): Host => hostProgram({ program, ...hosted }, hosting)
+  return {
+    client,
+    manager: { all, add: (more) => all.add(bare('shell'), { host, run: driveProgram, ...more }) },
+    next() {
+      waiting = Promise.withResolvers()
+      return waiting.promise
+    },
+  }
+}
+
+function wish(size: string): UntypedObject {
+  const metadata = { name: 'wish', namespace: 'shop', labels: { answer: 'wanted' } }
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { size } }
+}
+
+const answer = { namespace: 'shop', name: 'answer' }
+
+/** Without walls: where it is not about them, runs take less time. */
+const open: Partial<HostedProgram> = { canary: () => Promise.resolve('none'), allowNetwork: true }
+
+const things = {
+  group: 'things.example.com',
+  version: 'v1',
+  kind: 'Thing',
+  plural: 'things',
+  namespaced: true,
+} as const
+const crds = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+} as const
+const definition: UntypedObject = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'things.things.example.com' },
+  spec: {
+    group: things.group,
+    scope: 'Namespaced',
+    names: { kind: 'Thing', plural: 'things', singular: 'thing', listKind: 'ThingList' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+}
+
+describe('an operator that is a program', () => {
+  it('runs when its inputs change, and what it wants is carried out as it declared', async () => {
+    const { host, client, next, input, lines } = await stage({ WHO: 'us' })
+    const first = next()
+    await host.start()
+    expect(await first).toMatchObject({
+      operator: 'shell',
+      path: ['Run', 'Check', 'CarryOut'],
+      entries: [{ operation: 'created', kind: 'v1 ConfigMap', name: answer }],
+    })
+    const made = await client.get(configMaps, answer)
+    expect(made).toMatchObject({ data: { for: 'us', amount: '3' } })
+    expect(made.metadata.managedFields).toMatchObject([{ manager: 'shell', operation: 'Apply' }])
+    await host.idle()
+    const second = next()
+    await client.apply(configMaps, wish('5'), { fieldManager: 'person', force: true })
+    expect(await second).toMatchObject({ entries: [{ operation: 'updated', fields: ['data.amount'] }] })
+    await host.idle()
+    expect(await client.get(configMaps, answer)).toMatchObject({ data: { amount: '5' } })
+    // What it reads is there in the form that programs in Go read: lists, Namespaces, discovery.
+    expect(readdirSync(input()).toSorted()).toEqual([
+      'aggregated-discovery-api.yaml',
+      'aggregated-discovery-apis.yaml',
+      'namespaces',
+    ])
+    const list = readFileSync(path.join(input(), 'namespaces/shop/core/configmaps.yaml'), 'utf8')
+    expect(list).toContain('kind: ConfigMapList')
+    expect(list).toContain('managedFields')
+    expect(statSync(path.join(input(), 'namespaces/shop/shop.yaml')).isFile()).toBe(true)
+    expect(lines.map(({ done }) => done).filter(Boolean)).toEqual([
+      ['created configmap shop/answer'],
+      ['updated configmap shop/answer (data.amount)'],
+    ])
+  })
+
+  it('is run by changes of what it declares and by nothing else; of its directory, only what changed is written', async () => {
+    const { host, client, next, input } = await stage({}, open)
+    const first = next()
+    await host.start()
+    await first
+    await host.idle()
+    const files = ['namespaces/shop/shop.yaml', 'aggregated-discovery-api.yaml', 'namespaces/shop/core/configmaps.yaml']
+    const times = (): readonly number[] => files.map((file) => statSync(path.join(input(), file)).mtimeMs)
+    const before = times()
+    let runs = 0
+    void next().then(() => runs++)
+    const metadata = { name: 'other', namespace: 'shop' }
+    await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata })
+    await client.apply(
+      namespaces,
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'elsewhere' } },
+      { fieldManager: 'person' },
+    )
+    await host.idle()
+    expect([runs, times()]).toEqual([0, before])
+    const second = next()
+    await client.apply(configMaps, wish('5'), { fieldManager: 'person', force: true })
+    await second
+    await host.idle()
+    expect(times().map((time, index) => time === before[index])).toEqual([true, true, false])
+  })
+
+  it('works as docs/contract.md writes it', async () => {
+    const doc = readFileSync(new URL('../../../docs/contract.md', import.meta.url), 'utf8')
+    const [, script = ''] = /```sh\n(#![^]*?)```/.exec(doc) ?? []
+    const command = path.join(mkdtempSync(path.join(tmpdir(), 'muster-program-')), 'greeter.sh')
+    writeFileSync(command, script, { mode: 0o755 })
+    onTestFinished(() => rmSync(path.dirname(command), { recursive: true, force: true }))
+    const { host, client, next } = await stage({}, { ...open, program: { command } })
+    const run = next()
+    await host.start()
+    expect((await run).failure).toBeUndefined()
+    await host.idle()
+    const second = next()
+    const metadata = { name: 'ann', namespace: 'default', labels: { greet: 'please' } }
+    await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { who: 'Ann' } })
+    expect(await second).toMatchObject({ entries: [{ operation: 'updated' }] })
+    expect(await client.get(configMaps, { namespace: 'default', name: 'greeting' })).toMatchObject({
+      data: { text: 'Hello, Ann' },
+    })
+  })
+
+  it('is a partial success when it fails with results: what is there is carried out, and it is told', async () => {
+    const { host, client, next, lines } = await stage({ HOSTILE: 'partial' }, open)
+    const run = next()
+    await host.start()
+    expect(await run).toMatchObject({
+      entries: [{ operation: 'created' }],
+      failure: { reason: 'ExternalFailed', message: 'shell: of its controllers shell-Answer failed.' },
+    })
+    expect(await client.get(configMaps, answer)).toMatchObject({ data: { amount: '3' } })
+    expect(lines).toContainEqual({ operator: 'shell', controller: 'shell-Answer', error: 'half of it' })
+  })
+
+  it('is slowed to a crawl when it goes round in circles: its own writes wake it, and it writes again', async () => {
+    const found = Promise.withResolvers<Finding>()
+    const { host } = await stage({ HOSTILE: 'loop' }, open, { onFinding: found.resolve })
+    await host.start()
+    expect(await found.promise).toMatchObject({ kind: 'hotLoop', operator: 'shell', fields: ['data.amount'], times: 8 })
+  })
+
+  it('names who undoes what it writes', async () => {
+    const found = Promise.withResolvers<Finding>()
+    const { host, client } = await stage({}, open, {
+      onFinding: found.resolve,
+      onLedger: () => {
+        const metadata = { ...answer }
+        const undone = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { amount: 'none' } }
+        void client.apply(configMaps, undone, { fieldManager: 'rival', force: true })
+      },
+    })
+    await host.start()
+    expect(await found.promise).toMatchObject({ kind: 'conflict', fields: ['data.amount'], with: ['rival'] })
+  })
+
+  it('waits while a kind that it reads is not served, and runs as soon as it is', async () => {
+    const { host, client, next } = await stage({ READS: 'things' }, open)
+    const waiting = next()
+    await host.start()
+    expect(await waiting).toMatchObject({
+      waiting: 'things.things.example.com/v1, which the cluster does not serve',
+      entries: [],
+    })
+    const run = next()
+    await client.create(crds, definition)
+    expect(await run).toMatchObject({ path: ['Run', 'Check', 'CarryOut'], entries: [{ operation: 'created' }] })
+    await host.idle()
+    // And when it goes, nothing is done on what is no longer seen.
+    const gone = next()
+    await client.delete(crds, { name: definition.metadata.name! })
+    expect((await gone).waiting).toContain('things')
+  })
+
+  it('is asked again what it declares when there is another version of it, and that one is run', async () => {
+    const copy = path.join(mkdtempSync(path.join(tmpdir(), 'muster-program-')), 'operator.sh')
+    copyFileSync(shell, copy)
+    onTestFinished(() => rmSync(path.dirname(copy), { recursive: true, force: true }))
+    const { host, client, next, lines } = await stage({}, { ...open, program: { command: copy } })
+    const first = next()
+    await host.start()
+    await first
+    const second = next()
+    writeFileSync(
+      `${copy}.new`,
+      readFileSync(copy, 'utf8').replaceAll('name: answer', 'name: reply').replaceAll('Apply answer', 'Apply reply'),
+      { mode: 0o755 },
+    )
+    renameSync(`${copy}.new`, copy)
+    expect(await second).toMatchObject({ entries: [{ operation: 'created', name: { name: 'reply' } }] })
+    expect(await client.get(configMaps, { ...answer, name: 'reply' })).toMatchObject({ data: { amount: '3' } })
+    expect(lines).toContainEqual({ operator: 'shell', replaced: true })
+  })
+
+  it('writes to the cluster that has the role it declared, and reads where people ask for things', async () => {
+    const workload = createClient({ transport: inProcessTransport(createApiServer({ clock: systemClock })) })
+    await workload.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+    const text = readFileSync(shell, 'utf8')
+      .replace('userWorkloadResources: {}', '')
+      .replace('configurationResources:', 'userWorkloadResources:')
+      .replace('/Configuration/', '/UserWorkload/')
+    const copy = path.join(mkdtempSync(path.join(tmpdir(), 'muster-program-')), 'operator.sh')
+    writeFileSync(copy, text, { mode: 0o755 })
+    const other = createSharedCache({ client: workload })
+    onTestFinished(() => {
+      other.close()
+      rmSync(path.dirname(copy), { recursive: true, force: true })
+    })
+    const { client, manager, next } = await managed({ ...open, program: { command: copy } })
+    const here = { name: 'here', client, cache: createSharedCache({ client }) }
+    onTestFinished(() => here.cache.close())
+    const run = next()
+    const placement = standalone(here)
+    await manager.add({ placement: { ...placement, userWorkload: { name: 'there', client: workload, cache: other } } })
+    expect(await run).toMatchObject({ entries: [{ operation: 'updated' }] })
+    expect(await workload.get(configMaps, answer)).toMatchObject({ data: { amount: '3' } })
+    await expect(client.get(configMaps, answer)).rejects.toThrow(/not found/)
+  })
+
+  it('is to its manager as others are: metrics, gates, pauses, budgets, and an end', async () => {
+    const metrics = createMetrics()
+    const found = Promise.withResolvers<Finding>()
+    const hears = { metrics, observer: metrics, onFinding: found.resolve }
+    const { client, manager, next } = await managed(open, hears)
+    const run = next()
+    await manager.add()
+    await run
+    await manager.all.idle()
+    const told = metrics.render()
+    expect(told).toContain('controller_runtime_reconcile_total{controller="shell/program",result="requeue_after"}')
+    expect(told).toContain('muster_operations_total{controller="shell/program",operation="created"} 1')
+    expect(told).toContain('workqueue_adds_total{name="shell",controller="shell"}')
+    manager.all.pause('shell')
+    await client.apply(configMaps, wish('5'), { fieldManager: 'person', force: true })
+    await client.list(configMaps)
+    expect(manager.all.lanes().get('shell')).toMatchObject({ isPaused: true, running: 0, heldBy: 'pause' })
+    expect(await client.get(configMaps, answer)).toMatchObject({ data: { amount: '3' } })
+    const second = next()
+    manager.all.resume('shell')
+    await second
+    // Its requests are counted as everybody's are.
+    manager.all.regate('shell', { budget: { requestsPerMinute: 1 } })
+    await client.apply(configMaps, wish('6'), { fieldManager: 'person', force: true })
+    expect(await found.promise).toMatchObject({ kind: 'overBudget', operator: 'shell', budget: 'requests' })
+    await manager.all.remove('shell')
+    expect(manager.all.lanes().size).toBe(0)
+  })
+
+  it('writes nothing outside of its term, not even what it has worked out within it', async () => {
+    let isOurs = true
+    // It ends when the program has run, and before anything is carried out.
+    const term = { begin: () => () => isOurs }
+    const { host, client, next } = await stage({}, open, {
+      term,
+      run: async (situation, execute) => {
+        return await driveProgram(situation, async (wave) => {
+          isOurs = false
+          return await execute(wave)
+        })
+      },
+    })
+    const run = next()
+    await host.start()
+    expect(await run).toMatchObject({ failure: { reason: 'TermOver' }, entries: [{ operation: 'failed' }] })
+    await expect(client.get(configMaps, answer)).rejects.toThrow(/not found/)
+  })
+
+  it('that runs live has a proxy for its only way out, and a kubeconfig to one cluster', async () => {
+    const text = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]\n'
+    const kubeconfig = (): Promise<string> => Promise.resolve(text)
+    const { host, client, next, input } = await stage(
+      {},
+      { live: { allow: ['api.example.com'] }, allowNetwork: false },
+      { kubeconfig },
+    )
+    const run = next()
+    const outcome = await host.start().then(
+      async () => {
+        const { failure } = await run
+        await host.idle()
+        const { data = {} } = (await client.get(configMaps, answer)) as { readonly data?: Record<string, string> }
+        // It is there for the run, and not longer.
+        return [failure, data['for'], existsSync(path.join(input(), '../user-workload.kubeconfig'))]
+      },
+      ({ code }: { readonly code: string }) => code,
+    )
+    const isCut = (await networkTrouble(systemClock)) === undefined
+    expect(outcome).toEqual(isCut ? [undefined, 'http://127.0.0.1:3128', false] : 'MUS2004')
+  })
+
+  it('is refused where its network cannot be cut off, unless somebody says that it may have one', async () => {
+    const canary = (): Promise<string> => Promise.resolve('there are no namespaces')
+    const refused = await stage({}, { canary, allowNetwork: false })
+    await expect(refused.host.start()).rejects.toThrow(expect.objectContaining({ code: 'MUS2004' }) as Error)
+    const allowed = await stage({}, { canary, allowNetwork: true })
+    const run = allowed.next()
+    await allowed.host.start()
+    expect((await run).failure).toBeUndefined()
+  })
+
+  it.each([
+    ['hang', /did not end within 700 ms/, { limits: { timeoutMs: 700 } }, []],
+    ['crash', /exit code 2/, {}, []],
+    ['silent', /left no results/, {}, []],
+    ['link', /link.yaml is neither a file nor a folder/, {}, ['refusedOutput']],
+    ['other', /not among its declared outputs/, {}, ['undeclaredWrite']],
+  ])('changes nothing when it misbehaves: %s', async (HOSTILE, why, options, found) => {
+    const { host, client, next, findings } = await stage({ HOSTILE }, { ...open, ...options })
+    const run = next()
+    await host.start()
+    const { failure, entries } = await run
+    expect(failure?.message).toMatch(why)
+    expect(entries).toEqual([])
+    expect(findings.map(({ kind }) => kind)).toEqual(found)
+    for (const finding of findings) expect(describeFinding(finding)).toMatch(why)
+    expect((await client.list(configMaps, { namespace: 'shop' })).items.map(({ metadata }) => metadata.name)).toEqual([
+      'wish',
+    ])
+  })
+})

@@ -1,0 +1,397 @@
+/**
+ * The host of an operator that is a program: in whatever language, as long as it keeps the contract. To the manager it is one
+ * host among others, with a lane, gates, a term, findings and a ledger for each run.
+ *
+ *     caches ─▶ directory ─▶ program (walled) ─▶ output ─▶ checked ─▶ carried out
+ *
+ * A program looks at everything at once, so there is one key, and one run at a time: when something that it declares has
+ * changed. A run that crashes, hangs, or leaves what may not be sent changes nothing. One in which some controllers failed is
+ * a partial success: what the others want is carried out, and it is tried again.
+ *
+ * Each run starts the file anew. So a new version needs no restart: it is noticed, asked what it declares, and run.
+ */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Timer } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { Execute } from '../../manager/executor.ts'
+import type { Host, HostOptions } from '../../manager/host.ts'
+import { maskText, meetSecrets } from '../../manager/plan/mask.ts'
+import { createScheduler, openGates } from '../../manager/scheduler.ts'
+import { withoutSecrets } from '../../manager/secret-errors.ts'
+import { kindText } from '../../operator/entry.ts'
+import { countFailure, failureOf, type Failures, noFailures, retryDelay } from '../../operator/failure.ts'
+import { type Ledger, type LedgerEntry, isWrite, logLine } from '../../operator/ledger.ts'
+import { nameOf, type Outcome, type Wave } from '../../operator/plan.ts'
+import type { PlacementRole } from '../../operator/placement-role.ts'
+import type { Change } from '../../operator/view.ts'
+import { type GatherFolder, openGatherFolder } from '../gather-folder.ts'
+import { type ClusterFolder, unspecifiedFolder } from '../mutation.ts'
+import { type InputResources, type OutputResources, readInputResources, readOutputResources } from '../resource-list.ts'
+import { carryOut, type Checked, checkMutations, severalWrites, type Target } from './carry-out.ts'
+import { aside, driveProgram, type ProgramSituation, situationOf } from './drive-program.ts'
+import { programVersion } from './program.ts'
+import { createProgramFindings } from './program-findings.ts'
+import { openProgramInputs, type ProgramInputs } from './program-inputs.ts'
+import { entryOf, mutationOf, objectKey } from './program-ledger.ts'
+import { ask, discard, type HostedProgram, runOnce } from './program-run.ts'
+
+/** One key: a program looks at everything at once. */
+const theRun = 'run'
+/** What its runs are told under: which controllers a program has, only its results say. */
+const controller = 'program'
+const replaced = 'there is another version of it than the one that was started'
+/** How often somebody who goes round in circles may try. */
+const crawlMs = 60_000
+/** How often it is looked whether there is another version. */
+const lookMs = 2000
+
+const roles: Readonly<Record<ClusterFolder, PlacementRole>> = {
+  Configuration: 'configuration',
+  Management: 'management',
+  UserWorkload: 'userWorkload',
+}
+
+interface Declared {
+  /** Of the program. */
+  readonly version: string
+  readonly inputs: InputResources
+  readonly outputs: OutputResources
+}
+
+export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
+  const { operator, client, cache, clock = systemClock, log = () => undefined, term, metrics } = options
+  const { name } = operator
+  const { run = driveProgram } = options
+  const { resyncMs = 600_000 } = hosted
+  const { scheduler, gates } = options.schedule ?? {
+    scheduler: createScheduler({ clock, concurrency: 1 }),
+    gates: { ...openGates, concurrency: 1, debounce: { quietMs: 200, maxMs: 2000 } },
+  }
+  const at = (one = { client, cache }): Target => ({ client: one.client, writer: one.cache.writer(name) })
+  const targets: Readonly<Record<ClusterFolder, Target>> = {
+    Configuration: at(options.placement?.configuration),
+    Management: at(options.placement?.management),
+    UserWorkload: at(options.placement?.userWorkload),
+  }
+  const targetOf = (folder: ClusterFolder): Target => targets[folder]
+  /** Whether that is the cluster that it reads from. */
+  const isHere = ({ read }: Checked): boolean => {
+    const { placement } = options
+    const role = roles[read.folder as ClusterFolder]
+    return !placement || placement[role].name === placement.configuration.name
+  }
+  const stopping = new AbortController()
+  const around = { name, clock, signal: stopping.signal }
+  /** Versions of what it wrote, by object: what is different then was changed by somebody else. */
+  const ours = new Map<string, string>()
+  /** Kinds that it wrote, by how a ledger calls them. */
+  const writtenKinds = new Map<string, Resource>()
+  let folder: string | undefined
+  let gather: GatherFolder
+  let declared: Declared | undefined
+  let inputs: ProgramInputs | undefined
+  let isStarted = false
+  let looking: Timer | undefined
+  let failures: Failures = noFailures
+  /** Counts the changes that others made of what it goes by. */
+  let generation = 0
+  let waiting: string | undefined
+  /** When it is run again though nothing has changed. */
+  let dueAt = 0
+
+  const lane = scheduler.join(name, gates, async () => {
+    try {
+      await work()
+    } catch (error) {
+      if (!stopping.signal.aborted) end({ ...openLedger(), failure: failureOf(error, 'Prepare', 'program') })
+    }
+  })
+
+  const findings = createProgramFindings({
+    ...options,
+    operator: name,
+    clock,
+    signal: stopping.signal,
+    resourceOf: (kind) => writtenKinds.get(kind),
+    // Until what it goes by changes.
+    onRepetition: () => lane.hold(theRun, crawlMs),
+  })
+
+  // ── what it declares ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** Undefined: nobody wants to know any more. */
+  async function declare(): Promise<ProgramInputs | undefined> {
+    const version = programVersion(hosted.program)
+    if (declared?.version !== version) {
+      const isAnother = declared !== undefined
+      const answers = {
+        inputs: await ask('input-resources', hosted, around, readInputResources),
+        outputs: await ask('output-resources', hosted, around, readOutputResources),
+      }
+      declared = { version, ...answers }
+      close()
+      dueAt = 0
+      if (isAnother) log({ operator: name, replaced: true })
+    }
+    inputs ??= await openProgramInputs({
+      operator,
+      list: declared.inputs.applyConfigurationResources,
+      client,
+      cache,
+      clock,
+      folder: gather,
+      onChange,
+      onLoaded: () => wake(),
+      onKinds(how) {
+        close()
+        client.discovery.invalidate()
+        // A definition that goes is served for a moment yet.
+        if (how === 'came') wake()
+        else lane.addAfter(theRun, 1000, 'resync')
+      },
+      log,
+      signal: stopping.signal,
+    })
+    if (stopping.signal.aborted) close()
+    return inputs
+  }
+
+  function close(): void {
+    inputs?.stop()
+    inputs = undefined
+  }
+
+  /** Its own writes are not among these: the cache is silent about them. */
+  function onChange({ resource, before, after }: Change): void {
+    if (!isStarted) return
+    const { name: called = '', namespace } = (after ?? before)!.metadata
+    // Who changes what it wrote may be at odds with it; all else is a reason to think again.
+    if (!ours.has(objectKey({ resource, name: called, namespace }))) {
+      generation++
+      lane.release(theRun)
+    }
+    wake()
+  }
+
+  function wake(): void {
+    if (isStarted) lane.add(theRun)
+  }
+
+  function look(): void {
+    looking = clock.after(lookMs, look)
+    if (declared && programVersion(hosted.program) !== declared.version) {
+      lane.release(theRun)
+      lane.add(theRun)
+    }
+  }
+
+  // ── a run ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function work(): Promise<void> {
+    const read = await declare()
+    if (!read) return
+    if (read.missing.length > 0) {
+      wait(read)
+      return
+    }
+    waiting = undefined
+    // Whoever has loaded it wakes us.
+    if (read.isPending()) return
+    const isHeld = term ? term.begin() : () => true
+    if (!isHeld) {
+      lane.addAfter(theRun, 1000, 'resync')
+      return
+    }
+    const { changes, objects } = await read.layOut()
+    if (changes === 0 && clock.now() < dueAt) {
+      // Nothing that it reads is different; when it is due all the same is still to come.
+      lane.addAfter(theRun, dueAt - clock.now(), 'resync')
+      return
+    }
+    const situation = situationOf({ operator: name, controller, key: theRun, objects, clock, isHeld, once })
+    const { ledger } = await run(situation, (wave) => send(wave, isHeld))
+    if (stopping.signal.aborted) return
+    end(ledger)
+    if (ledger.waiting !== undefined) lane.add(theRun, 'resync')
+  }
+
+  /** What is to be carried out, by how it is told. */
+  const recorded = new WeakMap<object, Checked>()
+
+  async function once({ view, live, isHeld }: ProgramSituation, execute: Execute): Promise<Ledger> {
+    const ledger = openLedger()
+    const secrets = meetSecrets()
+    for (const object of view.reads) secrets.note(object)
+    const hidden = (text: string): string => maskText(text, secrets.values)
+    const hold = hosted.live && endWith(isHeld)
+    const steps = ['Run']
+    let entries: readonly LedgerEntry[] = []
+    try {
+      const output = await aside(live, () =>
+        runOnce(hosted, {
+          ...around,
+          ...(hold && { signal: hold.signal }),
+          input: gather.path,
+          folder: folder!,
+          now: ledger.startedAt,
+          kubeconfig: options.kubeconfig,
+          onRefused: ({ message }) => findings.offence(ledger, 'refusedEgress', message),
+        }),
+      )
+      // What one version wants is not judged by what another declared.
+      if (programVersion(hosted.program) !== declared!.version) return { ...ledger, path: steps, waiting: replaced }
+      steps.push('Check')
+      for (const { file } of output.mutations.filter((each) => each.folder === unspecifiedFolder)) {
+        findings.offence(ledger, 'undeclaredWrite', `it wants to write what it does not declare: ${file}`)
+      }
+      for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', twice)
+      const checked = await checkMutations(output.mutations, { targetOf, declared: declared!.outputs })
+      steps.push('CarryOut')
+      const { outcomes, sent } = await carriedOut(checked, execute)
+      entries = sent
+      for (const outcome of outcomes) if (outcome.result === 'failed') throw outcome.error
+      const broken = output.results!.filter(({ status }) => status === 'Failed' || status === 'Panicked')
+      for (const { controller: which, errors } of broken) {
+        log({ operator: name, controller: which, error: hidden(errors.join('; ')) })
+      }
+      if (broken.length === 0) return { ...ledger, path: steps, entries }
+      const which = broken.map((each) => each.controller).join(', ')
+      throw new MusterError('ExternalFailed', `${name}: of its controllers ${which} failed.`)
+    } catch (error) {
+      const plain = failureOf(error, steps.at(-1)!, 'program')
+      const failure = { ...plain, message: hidden(plain.message) }
+      const { reason, message } = failure
+      if (reason === 'OutputRefused') findings.offence(ledger, 'refusedOutput', message)
+      if (reason === 'UndeclaredOutput') findings.offence(ledger, 'undeclaredWrite', message)
+      return { ...ledger, path: steps, entries, failure }
+    } finally {
+      hold?.release()
+    }
+  }
+
+  /** What one that runs live does itself, nobody can hold back: it is ended as soon as another replica may work. */
+  function endWith(isHeld: () => boolean): { readonly signal: AbortSignal; release(): void } {
+    const over = new AbortController()
+    let timer = clock.after(250, check)
+    function check(): void {
+      if (!isHeld()) over.abort()
+      timer = clock.after(250, check)
+    }
+    return { signal: AbortSignal.any([stopping.signal, over.signal]), release: () => timer.cancel() }
+  }
+
+  async function carriedOut(
+    checked: readonly Checked[],
+    execute: Execute,
+  ): Promise<{ readonly outcomes: readonly Outcome[]; readonly sent: readonly LedgerEntry[] }> {
+    const wave = checked.map(mutationOf)
+    for (const [index, mutation] of wave.entries()) recorded.set(mutation, checked[index]!)
+    const known = wave.map((mutation, index) =>
+      isHere(checked[index]!) ? inputs?.peek(mutation.resource, nameOf(mutation)) : undefined,
+    )
+    const outcomes = wave.length === 0 ? [] : await execute(wave)
+    const sent = checked.map((each, index) => {
+      const { resource } = each
+      const called = nameOf(wave[index]!)
+      const isRead = isHere(each)
+      const key = `${isRead ? '' : `${each.read.folder} `}${objectKey({ resource, ...called })}`
+      writtenKinds.set(kindText(resource), resource)
+      const outcome = outcomes[index]!
+      const isSeen = isRead && (inputs?.sees(resource, called) ?? false)
+      const entry = entryOf({ checked: each, before: known[index], isSeen, ours: ours.get(key), outcome })
+      const { resourceVersion } = (outcome.result === 'done' && outcome.object?.metadata) || {}
+      if (each.read.mutation.verb === 'Delete') ours.delete(key)
+      else if (resourceVersion !== undefined && each.read.mutation.subresource === undefined) {
+        ours.set(key, resourceVersion)
+      }
+      return entry
+    })
+    return { outcomes, sent }
+  }
+
+  async function send(wave: Wave, isHeld: () => boolean): Promise<readonly Outcome[]> {
+    lane.spend(wave.length)
+    const done = await carryOut(
+      wave.map((mutation) => recorded.get(mutation)!),
+      { targetOf, declared: declared!.outputs, fieldManager: name, timeoutMs: options.writeTimeoutMs, isHeld },
+    )
+    return done.map(({ error, object }, index): Outcome => {
+      if (error !== undefined) return { result: 'failed', error: withoutSecrets(error, wave[index]!) }
+      return object ? { result: 'done', object } : { result: 'done' }
+    })
+  }
+
+  // ── what came of it ────────────────────────────────────────────────────────────────────────────────────────
+
+  function openLedger(): Ledger {
+    return {
+      operator: name,
+      controller,
+      key: theRun,
+      generation,
+      path: [],
+      entries: [],
+      health: new Map(),
+      isFinalizing: false,
+      startedAt: clock.now(),
+    }
+  }
+
+  function wait(on: ProgramInputs): void {
+    const what = on.missing.map(({ group, version, resource }) => `${resource}.${group}/${version}`.replace('./', '/'))
+    const why = `${what.join(', ')}, which the cluster does not serve`
+    if (why !== waiting) end({ ...openLedger(), waiting: why })
+    waiting = why
+    // A definition is there a moment before it is served; what no definition brings, nobody tells of.
+    lane.addAfter(theRun, on.isComing() ? 1000 : crawlMs, 'resync')
+  }
+
+  function end(ran: Ledger): void {
+    const { failure } = ran
+    failures = failure ? countFailure(failures, failure) : noFailures
+    const again =
+      ran.waiting === undefined ? (failure ? (retryDelay(failure, failures) ?? resyncMs) : resyncMs) : undefined
+    const ledger: Ledger = { ...ran, ...(again !== undefined && { requeueAfterMs: again }) }
+    options.onLedger?.(ledger)
+    metrics?.count(ledger, clock.now() - ledger.startedAt)
+    const line: JsonObject = logLine(ledger)
+    if (failure?.retry !== 'conflict' && (failure || ledger.waiting !== undefined || 'done' in line)) log(line)
+    findings.note(ledger)
+    if (!failure && !ledger.entries.some(isWrite)) findings.over()
+    if (again === undefined) return
+    dueAt = clock.now() + again
+    lane.addAfter(theRun, again, failure ? 'retry' : 'resync')
+    // What follows from its own writes it decides in its next run, if they are among what it reads.
+    if (ledger.entries.some(isWrite)) lane.add(theRun, 'resync')
+  }
+
+  return {
+    async start() {
+      folder = mkdtempSync(path.join(tmpdir(), `muster-${name}-`))
+      gather = openGatherFolder(path.join(folder, 'input'))
+      await declare()
+      if (stopping.signal.aborted) return
+      isStarted = true
+      looking = clock.after(lookMs, look)
+      lane.add(theRun, 'resync')
+    },
+    idle: () => lane.idle(),
+    runs: () => lane.state.runs.map(({ since }) => ({ operator: name, key: theRun, since })),
+    reconfigure({ gates: others }) {
+      if (others) lane.regate(others)
+    },
+    async stop() {
+      // Nothing is half done by that: what a run wants is carried out when it has ended, or not at all.
+      stopping.abort()
+      looking?.cancel()
+      await lane.leave()
+      close()
+      if (folder !== undefined) discard(folder)
+    },
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * The inputs of a program: watched in the shared caches as those of every operator, and laid out as a directory in which
+ * only what changed is written anew.
+ *
+ * A kind that is not served is not the same as a kind of which there is nothing: from the directory a program could not tell,
+ * and might take away what it made for objects that it does not see. So it waits until all that it declares is served.
+ */
+import type { SharedCache } from '../../cache/shared-cache.ts'
+import type { Subscription } from '../../cache/subscription.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/create-client.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { createIntake, type Intake } from '../../manager/intake.ts'
+import { coverageOf } from '../../operator/coverage.ts'
+import { type Input, kindsOf, uniqueInputs, whole } from '../../operator/input.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { TypedResource } from '../../operator/typed-resource.ts'
+import type { Change, ObjectName } from '../../operator/view.ts'
+import type { GatherFolder } from '../gather-folder.ts'
+import { discoveryOf } from '../inputs.ts'
+import type { ResourceType } from '../mutation.ts'
+import type { ResourceList } from '../resource-list.ts'
+import { keyOf, selectObjects, typesIn } from '../selection.ts'
+import { inputsOf } from './declared-inputs.ts'
+import { servedResource } from './served.ts'
+
+export interface ProgramInputsOptions {
+  /** Without controllers, and with nothing declared: what is declared is the list. */
+  readonly operator: Operator
+  readonly list: ResourceList
+  readonly client: Client
+  readonly cache: SharedCache
+  readonly clock: Clock
+  /** Where they are laid out. */
+  readonly folder: GatherFolder
+  /** Something that it reads is different, and somebody else did it. */
+  readonly onChange: (change: Change) => void
+  /** What a reference led to is there. */
+  readonly onLoaded: () => void
+  /** A kind came or went: these inputs are of no use any more. */
+  readonly onKinds: (how: 'came' | 'went') => void
+  readonly log: (line: JsonObject) => void
+  /** Nobody waits for them any more. */
+  readonly signal: AbortSignal
+}
+
+export interface ProgramInputs {
+  /** Declared, and not served: it waits. */
+  readonly missing: readonly ResourceType[]
+  /** Whether one of them is about to be: its definition is there. */
+  isComing(): boolean
+  /** A reference leads to what is not loaded yet. */
+  isPending(): boolean
+  /** Brings the directory up to date. Says how many files changed, and what is in them. */
+  layOut(): Promise<{ readonly changes: number; readonly objects: readonly UntypedObject[] }>
+  /** Whether an object of this name is among what it reads: then its absence is known. */
+  sees(resource: Resource, name: ObjectName): boolean
+  /** As the caches have it. */
+  peek(resource: Resource, name: ObjectName): KubeObject | undefined
+  stop(): void
+}
+
+const namespaces: TypedResource = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+}
+const definitions: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+/** What is served is asked for no more often than this. */
+const discoveryMs = 60_000
+
+/** Resolves when all that is declared is loaded, or something of it is missing. @throws InvalidController */
+export async function openProgramInputs(options: ProgramInputsOptions): Promise<ProgramInputs> {
+  const { operator, list, client, folder, clock } = options
+  const types = typesIn(list)
+  const found = await Promise.all(types.map((type) => servedResource(client, type)))
+  const missing = types.filter((_, at) => !found[at])
+  if (missing.length > 0) return await waitFor(missing, options)
+  const served = new Map(types.map((type, at) => [keyOf(type), found[at]!]))
+  const own = inputsOf(list, served)
+  const coverage = coverageOf(own)
+  // The Namespaces around are laid out, too; but they are none of its inputs, and wake nobody.
+  const declaredInputs = uniqueInputs([...own, whole(served.get(keyOf(namespacesType)) ?? namespaces)])
+  const known: Operator = { ...operator, declaredInputs, inputs: kindsOf(declaredInputs) }
+  const intake: Intake = createIntake({
+    operator: known,
+    client,
+    // Who applies decides by what it owns already.
+    cache: managed(options.cache),
+    onChange(change) {
+      const { resource, before, after } = change
+      // Of two names in a namespace the whole namespace is watched.
+      const isSeen = [before, after].some((each) => each && coverage.shows(resource, each, intake.references))
+      if (isSeen) options.onChange(change)
+    },
+    onNamed: (_, __, object) => {
+      // What is newly referred to, and was there all the time, is news to it.
+      if (object) options.onLoaded()
+    },
+    onKind: (resource) => {
+      if (!intake.source.serves(resource)) options.onKinds('went')
+    },
+    onLoaded: options.onLoaded,
+    log: options.log,
+  })
+  const giveUp = (): void => intake.stop()
+  options.signal.addEventListener('abort', giveUp, { once: true })
+  await intake.start()
+  options.signal.removeEventListener('abort', giveUp)
+  let discovered: { readonly at: number; readonly files: ReadonlyMap<string, Json> } | undefined
+  return {
+    missing,
+    isComing: () => false,
+    isPending: () => !intake.pending()[Symbol.iterator]().next().done,
+    async layOut() {
+      if (!discovered || clock.now() - discovered.at >= discoveryMs) {
+        // It is about no names, and so past every name map.
+        const plain = createClient({ transport: client.transport, clock, flow: false })
+        discovered = { at: clock.now(), files: await discoveryOf(plain) }
+      }
+      const selected = selectObjects(list, (type) => listIn(intake, served.get(keyOf(type))))
+      const objects = [...selected.values()].flatMap((each) => each.objects)
+      const used = new Set(objects.map(({ metadata }) => metadata.namespace))
+      const around = listIn(intake, namespaces).filter(({ metadata }) => used.has(metadata.name))
+      return { changes: folder.update({ selected, namespaces: around, extra: discovered.files }), objects }
+    },
+    sees: (resource, name) => coverage.of(resource).some((input) => holds(input, name)),
+    peek: (resource, name) => intake.peek(resource, name),
+    stop: () => intake.stop(),
+  }
+}
+
+const namespacesType: ResourceType = { group: '', version: 'v1', resource: 'namespaces' }
+
+/** Whatever is or is not there under this name: labels and references cannot say. */
+function holds(input: Input, { name, namespace }: ObjectName): boolean {
+  if (input.select === 'kind') return true
+  if (input.select === 'labels' || input.select === 'reference') return false
+  const isThere = input.namespace === undefined || input.namespace === namespace
+  return isThere && (input.select === 'name' ? input.name === name : name.startsWith(input.prefix))
+}
+
+function listIn(intake: Intake, resource: Resource | undefined): readonly UntypedObject[] {
+  return resource ? (intake.source.list(resource) as readonly UntypedObject[]) : []
+}
+
+function managed(cache: SharedCache): SharedCache {
+  return { ...cache, subscribe: (resource, wish) => cache.subscribe(resource, { ...wish, managedFields: true }) }
+}
+
+/** Nothing is cached for one that waits, but the definitions that it waits for. */
+async function waitFor(
+  missing: readonly ResourceType[],
+  { cache, operator, onKinds, signal }: ProgramInputsOptions,
+): Promise<ProgramInputs> {
+  const names = new Set(missing.map(({ group, resource }) => `${resource}.${group}`))
+  const subscription: Subscription = cache.subscribe(definitions, {
+    consumer: operator.name,
+    onEvent: (event) => {
+      // One that is there already is on its way: see `isComing`.
+      const isNews = event.type !== 'added' || !event.initial
+      if (isNews && names.has(event.object.metadata.name ?? '')) onKinds('came')
+    },
+  })
+  await subscription.synced({ signal })
+  return {
+    missing,
+    isComing: () => [...names].some((name) => subscription.get({ name })),
+    isPending: () => false,
+    layOut: () => Promise.resolve({ changes: 0, objects: [] }),
+    sees: () => false,
+    peek: () => undefined,
+    stop: () => subscription.close(),
+  }
+}

@@ -1,0 +1,95 @@
+/** What a run of a program came to, in the form that every run has: so that logs, metrics and costs tell of it alike. */
+import { equalJson, type JsonObject } from '../../kube/json.ts'
+import { formatResource, type Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { fieldChanges } from '../../manager/plan/field-change.ts'
+import { kindText } from '../../operator/entry.ts'
+import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
+import type { Mutation, Outcome } from '../../operator/plan.ts'
+import type { Checked } from './carry-out.ts'
+
+/** What a write is in the words of the kit: enough to be told, counted and traced. It is carried out as it was recorded. */
+export function mutationOf({ read: { mutation, content }, resource }: Checked): Mutation {
+  const { verb, subresource, name, generateName, namespace } = mutation
+  const at = { subject: subjectOf({ resource, name: name || generateName, namespace }), resource }
+  if (verb === 'Delete') return { ...at, verb: 'delete', name: { name, namespace }, uid: '', why: 'pruned' }
+  const { metadata: _, ...rest } = (content ?? {}) as JsonObject
+  const typing = { apiVersion: '', kind: resource.kind }
+  const object = { ...typing, ...rest, metadata: { name: name || generateName, namespace } } as unknown as UntypedObject
+  if (subresource === 'status') return { ...at, verb: 'status', object }
+  return { ...at, verb: 'apply', object, why: 'changed', force: false }
+}
+
+export interface Placed {
+  readonly resource: Resource
+  readonly name: string
+  readonly namespace?: string | undefined
+}
+
+/** Of an object, in all places. */
+export function objectKey({ resource, name, namespace = '' }: Placed): string {
+  return `${formatResource(resource)} ${namespace}/${name}`
+}
+
+function subjectOf({ resource, name, namespace }: Placed): string {
+  return `${resource.kind.toLowerCase()} ${namespace === undefined ? name : `${namespace}/${name}`}`
+}
+
+export interface Sent {
+  readonly checked: Checked
+  /** As it was known before. */
+  readonly before: KubeObject | undefined
+  /** That there was none is known, and not only that nobody looked. */
+  readonly isSeen: boolean
+  /** The version that its last write of the object made. */
+  readonly ours: string | undefined
+  readonly outcome: Outcome
+}
+
+export function entryOf(sent: Sent): LedgerEntry {
+  const { checked, before, outcome } = sent
+  const { resource, read } = checked
+  const { name, generateName, namespace } = read.mutation
+  const after = outcome.result === 'done' ? outcome.object : undefined
+  const called = { name: name || (after?.metadata.name ?? generateName), namespace }
+  const operation = operationOf(sent, after)
+  const fields = before && after && operation !== 'unchanged' ? changedFields(before, after) : []
+  return {
+    step: 'CarryOut',
+    subject: subjectOf({ resource, ...called }),
+    operation,
+    kind: kindText(resource),
+    name: called,
+    ...(fields.length > 0 && { fields }),
+    ...(outcome.result === 'failed' && { message: textOf(outcome.error) }),
+  }
+}
+
+function operationOf({ checked, before, isSeen, ours, outcome }: Sent, after: KubeObject | undefined): Operation {
+  const { verb, subresource } = checked.read.mutation
+  if (outcome.result === 'failed') return 'failed'
+  if (verb === 'Delete') return 'deleted'
+  const version = after?.metadata.resourceVersion
+  if (version !== undefined && (version === before?.metadata.resourceVersion || version === ours)) return 'unchanged'
+  if (subresource !== undefined) return subresource === 'status' ? 'statusWritten' : 'acted'
+  if (verb === 'Create' || (isSeen && !before)) return 'created'
+  // What it had written was something else by now: somebody changed it.
+  const isForeign = ours !== undefined && before !== undefined && before.metadata.resourceVersion !== ours
+  return isForeign ? 'corrected' : 'updated'
+}
+
+function changedFields(before: KubeObject, after: KubeObject): readonly string[] {
+  const [one, other] = [before, after].map(shownObject)
+  return equalJson(one, other) ? [] : fieldChanges(one, other).map(({ path }) => path)
+}
+
+/** Without what a server keeps for itself. */
+export function shownObject(object: KubeObject): JsonObject {
+  const { metadata, apiVersion: _a, kind: _k, ...rest } = object
+  const { managedFields: _m, resourceVersion: _r, uid: _u, generation: _g, creationTimestamp: _c, ...meta } = metadata
+  return { ...rest, metadata: meta } as unknown as JsonObject
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,65 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { configMaps, embedded, namespaces } from '../../../test/embedded.ts'
+import type { Client } from '../../client/client.ts'
+import type { OperatorPlan } from '../../manager/plan/foresight.ts'
+import { planLines } from '../../manager/plan/text.ts'
+import { foreseeProgram } from './program-plan.ts'
+import type { HostedProgram } from './program-run.ts'
+
+const command = fileURLToPath(new URL('../../../test/contract/shell-operator.sh', import.meta.url))
+
+async function shop(): Promise<Client> {
+  const { client } = embedded()
+  await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+  const metadata = { name: 'wish', namespace: 'shop', labels: { answer: 'wanted' } }
+  await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { size: '3' } })
+  return client
+}
+
+const plan = (client: Client, env: Readonly<Record<string, string>>, more: Partial<HostedProgram> = {}) =>
+  foreseeProgram({
+    name: 'shell',
+    hosted: { program: { command, env }, canary: () => Promise.resolve('none'), allowNetwork: true, ...more },
+    client,
+    signal: new AbortController().signal,
+  })
+
+const textOf = (made: OperatorPlan): string =>
+  planLines(made)
+    .map(({ text }) => text)
+    .join('\n')
+
+describe('what a program would write', () => {
+  it('is shown as the server would have it, and nothing is written', async () => {
+    const client = await shop()
+    const made = await plan(client, { WHO: 'us' })
+    expect(made.changes).toMatchObject([{ action: 'create', object: { kind: 'ConfigMap', name: 'answer' } }])
+    expect(textOf(made)).toContain('+++ v1/ConfigMap/shop/answer')
+    await expect(client.get(configMaps, { namespace: 'shop', name: 'answer' })).rejects.toThrow(/not found/)
+
+    const metadata = { name: 'answer', namespace: 'shop' }
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { for: 'us', amount: '2' } }
+    await client.apply(configMaps, object, { fieldManager: 'shell' })
+    expect((await plan(client, { WHO: 'us' })).changes).toMatchObject([
+      { action: 'change', fields: [{ path: 'data.amount', before: '2', after: '3' }] },
+    ])
+    await client.apply(
+      configMaps,
+      { ...object, data: { for: 'us', amount: '3' } },
+      { fieldManager: 'shell', force: true },
+    )
+    expect(textOf(await plan(client, { WHO: 'us' }))).toBe('# shell: nothing to do for 1 CR.')
+  })
+
+  it('is refused as a run is, waits as a run does, and nobody tells what happens outside', async () => {
+    const client = await shop()
+    await expect(plan(client, { HOSTILE: 'other' })).rejects.toThrow(/not among its declared outputs/)
+    await expect(plan(client, { HOSTILE: 'crash' })).rejects.toThrow(/exit code 2/)
+    expect((await plan(client, { READS: 'things' })).crs).toMatchObject([{ outcome: 'waiting' }])
+    expect((await plan(client, { HOSTILE: 'partial' })).crs).toMatchObject([
+      { outcome: 'failed', message: 'half of it' },
+    ])
+    await expect(plan(client, {}, { live: { allow: [] } })).rejects.toThrow(/runs live/)
+  })
+})

@@ -1,0 +1,313 @@
+/**
+ * A program in another language that `muster.yaml` names, hosted by two replicas of `muster run` beside operators in
+ * TypeScript: it follows changes, is replaced, hangs, misbehaves, and survives the death of its manager. On the embedded
+ * server in `npm test`, on a real one in `npm run test:real`.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { command as start } from '../../src/cli/start.ts'
+import type { Client } from '../../src/client/client.ts'
+import { connect } from '../../src/client/connect.ts'
+import { systemClock } from '../../src/clock/system-clock.ts'
+import { networkTrouble } from '../../src/contract/external/program.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { UntypedObject } from '../../src/kube/object.ts'
+import { ConfigMap } from '../../src/operator/kinds.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { install } from '../project.ts'
+import { part, type Part } from './operators.ts'
+
+const suffix = Math.floor(performance.timeOrigin).toString(36)
+const namespace = `programs-${suffix}`
+const parts: readonly Part[] = [part(0, `p${suffix}`), part(1, `p${suffix}`)]
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const shell = fileURLToPath(new URL('../contract/shell-operator.sh', import.meta.url))
+const liveOperator = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
+const Crd: TypedResource = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
+const ServiceAccount: TypedResource = resourceOf('v1', 'ServiceAccount')
+const Role: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'Role')
+const RoleBinding: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
+
+interface Replica {
+  readonly process: ChildProcess
+  readonly lines: JsonObject[]
+  /** The operators that it has started and not ended. */
+  readonly hosted: Set<string>
+}
+
+let folder: string
+let kubeconfig: string
+let client: Client
+let original: string
+/** Whether this machine can take a network away. */
+let isCut: boolean
+/** Every write of what is made here, in order: `answer=3 for us`, `a-0=2`. */
+const written: string[] = []
+const stop = new AbortController()
+const ends: Promise<unknown>[] = []
+const replicas: Replica[] = []
+let notice = (): void => undefined
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(() => reject(new Error(`still not so: ${what}; written: ${written.join(', ')}`)), 50_000)
+  notice = () => {
+    if (holds()) resolve()
+  }
+  notice()
+  await promise.finally(() => clearTimeout(timer))
+}
+
+const hasWritten = (...all: readonly string[]): Promise<void> =>
+  until(() => all.every((one) => written.includes(one)), all.join())
+
+async function configure(more: JsonObject = {}, others: JsonObject = {}): Promise<void> {
+  const lease = { leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' }
+  const module = path.join(folder, 'operators.ts')
+  const value = {
+    sharding: { enabled: true, group: namespace, namespace, ...lease },
+    health: { port: 0 },
+    metrics: { port: 0 },
+    operators: {
+      ...Object.fromEntries(parts.map(({ name }, index) => [name, { from: `${module}#part${index}` }])),
+      shell: {
+        program: { command: './shell.sh', env: { WHO: 'us', NODE: process.execPath }, timeout: '3s', ...more },
+        allowUnenforced: !isCut,
+      },
+      ...others,
+    },
+  }
+  await writeFile(path.join(folder, 'muster.yaml'), JSON.stringify(value, undefined, 2))
+}
+
+/** Another version of the program, put in the place of the one there is. */
+async function replaceProgram(change: (text: string) => string): Promise<void> {
+  const file = path.join(folder, 'shell.sh')
+  await writeFile(`${file}.new`, change(original), { mode: 0o755 })
+  await rename(`${file}.new`, file)
+}
+
+const hostile =
+  (how: string) =>
+  (text: string): string =>
+    text.replace('set -eu', `set -eu\nHOSTILE=${how}`)
+
+function replica(): Replica {
+  const words = ['--conditions=muster-source', main, 'run', '--file', 'muster.yaml', '--kubeconfig', kubeconfig]
+  // Who is killed leaves what it laid out for its programs.
+  const env = { ...process.env, TMPDIR: folder }
+  const child = spawn(process.execPath, words, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const one: Replica = { process: child, lines: [], hosted: new Set() }
+  createInterface({ input: child.stderr }).on('line', (text) => {
+    const line = text.startsWith('{') ? (JSON.parse(text) as JsonObject) : { text }
+    one.lines.push(line)
+    if (line['started'] === true) one.hosted.add(line['operator'] as string)
+    if (line['ended'] === true) one.hosted.delete(line['operator'] as string)
+    notice()
+  })
+  replicas.push(one)
+  return one
+}
+
+const told = (): readonly JsonObject[] => replicas.flatMap(({ lines }) => lines)
+const answers = (): readonly string[] => written.filter((one) => one.startsWith('answer'))
+const hasTold = (text: string): Promise<void> =>
+  until(() => told().some((line) => JSON.stringify(line).includes(text)), `somebody says ${text}`)
+
+async function wish(size: number): Promise<void> {
+  const metadata = { name: 'wish', namespace, labels: { answer: 'wanted' } }
+  await client.apply(
+    ConfigMap,
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { size: String(size) } },
+    { fieldManager: 'person', force: true },
+  )
+}
+
+const resize = (size: number): Promise<unknown> =>
+  Promise.all(
+    parts.map(({ own }) => client.patch(own, { name: 'a', namespace }, { spec: { size } }, { type: 'merge' })),
+  )
+
+beforeAll(async () => {
+  isCut = (await networkTrouble(systemClock)) === undefined
+  folder = await mkdtemp(path.join(tmpdir(), 'muster-programs-'))
+  kubeconfig = path.join(folder, 'kubeconfig')
+  if (process.env['MUSTER_TEST_REAL']) {
+    await writeFile(kubeconfig, inject('cluster').kubeconfig)
+  } else {
+    const ready = Promise.withResolvers<void>()
+    const invocation = { positionals: [], out: () => ready.resolve(), err: () => undefined, signal: stop.signal }
+    ends.push(start.run({ ...invocation, flags: { 'kubeconfig-out': kubeconfig, nodes: '0' } }))
+    await ready.promise
+  }
+  client = await connect({ kubeconfig })
+  await install(folder)
+  await copyFile(fileURLToPath(new URL('operators.ts', import.meta.url)), path.join(folder, 'parts.ts'))
+  const exports = parts.map((_, index) => `export const part${index} = part(${index}, 'p${suffix}')\n`)
+  await writeFile(path.join(folder, 'operators.ts'), `import { part } from './parts.ts'\n${exports.join('')}`)
+  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
+  original = (await readFile(shell, 'utf8')).replaceAll('shop', namespace)
+  await replaceProgram((text) => text)
+  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+  await Promise.all(parts.map(({ own }) => client.create(Crd, own.crd() as unknown as UntypedObject)))
+  for (const { own } of parts) {
+    for (let isServed = false; !isServed;) {
+      isServed = await client.list(own, { namespace }).then(
+        () => true,
+        () => false,
+      )
+    }
+    await client.create(own, own.draft({ name: 'a', namespace }, {}) as unknown as UntypedObject)
+  }
+  await wish(1)
+  await configure()
+  ends.push(watchWrites())
+}, 60_000)
+
+async function watchWrites(): Promise<void> {
+  try {
+    for await (const { type, object } of client.watch<ConfigMap>(ConfigMap, { namespace, signal: stop.signal })) {
+      if (type !== 'ADDED' && type !== 'MODIFIED') continue
+      const { name = '', ownerReferences } = object.metadata
+      const { size, amount, for: whom, network, as, cluster, elsewhere } = object.data ?? {}
+      if (name === 'answer') written.push(`answer=${amount} for ${whom}${network === undefined ? '' : `, ${network}`}`)
+      else if (name === 'live') written.push(`live=${cluster} as ${as}, ${elsewhere}`)
+      else if (ownerReferences) written.push(`${name}=${size}`)
+      notice()
+    }
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  }
+}
+
+afterAll(async () => {
+  for (const { process: child } of replicas) child.kill('SIGKILL')
+  await Promise.all(parts.map(({ own }) => client.delete(Crd, { name: own.crd().metadata.name! })))
+  await client.delete(Namespace, { name: namespace })
+  stop.abort()
+  await Promise.all(ends)
+  await client.close()
+  await rm(folder, { recursive: true, force: true })
+}, 60_000)
+
+describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
+  it('is hosted beside operators in TypeScript, by one of two replicas, and follows changes', async () => {
+    const [one, other] = [replica(), replica()]
+    await hasWritten('answer=1 for us', 'a-0=1', 'a-1=1')
+    await until(() => one.hosted.size + other.hosted.size === 3, 'each operator is hosted once')
+    await wish(2)
+    await hasWritten('answer=2 for us')
+    expect(answers()).toEqual(['answer=1 for us', 'answer=2 for us'])
+  })
+
+  it('is reconfigured and replaced while the others run', async () => {
+    await replaceProgram((text) => text.replace('for: ${WHO:-nobody}', 'for: ${WHO:-nobody} anew'))
+    await hasWritten('answer=2 for us anew')
+    await hasTold('"replaced":true')
+    await replaceProgram((text) => text)
+    await configure({ env: { WHO: 'them', NODE: process.execPath } })
+    await hasWritten('answer=2 for them')
+    // What stands in an environment may be secret.
+    expect(JSON.stringify(told())).not.toContain('them')
+  })
+
+  it('has no network, where that can be had', async () => {
+    const [, port] = /server: .*:(\d+)/.exec(await readFile(kubeconfig, 'utf8')) ?? []
+    const probe = `"$NODE" -e 'require("node:net").connect(${port}, "127.0.0.1").on("connect", () => { console.log("reached"); process.exit() }).on("error", () => console.log("cut"))'`
+    await replaceProgram((text) => text.replace('  amount:', `  network: $(${probe})\n  amount:`))
+    await until(() => answers().at(-1)!.includes(', '), 'it has tried')
+    expect(answers().at(-1)).toBe(`answer=2 for them, ${isCut ? 'cut' : 'reached'}`)
+  })
+
+  it('that runs live reaches the user-workload cluster as its own account, and nothing that is not listed', async () => {
+    const account = { name: 'live', namespace }
+    const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'live' }
+    await client.create(ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account })
+    await client.create(Role, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: account,
+      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['*'] }],
+    })
+    await client.create(RoleBinding, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: account,
+      roleRef: role,
+      subjects: [{ kind: 'ServiceAccount', ...account }],
+    })
+    const live = {
+      program: { command: process.execPath, args: [liveOperator], env: { NAMESPACE: namespace }, live: true },
+      identity: { serviceAccount: `${namespace}/live` },
+    }
+    await configure({ env: { WHO: 'them', NODE: process.execPath } }, { live })
+    // Without walls there is no proxy that it could ask.
+    if (isCut) await until(() => written.some((one) => one.startsWith('live')), 'it has been outside')
+    const lively = isCut ? [`live=200 as system:serviceaccount:${namespace}:live, 403`] : []
+    expect(written.filter((one) => one.startsWith('live'))).toEqual(lively)
+    await hasTold(isCut ? 'live tried to reach elsewhere.example.com:443' : 'MUS2004')
+    await configure({ env: { WHO: 'them', NODE: process.execPath } })
+  })
+
+  it('is ended when it hangs, and the others go on meanwhile', async () => {
+    await replaceProgram(hostile('hang'))
+    await hasTold('it did not end within 3000 ms')
+    await resize(3)
+    await hasWritten('a-0=3', 'a-1=3')
+    expect(replicas.map(({ process: child }) => child.exitCode)).toEqual([null, null])
+  })
+
+  it('has nothing applied when its output is hostile, and that is a finding', async () => {
+    const before = answers()
+    await replaceProgram(hostile('link'))
+    await wish(3)
+    await hasTold('"finding":"refusedOutput"')
+    await replaceProgram(hostile('other'))
+    await hasTold('"finding":"undeclaredWrite"')
+    expect(answers()).toEqual(before)
+    await replaceProgram((text) => text)
+    await hasWritten('answer=3 for them')
+  })
+
+  it('goes on when its manager is killed, and no write is lost or doubled', async () => {
+    const at = answers().length
+    const owner = replicas.find(({ hosted }) => hosted.has('shell'))!
+    const other = replicas.find((one) => one !== owner)!
+    await wish(4)
+    await hasWritten('answer=4 for them')
+    await wish(5)
+    owner.process.kill('SIGKILL')
+    await hasWritten('answer=5 for them')
+    await until(() => other.hosted.size === 3, 'the other has all of them')
+    await wish(6)
+    await hasWritten('answer=6 for them')
+    expect(answers().slice(at)).toEqual(['answer=4 for them', 'answer=5 for them', 'answer=6 for them'])
+  })
+
+  it('is paused and removed by the configuration, and ends with its manager', async () => {
+    const last = replicas.find(({ process: child }) => child.exitCode === null && child.signalCode === null)!
+    const text = await readFile(path.join(folder, 'muster.yaml'), 'utf8')
+    await writeFile(path.join(folder, 'muster.yaml'), text.replace('"shell": {', '"shell": { "paused": true,'))
+    await until(() => last.lines.some((line) => line['setting'] === 'operators.shell.paused'), 'it is paused')
+    await wish(7)
+    await resize(4)
+    await hasWritten('a-0=4', 'a-1=4')
+    expect(written).not.toContain('answer=7 for them')
+    await writeFile(path.join(folder, 'muster.yaml'), text)
+    await hasWritten('answer=7 for them')
+    await writeFile(path.join(folder, 'muster.yaml'), text.replace('"shell": {', '"shell": { "enabled": false,'))
+    await until(() => !last.hosted.has('shell'), 'it has ended')
+    await writeFile(path.join(folder, 'muster.yaml'), text)
+    await until(() => last.hosted.has('shell'), 'it is back')
+    last.process.kill('SIGTERM')
+    const [code] = (await once(last.process, 'exit')) as [number | null]
+    expect(code).toBe(0)
+  })
+})
