@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import type { Culprit } from '../thread-watch.ts'
+import { culpritsOf, lineOf } from './alarm.ts'
+
+const culprit = (operator: string): Culprit => ({ place: { operator, controller: 'c', key: 'default/a' }, step: 's' })
+const [one, other] = [culprit('one'), culprit('other')]
+const frame = (file: string, line = 1, name = ''): { file: string; line: number; name: string } => ({
+  file,
+  line,
+  name,
+})
+const filesOf = (operator: string): readonly string[] => [`/${operator}.ts`]
+
+describe('an alarm', () => {
+  it('names whoever had the thread last', () => {
+    expect(culpritsOf({ holder: one, inside: [one, other] }, [], filesOf)).toEqual([one])
+  })
+
+  it('names all that may have had it, where nobody is known', () => {
+    expect(culpritsOf({ holder: undefined, inside: [one, other] }, [], filesOf)).toEqual([one, other])
+  })
+
+  it('believes the code that is running rather than the last mark', () => {
+    expect(culpritsOf({ holder: one, inside: [one, other] }, [frame('/other.ts')], filesOf)).toEqual([other])
+    expect(culpritsOf({ holder: undefined, inside: [one, other] }, [frame('/one.ts')], filesOf)).toEqual([one])
+  })
+
+  it('names one of several with the same code only where that is known', () => {
+    const same = (): readonly string[] => ['/both.ts']
+    expect(culpritsOf({ holder: one, inside: [one, other] }, [frame('/both.ts')], same)).toEqual([one])
+    expect(culpritsOf({ holder: undefined, inside: [one, other] }, [frame('/both.ts')], same)).toEqual([one, other])
+  })
+
+  it('shows the innermost line that is an operator’s own', () => {
+    const frames = [frame('/lib/deep.js', 9, 'spin'), frame('/a/one.ts', 12, 'check'), frame('/a/one.ts', 3)]
+    expect(lineOf(frames, ['/a/one.ts'])).toBe('one.ts:12 (check)')
+    expect(lineOf(frames, [])).toBe('deep.js:9 (spin)')
+    expect(lineOf([], ['/a/one.ts'])).toBe('')
+  })
+})

@@ -1,0 +1,178 @@
+/**
+ * The alarm: the main thread has given no sign for too long. It runs in the watchdog's thread, which has nothing but what is
+ * on the board and what it was told; everything else is loaded now.
+ *
+ * Who did it is named, in the log and in the quarantine's record; then the process is ended. It cannot go on: the engine could
+ * break the loop off, but with it everything that was queued behind it, which is the work of others.
+ */
+import { writeSync } from 'node:fs'
+import path from 'node:path'
+import { MessageChannel, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import type { Clock } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { formatTime } from '../../kube/duration.ts'
+import type { JsonObject } from '../../kube/json.ts'
+import { whoOf } from '../findings/finding.ts'
+import type { Culprit } from '../thread-watch.ts'
+import type { ClusterFact, Fact, OperatorFact } from './fact.ts'
+import { exitMainThread, type Frame, lookAtMainThread } from './main-stack.ts'
+import { type BoardReading, readBoard } from './mark-board.ts'
+import { addEntries, type Entry, entryKey } from './quarantine-record.ts'
+import { type Version, versionOf } from './version.ts'
+
+/** How long each part of it may take: whatever becomes of it, the process ends. */
+const lookMs = 2000
+const recordMs = 5000
+const signalMs = 500
+const exitCode = 137
+
+let cluster: ClusterFact | undefined
+const operators = new Map<string, OperatorFact>()
+let wasDebugged = false
+
+/** Comes back where there was none: the main thread is alive, or a person looks at it with a debugger. */
+export async function raiseAlarm(board: SharedArrayBuffer, silentMs: number): Promise<void> {
+  // Timers keep no thread at its work.
+  const { port1: alive } = new MessageChannel()
+  alive.ref()
+  try {
+    await raise(systemClock, board, silentMs)
+  } finally {
+    alive.close()
+  }
+}
+
+async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): Promise<void> {
+  hearFacts()
+  const reading = readBoard(board)
+  if (!reading) return
+  const { frames, isDebugged } = await lookAtMainThread(clock, lookMs)
+  if (readBoard(board)?.sign !== reading.sign) return
+  if (isDebugged) {
+    if (!wasDebugged)
+      tell(clock, { problem: 'the main thread stands still; it is left alone, since a debugger is open' })
+    wasDebugged = true
+    return
+  }
+  const versions = new Map<string, Version>()
+  for (const { place } of reading.inside) {
+    const fact = factOf(place.operator)
+    const version = fact && (await versionOf(fact).catch(() => undefined))
+    if (version) versions.set(place.operator, version)
+  }
+  const culprits = culpritsOf(reading, frames, (operator) => versions.get(operator)?.files ?? [])
+  const line = lineOf(
+    frames,
+    [...versions.values()].flatMap(({ files }) => files),
+  )
+  tell(clock, describe(culprits, silentMs, line))
+  try {
+    await record(clock, culprits, versions, { silentMs, line })
+  } catch (error) {
+    const problem = `who held the thread is not recorded, and nobody else will know: ${String(error)}`
+    tell(clock, { problem })
+  }
+  process.kill(process.pid, 'SIGKILL')
+  // Still here: the first process of a container does not hear signals of its own.
+  await clock.sleep(signalMs)
+  await exitMainThread(clock, exitCode, lookMs)
+  tell(clock, { problem: 'the process cannot be ended from within: it has to be killed from outside' })
+}
+
+/** Those that did it: one where that is certain, else all that may have. */
+export function culpritsOf(
+  { holder, inside }: Pick<BoardReading, 'holder' | 'inside'>,
+  frames: readonly Frame[],
+  filesOf: (operator: string) => readonly string[],
+): readonly Culprit[] {
+  const onStack = new Set(frames.map(({ file }) => file))
+  const seen = inside.filter(({ place }) => filesOf(place.operator).some((file) => onStack.has(file)))
+  // What code is running outweighs who was last to say so.
+  if (seen.length > 0 && !(holder && seen.includes(holder))) return seen
+  return holder ? [holder] : inside
+}
+
+/** The innermost line that is an operator's own; of none, the innermost. */
+export function lineOf(frames: readonly Frame[], own: readonly string[]): string {
+  const files = new Set(own)
+  const frame = frames.find(({ file }) => files.has(file)) ?? frames[0]
+  return frame === undefined ? '' : `${path.basename(frame.file)}:${frame.line}${frame.name && ` (${frame.name})`}`
+}
+
+/** Webhooks write the place with a dot. */
+function factOf(name: string): OperatorFact | undefined {
+  return operators.get(name) ?? operators.get(name.replace('.', '@'))
+}
+
+function hearFacts(): void {
+  for (let heard = receiveMessageOnPort(parentPort!); heard; heard = receiveMessageOnPort(parentPort!)) {
+    const fact = heard.message as Fact
+    if (fact.about === 'cluster') cluster = fact
+    else operators.set(fact.as, fact)
+  }
+}
+
+function describe(culprits: readonly Culprit[], silentMs: number, line: string): JsonObject {
+  const [first, ...others] = culprits
+  const seconds = Math.round(silentMs / 1000)
+  if (!first) {
+    const error = `the main thread has been held for ${seconds} s by no operator that is known; the process ends`
+    return { error, heldSeconds: seconds, line }
+  }
+  const { operator, controller, key } = first.place
+  const or = others.map(({ place }) => whoOf(place))
+  return {
+    operator,
+    controller,
+    key,
+    step: first.step,
+    heldSeconds: seconds,
+    ...(line !== '' && { line }),
+    ...(or.length > 0 && { or }),
+    error: `${whoOf(first.place)}: has held the thread for ${seconds} s and does not give it back; the process ends`,
+    cure: `Mend the loop, or run it apart: operators.${operator}.isolation=worker. Until then it is quarantined.`,
+  }
+}
+
+async function record(
+  clock: Clock,
+  culprits: readonly Culprit[],
+  versions: ReadonlyMap<string, Version>,
+  { silentMs, line }: { readonly silentMs: number; readonly line: string },
+): Promise<void> {
+  if (!cluster) return
+  const { replica, configMap, kubeconfig, context } = cluster
+  const who = culprits.map(({ place }) => whoOf(place))
+  const entries = new Map<string, Entry>()
+  for (const { place, step } of culprits) {
+    const fact = factOf(place.operator)
+    const version = versions.get(place.operator)
+    // What is there now is not what was loaded: the next start has other code.
+    if (!fact || !version || version.newest > fact.loadedAt) continue
+    entries.set(entryKey(fact.operator, version.version), {
+      ...place,
+      operator: fact.operator,
+      step,
+      heldSeconds: Math.round(silentMs / 1000),
+      at: formatTime(clock.now()),
+      replica,
+      line,
+      or: who.filter((one) => one !== whoOf(place)),
+    })
+  }
+  if (entries.size === 0) return
+  const { connect } = await import('../../client/connect.ts')
+  const client = await connect({ kubeconfig, context, clock })
+  const signal = AbortSignal.timeout(recordMs)
+  await addEntries(client, configMap, entries, { signal, timeoutMs: recordMs })
+  tell(clock, {
+    quarantined: [...new Set(culprits.map(({ place }) => place.operator))],
+    record: `${configMap.namespace}/${configMap.name}`,
+  })
+}
+
+/** At once, whatever the main thread does. */
+function tell(clock: Clock, line: JsonObject): void {
+  const level = 'error' in line ? 'error' : 'warn'
+  writeSync(2, `${JSON.stringify({ time: formatTime(clock.now()), level, ...line })}\n`)
+}

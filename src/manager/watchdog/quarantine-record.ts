@@ -1,0 +1,108 @@
+/**
+ * The record of a quarantine: one ConfigMap, an entry for each version of an operator that stopped a manager. It is where
+ * every replica and every restart finds it, and where a person can read it and take an entry away.
+ *
+ *     data:
+ *       part-3.6f1c9d20b4e7a815: '{"operator":"part-3","key":"default/a","step":"CRChecker","heldSeconds":10,…}'
+ */
+import type { Client, RequestOptions } from '../../client/client.ts'
+import { isMusterError } from '../../kube/errors.ts'
+import { isJsonObject, parseJson } from '../../kube/json.ts'
+import { ConfigMap } from '../../operator/kinds.ts'
+import type { ObjectName } from '../../operator/view.ts'
+
+/** Why, when and where. Names and numbers, and nothing that an object holds. */
+export interface Entry {
+  readonly operator: string
+  readonly controller: string
+  /** `namespace/name` of the CR. */
+  readonly key: string
+  readonly step: string
+  readonly heldSeconds: number
+  /** RFC 3339. */
+  readonly at: string
+  readonly replica: string
+  /** The line of code, where it could be seen: `file.ts:12`. */
+  readonly line: string
+  /** Others that may have done it instead. */
+  readonly or: readonly string[]
+}
+
+export interface QuarantineRecord {
+  /** Undefined: there has never been one. */
+  readonly object: ConfigMap | undefined
+  /** By `entryKey`. */
+  readonly entries: ReadonlyMap<string, Entry>
+}
+
+export function entryKey(operator: string, version: string): string {
+  return `${operator}.${version}`
+}
+
+export async function readRecord(client: Client, at: ObjectName, options?: RequestOptions): Promise<QuarantineRecord> {
+  let object: ConfigMap
+  try {
+    object = await client.get<ConfigMap>(ConfigMap, at, options)
+  } catch (error) {
+    if (isMusterError(error, 'NotFound')) return { object: undefined, entries: new Map() }
+    throw error
+  }
+  const entries = Object.entries(object.data ?? {}).map(([key, text]) => [key, readEntry(key, text)] as const)
+  return { object, entries: new Map(entries) }
+}
+
+/** What another version wrote, or a person, is an entry all the same: the key says whom it is about. */
+function readEntry(key: string, text: string): Entry {
+  const value = parsed(text)
+  const word = (name: string): string => (typeof value[name] === 'string' ? value[name] : '')
+  const { heldSeconds, or } = value
+  return {
+    operator: key.slice(0, key.lastIndexOf('.')),
+    controller: word('controller'),
+    key: word('key'),
+    step: word('step'),
+    heldSeconds: typeof heldSeconds === 'number' ? heldSeconds : 0,
+    at: word('at'),
+    replica: word('replica'),
+    line: word('line'),
+    or: Array.isArray(or) ? or.filter((one) => typeof one === 'string') : [],
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(text)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/** Beside those that are there. */
+export async function addEntries(
+  client: Client,
+  at: ObjectName,
+  entries: ReadonlyMap<string, Entry>,
+  options: RequestOptions,
+): Promise<void> {
+  const data = Object.fromEntries([...entries].map(([key, entry]) => [key, JSON.stringify(entry)]))
+  const patch = async (): Promise<void> => {
+    await client.patch(ConfigMap, at, { data }, { ...options, type: 'merge', fieldManager })
+  }
+  try {
+    await patch()
+  } catch (error) {
+    if (!isMusterError(error, 'NotFound')) throw error
+    const metadata = { name: at.name, namespace: at.namespace ?? '', labels }
+    const object: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
+    try {
+      await client.create(ConfigMap, object, { ...options, fieldManager })
+    } catch (race) {
+      if (!isMusterError(race, 'AlreadyExists')) throw race
+      await patch()
+    }
+  }
+}
+
+const fieldManager = 'muster-watchdog'
+const labels = { 'app.kubernetes.io/managed-by': 'muster' }

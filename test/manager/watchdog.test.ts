@@ -1,0 +1,279 @@
+/**
+ * An operator in the manager's own thread goes into a loop without an end. The process ends by itself and says who it was;
+ * from then on that operator is kept apart, by whoever is started next and by the replica that takes over, until it is mended.
+ * On the embedded server in `npm test`, on a real one in `npm run test:real`.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { command as start } from '../../src/cli/start.ts'
+import type { Client } from '../../src/client/client.ts'
+import { connect } from '../../src/client/connect.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { UntypedObject } from '../../src/kube/object.ts'
+import { ConfigMap } from '../../src/operator/kinds.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { install } from '../project.ts'
+import { looping, part, type Part } from './operators.ts'
+
+/** The one that loops for CRs of size 13. */
+const mad = 2
+const deadly = 13
+const suffix = `w${Math.floor(performance.timeOrigin).toString(36)}`
+const namespace = `watchdog-${suffix}`
+const operators: readonly Part[] = [part(0, suffix), part(1, suffix), looping(mad, suffix)]
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const Crd: TypedResource = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const Event: TypedResource<UntypedObject> = resourceOf('v1', 'Event')
+const Namespace: TypedResource = resourceOf('v1', 'Namespace')
+const record = { name: 'muster-quarantine', namespace }
+
+interface Running {
+  readonly process: ChildProcess
+  readonly lines: JsonObject[]
+  readonly ended: Promise<NodeJS.Signals | null>
+}
+
+let folder: string
+let kubeconfig: string
+let client: Client
+const written = new Set<string>()
+const stop = new AbortController()
+const ends: Promise<unknown>[] = []
+const all: Running[] = []
+let notice = (): void => undefined
+
+async function until(holds: () => boolean, what: () => string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(() => reject(new Error(`still not so: ${what()}`)), 50_000)
+  notice = () => {
+    if (holds()) resolve()
+  }
+  notice()
+  await promise.finally(() => clearTimeout(timer))
+}
+
+async function configure(more: JsonObject = {}): Promise<void> {
+  const sections = operators.map(({ name }, index) => [
+    name,
+    { from: `./operators.ts#part${index}`, budgets: { runTimeout: '1s' } },
+  ])
+  const value = {
+    watchdog: { blockedFor: '1s', quarantine: `${record.namespace}/${record.name}` },
+    health: { port: 0 },
+    metrics: { port: 0 },
+    operators: Object.fromEntries(sections) as JsonObject,
+    ...more,
+  }
+  await writeFile(path.join(folder, 'muster.yaml'), JSON.stringify(value, undefined, 2))
+}
+
+async function writeModule(isMended: boolean): Promise<void> {
+  const make = [`part(0, '${suffix}')`, `part(1, '${suffix}')`, `looping(${mad}, '${suffix}', ${isMended})`]
+  const exports = make.map((made, index) => `export const part${index} = ${made}\n`)
+  await writeFile(path.join(folder, 'operators.ts'), `import { looping, part } from './parts.ts'\n${exports.join('')}`)
+}
+
+function run(access = kubeconfig): Running {
+  const words = ['--conditions=muster-source', main, 'run', '--file', 'muster.yaml', '--kubeconfig', access]
+  const child = spawn(process.execPath, words, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit').then(([, signal]) => signal as NodeJS.Signals | null)
+  const one: Running = { process: child, lines: [], ended }
+  createInterface({ input: child.stderr }).on('line', (text) => {
+    one.lines.push(text.startsWith('{') ? (JSON.parse(text) as JsonObject) : { text })
+    notice()
+  })
+  all.push(one)
+  return one
+}
+
+const said = ({ lines }: Running, what: JsonObject): JsonObject | undefined =>
+  lines.find((line) => Object.entries(what).every(([name, value]) => line[name] === value))
+const isUp = (one: Running): boolean => operators.every(({ name }) => said(one, { operator: name, started: true }))
+const tail = ({ lines }: Running): string =>
+  lines
+    .slice(-6)
+    .map((line) => JSON.stringify(line))
+    .join('\n')
+
+async function resize(index: number, name: string, size: number): Promise<void> {
+  await client.patch(operators[index]!.own, { name, namespace }, { spec: { size } }, { type: 'merge' })
+}
+
+/** Every operator but the mad one writes what it is told; and so does that one, for its other CR. */
+async function expectWork(one: Running, size: number): Promise<void> {
+  await Promise.all([resize(0, 'a', size), resize(1, 'a', size), resize(mad, 'b', size)])
+  await until(
+    () => [`a-0=${size}`, `a-1=${size}`, `b-${mad}=${size}`].every((child) => written.has(child)),
+    () => `${[...written].join()}\n${tail(one)}`,
+  )
+}
+
+async function end(one: Running): Promise<void> {
+  one.process.kill('SIGTERM')
+  await one.ended
+}
+
+async function forgive(): Promise<void> {
+  await resize(mad, 'a', 1)
+  await client.delete(ConfigMap, record)
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'muster-watchdog-'))
+  kubeconfig = path.join(folder, 'kubeconfig')
+  if (process.env['MUSTER_TEST_REAL']) {
+    await writeFile(kubeconfig, inject('cluster').kubeconfig)
+  } else {
+    const ready = Promise.withResolvers<void>()
+    const invocation = { positionals: [], out: () => ready.resolve(), err: () => undefined, signal: stop.signal }
+    ends.push(start.run({ ...invocation, flags: { 'kubeconfig-out': kubeconfig, nodes: '0' } }))
+    await ready.promise
+  }
+  client = await connect({ kubeconfig })
+  await install(folder)
+  await copyFile(fileURLToPath(new URL('operators.ts', import.meta.url)), path.join(folder, 'parts.ts'))
+  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
+  await writeModule(false)
+  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+  await Promise.all(operators.map(({ own }) => client.create(Crd, own.crd() as unknown as UntypedObject)))
+  for (const { own } of operators) {
+    for (let isServed = false; !isServed;) {
+      isServed = await client.list(own, { namespace }).then(
+        () => true,
+        () => false,
+      )
+    }
+    for (const name of ['a', 'b']) {
+      await client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
+    }
+  }
+  ends.push(watchChildren())
+}, 60_000)
+
+async function watchChildren(): Promise<void> {
+  try {
+    for await (const { type, object } of client.watch<ConfigMap>(ConfigMap, { namespace, signal: stop.signal })) {
+      if (type !== 'ADDED' && type !== 'MODIFIED') continue
+      written.add(`${object.metadata.name}=${object.data?.['size']}`)
+      notice()
+    }
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  }
+}
+
+afterAll(async () => {
+  for (const { process: child } of all) child.kill('SIGKILL')
+  await Promise.all(operators.map(({ own }) => client.delete(Crd, { name: own.crd().metadata.name! })))
+  await client.delete(Namespace, { name: namespace })
+  stop.abort()
+  await Promise.all(ends)
+  await client.close()
+  await rm(folder, { recursive: true, force: true })
+}, 60_000)
+
+const patience = { timeout: 90_000 }
+const culprit = { operator: `part-${mad}`, key: `${namespace}/a` }
+
+describe('an operator that never gives the thread back', () => {
+  it('ends its manager, which names it and where it was, and leaves a record', patience, async () => {
+    await configure()
+    const one = run()
+    await until(
+      () => isUp(one) && written.has(`a-${mad}=1`),
+      () => tail(one),
+    )
+    await resize(mad, 'a', deadly)
+    expect(await one.ended).toBe('SIGKILL')
+    const told = one.lines.find((line) => line['heldSeconds'] !== undefined)
+    expect(told).toMatchObject({ ...culprit, level: 'error', controller: `part${mad}`, heldSeconds: 1 })
+    expect(told?.['line']).toMatch(/^parts\.ts:\d+/)
+    const { data = {} } = await client.get<ConfigMap>(ConfigMap, record)
+    const [[key, entry] = []] = Object.entries(data)
+    expect(key).toMatch(new RegExp(`^part-${mad}\\.[0-9a-f]{16}$`))
+    expect(JSON.parse(entry ?? '{}')).toMatchObject({ ...culprit, step: told?.['step'], or: [] })
+  })
+
+  it(
+    'is kept apart by the next: its loop is interrupted, its other CR and all others are served',
+    patience,
+    async () => {
+      const one = run()
+      await until(
+        () => isUp(one),
+        () => tail(one),
+      )
+      expect(said(one, { operator: culprit.operator, finding: 'quarantined' })?.['message']).toContain('level worker')
+      await until(
+        () => said(one, { ...culprit, outcome: 'failed', reason: 'ReconcileTimeout' }) !== undefined,
+        () => tail(one),
+      )
+      await expectWork(one, 21)
+      const { items } = await client.list(Event, { namespace })
+      expect(items.map((event) => event['reason'])).toContain('Quarantined')
+      await end(one)
+    },
+  )
+
+  it('stops the leader, and not the one that stands by and takes over', patience, async () => {
+    await forgive()
+    const lease = { leaseDuration: '6s', renewDeadline: '4s', retryPeriod: '500ms' }
+    const leaderElection = { leaderElect: true, resourceName: 'watchdog', resourceNamespace: namespace, ...lease }
+    await configure({ leaderElection })
+    const [one, other] = [run(), run()]
+    await until(
+      () => isUp(one) && isUp(other),
+      () => `${tail(one)}\n${tail(other)}`,
+    )
+    await expectWork(one, 31)
+    await resize(mad, 'a', deadly)
+    await Promise.race([one.ended, other.ended])
+    const [dead, heir] = one.process.signalCode === null ? [other, one] : [one, other]
+    expect(dead.process.signalCode).toBe('SIGKILL')
+    await until(
+      () => said(heir, { operator: culprit.operator, finding: 'quarantined' }) !== undefined,
+      () => tail(heir),
+    )
+    await expectWork(heir, 32)
+    expect(heir.process.signalCode).toBe(null)
+    await end(heir)
+  })
+
+  it('is free again when its module is mended', patience, async () => {
+    await configure()
+    await writeModule(true)
+    const one = run()
+    await until(
+      () => isUp(one) && written.has(`a-${mad}=${deadly}`),
+      () => tail(one),
+    )
+    expect(said(one, { finding: 'quarantined' })).toBe(undefined)
+    await end(one)
+  })
+
+  it('ends its manager all the same where nobody can be told', patience, async () => {
+    await forgive()
+    await writeModule(false)
+    await configure()
+    const access = path.join(folder, 'access')
+    await copyFile(kubeconfig, access)
+    const one = run(access)
+    await until(
+      () => isUp(one),
+      () => tail(one),
+    )
+    const text = await readFile(access, 'utf8')
+    await writeFile(access, text.replace(/server: .*/, 'server: https://127.0.0.1:1'))
+    await resize(mad, 'a', deadly)
+    expect(await one.ended).toBe('SIGKILL')
+    expect(one.lines.find((line) => line['heldSeconds'] !== undefined)).toMatchObject(culprit)
+    expect(one.lines.some(({ problem }) => typeof problem === 'string' && problem.includes('not recorded'))).toBe(true)
+    await resize(mad, 'a', 1)
+  })
+})
