@@ -10,7 +10,7 @@ const config: ViteUserConfig = defineConfig({
     include: [
       ...(real
         ? ['test/real/**/*.test.ts', 'examples/**/{servers,real}.test.ts']
-        : ['src/**/*.test.ts', 'examples/**/!(real).test.ts', 'test/offline/**/*.test.ts']),
+        : ['src/**/*.test.ts', 'web/*.test.ts', 'examples/**/!(real).test.ts', 'test/offline/**/*.test.ts']),
       // The same cases, with another server behind them.
       'test/conformance/**/*.test.ts',
       'test/manager/**/*.test.ts',

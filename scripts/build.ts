@@ -9,10 +9,11 @@
  * modules, which is a few megabytes of every process.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, globSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Plugin, rolldown } from 'rolldown'
+import { pageFiles, pageText } from '../src/console/page.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const source = path.join(root, 'src')
@@ -30,7 +31,7 @@ const entries = Object.values(manifest.exports)
   .filter((file) => file !== undefined)
   .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, '$1'))
   // Where a thread or a process of its own begins.
-  .concat('sidecar/keeper', 'manager/isolation/guest-main')
+  .concat('sidecar/keeper', 'manager/isolation/guest-main', 'manager/watchdog/alarm')
 
 /**
  * A module that looks for files beside itself finds them where it would be were it not bundled. `folder` is where in
@@ -118,5 +119,9 @@ const examples = await rolldown({
   platform: 'neutral',
 })
 await examples.write({ dir: path.join(dist, 'examples'), format: 'esm', entryFileNames: '[name].js' })
+
+// The console's page, as a checkout serves it.
+mkdirSync(path.join(dist, 'web'))
+for (const name of pageFiles) writeFileSync(path.join(dist, 'web', name), pageText(name))
 
 for (const file of globSync('**/*.{json,br}', { cwd: source })) cpSync(path.join(source, file), path.join(dist, file))

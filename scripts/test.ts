@@ -12,6 +12,7 @@ const bin = (name: string): string => fileURLToPath(new URL(`../node_modules/.bi
 const checks: readonly (readonly [name: string, command: readonly string[]])[] = [
   ['types', [bin('tsc'), '-p', '.']],
   ['types of examples', [bin('tsc'), '-p', 'examples']],
+  ['types of the page', [bin('tsc'), '-p', 'web']],
   ['lint', [bin('oxlint'), '--type-aware', '--deny-warnings', '--quiet']],
   ['layers', [process.execPath, 'scripts/check-layers.ts']],
   ['format', [bin('oxfmt'), '--check', '.']],

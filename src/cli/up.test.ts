@@ -112,8 +112,12 @@ describe('muster up', { timeout: 120_000 }, () => {
       return nodes?.length === 5 && JSON.stringify(status).includes('"reason":"Ready"')
     })
 
-    // Others find it.
+    // Others find it, and so does a browser.
     const { url } = readManagerFile(folder)!
+    expect(first.out).toContain(`  ${url}`)
+    expect(await (await fetch(url)).text()).toContain('<title>Muster</title>')
+    expect(await (await fetch(`${url}/console.js`)).text()).toContain("from './telling.js'")
+    expect(first.out.filter((line) => line.includes('Warning'))).toEqual([])
     expect(statSync(path.join(folder, '.muster', 'manager.json')).mode & 0o777).toBe(0o600)
     const table = await muster(folder, 'top', '--once')
     expect(table.stdout).toMatch(/^OPERATOR +STATE +WAITING.*\ndatabase +\w+ .*\nmemcached +\w+ /)

@@ -6,6 +6,7 @@ import path from 'node:path'
 import type { Client } from '../client/client.ts'
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
+import { consolePage } from '../console/page.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { ManagerReport } from '../manager/report.ts'
 import type { Operator } from '../operator/operator.ts'
@@ -145,6 +146,7 @@ async function startManager({ muster, operators, kubeconfig, err, signal }: Mana
     identity: 'muster-up',
     live: (client) => simulatedSidecars(client, systemClock),
     beside: 'an embedded cluster',
+    page: consolePage(),
     log(line) {
       // What operators do is in the table; what nobody else tells is told here.
       if ('problem' in line && !signal.aborted) err(JSON.stringify(line))
@@ -204,7 +206,11 @@ function introduction(
     '',
     `  ${use}`,
     '',
-    `a manager hosts ${manager.names.join(' and ')}; its status is on ${manager.url}. Three things to try in another shell:`,
+    `a manager hosts ${manager.names.join(' and ')}; to watch it in a browser:`,
+    '',
+    `  ${manager.url}`,
+    '',
+    'three things to try in another shell:',
     '',
     ...tries.flatMap(({ what, command: words, effect }) => [`  # ${what}: ${effect}`, `  ${words}`]),
     `  # stop it here with Ctrl-C and start it ${again}: all is looked at, and nothing is written`,

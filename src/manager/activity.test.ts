@@ -91,6 +91,28 @@ describe('activity', () => {
     expect(report().operators[0]?.failing).toBe(0)
   })
 
+  it('tells a finding with its object, its fields and who is against it', () => {
+    const { activity, report } = open()
+    const name = { name: 'web', namespace: 'default' }
+    activity.find({
+      kind: 'conflict',
+      operator: 'cache',
+      controller: 'c',
+      key: 'default/a',
+      at: 7,
+      times: 8,
+      withinMs: 1000,
+      object: { kind: 'apps/v1 Deployment', name },
+      fields: Array.from({ length: 100 }, (_, index) => `spec.${index}`),
+      with: ['legacy-operator'],
+    })
+    const [finding] = report().operators[0]!.findings.latest
+    expect(finding).toMatchObject({ at: 7, kind: 'conflict', controller: 'c', key: 'default/a' })
+    expect(finding).toMatchObject({ object: 'Deployment default/web', with: ['legacy-operator'] })
+    expect(finding?.fields?.slice(0, 2)).toEqual(['spec.0', 'spec.1'])
+    expect(finding?.fields?.length).toBeLessThan(50)
+  })
+
   it('stays small, however long it goes on', () => {
     const { activity, report } = open()
     for (let turn = 0; turn < 5000; turn++) {
@@ -109,7 +131,7 @@ describe('activity', () => {
       })
     }
     expect(report().operators[0]).toMatchObject({ failing: 1000, findings: { total: 5000 } })
-    expect(JSON.stringify(report()).length).toBeLessThan(20_000)
+    expect(JSON.stringify(report()).length).toBeLessThan(40_000)
   })
 
   it('counts changes that wake, not what comes by itself', () => {

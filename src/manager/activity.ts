@@ -17,7 +17,7 @@ import {
   sampleMemory,
   sampleProcess,
 } from './cost.ts'
-import { describeFinding, type Finding } from './findings/finding.ts'
+import { describeFinding, describeObject, type Finding } from './findings/finding.ts'
 import type { HealthReport } from './health.ts'
 import type {
   Deed,
@@ -68,6 +68,9 @@ interface Kept {
 const mostDeeds = 20
 const mostFindings = 20
 const mostWords = 300
+/** A finding is evidence: it is told whole, within reason. */
+const mostEvidence = 1000
+const mostFields = 20
 const mostFailing = 1000
 /** Nobody tells of a CR that is gone: a failure that is not repeated in this time after it was due is forgotten. */
 const forgetMs = 600_000
@@ -112,8 +115,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     find(finding, as = finding.operator) {
       const kept = of(as)
       kept.found++
-      const told: FindingSummary = { at: finding.at, kind: finding.kind, message: cut(describeFinding(finding)) }
-      kept.findings = [told, ...kept.findings].slice(0, mostFindings)
+      kept.findings = [findingSummary(finding), ...kept.findings].slice(0, mostFindings)
     },
     added(lane, cause) {
       if (cause !== 'change') return
@@ -142,6 +144,18 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
         ...(beside !== undefined && { beside }),
       }
     },
+  }
+}
+
+function findingSummary(finding: Finding): FindingSummary {
+  const { at, kind, controller, key } = finding
+  const told = { at, kind, message: cut(describeFinding(finding), mostEvidence), controller, key }
+  if (finding.kind !== 'hotLoop' && finding.kind !== 'conflict') return told
+  return {
+    ...told,
+    object: describeObject(finding.object),
+    fields: finding.fields.slice(0, mostFields).map((field) => cut(field)),
+    ...(finding.kind === 'conflict' && { with: finding.with.slice(0, mostFields).map((name) => cut(name)) }),
   }
 }
 
@@ -219,6 +233,6 @@ function feedSummary({ resource, freshness, watches, objects, bytes, consumers }
   }
 }
 
-function cut(words: string): string {
-  return words.length <= mostWords ? words : `${words.slice(0, mostWords).toWellFormed()}…`
+function cut(words: string, most = mostWords): string {
+  return words.length <= most ? words : `${words.slice(0, most).toWellFormed()}…`
 }

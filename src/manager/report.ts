@@ -68,6 +68,15 @@ export interface FindingSummary {
   readonly at: number
   readonly kind: string
   readonly message: string
+  readonly controller?: string
+  /** The CR that it happened for. */
+  readonly key?: string
+  /** What is written again and again: `Deployment default/web`. */
+  readonly object?: string
+  /** Of that object. */
+  readonly fields?: readonly string[]
+  /** Who does the opposite: field managers. */
+  readonly with?: readonly string[]
 }
 
 export interface FeedSummary {

@@ -18,6 +18,16 @@ export interface StatusServerOptions {
   readonly metrics?: () => string
   /** What `muster top` and `muster cost` read; not served when left out. */
   readonly report?: () => ManagerReport
+  /** The files of a page that shows the report, by path: `src/console` has one. */
+  readonly page?: (path: string) => PageFile | undefined
+}
+
+export interface PageFile {
+  readonly body: string
+  /** Its content type. */
+  readonly type: string
+  /** What a browser is to keep to beside what holds for every answer. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 export interface StatusServer {
@@ -29,13 +39,22 @@ export interface StatusServer {
 const patienceMs = 5000
 const mostHeaderBytes = 8192
 
+/** For browsers: it is what it says it is, for its own page alone, and true for this moment. */
+const everyAnswer = {
+  connection: 'close',
+  'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+}
+
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
   // Imported, it would bring all of its exports along, and with them a client that takes longer to load than a manager.
   const { createServer } = process.getBuiltinModule('node:http')
   const { host = '127.0.0.1', port } = options
   const server = createServer({ requestTimeout: patienceMs, maxHeaderSize: mostHeaderBytes }, (request, response) => {
-    const { status, body, type = 'text/plain; charset=utf-8' } = respond(request, options)
-    response.writeHead(status, { 'content-type': type, connection: 'close' }).end(`${body}\n`)
+    const { status, body, type = 'text/plain; charset=utf-8', headers } = respond(request, options)
+    response.writeHead(status, { ...everyAnswer, ...headers, 'content-type': type }).end(`${body}\n`)
   })
   server.unref()
   await new Promise<void>((resolve, reject) => {
@@ -62,6 +81,7 @@ interface Answer {
   readonly body: string
   /** @default plain text */
   readonly type?: string
+  readonly headers?: PageFile['headers']
 }
 
 function respond({ method, url = '', headers }: IncomingMessage, options: StatusServerOptions): Answer {
@@ -86,7 +106,7 @@ function nameIn(host: string): string {
   return host.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '')
 }
 
-function answer(path: string, { health, metrics, report }: StatusServerOptions): Answer {
+function answer(path: string, { health, metrics, report, page }: StatusServerOptions): Answer {
   switch (path) {
     case '/healthz':
     case '/livez': {
@@ -106,7 +126,11 @@ function answer(path: string, { health, metrics, report }: StatusServerOptions):
       return report
         ? { status: 200, body: JSON.stringify(report()), type: 'application/json' }
         : { status: 404, body: 'no report here' }
-    default:
-      return { status: 404, body: 'there are /healthz, /livez, /readyz, /metrics and /report' }
+    default: {
+      const file = page?.(path)
+      return file
+        ? { status: 200, ...file }
+        : { status: 404, body: 'there are /healthz, /livez, /readyz, /metrics and /report' }
+    }
   }
 }

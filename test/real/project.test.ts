@@ -53,6 +53,9 @@ it('the packed package makes a project that passes its test and serves a cluster
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const { stdout } = await run('npm', ['test'], { cwd: project, env })
   expect(stdout).toContain('pass 1')
+  // The page of the console is there, ready to be served.
+  const web = await readdir(path.join(project, 'node_modules', 'muster', 'dist', 'web'))
+  expect(web.toSorted()).toEqual(['console.css', 'console.js', 'icon.svg', 'index.html', 'telling.js'])
   // Its types are those of the build: a checkout is nowhere in sight.
   expect(await readdir(path.join(project, 'node_modules', 'muster'))).not.toContain('src')
   // The built package finds where a thread or a process of its own begins; a machine without walls has no processes.

@@ -1,0 +1,89 @@
+/**
+ * Programs from Debian's packages, for suites that need a real one: downloaded once and unpacked into a cache folder outside
+ * the repository, not installed, so that neither root nor a changed machine is needed.
+ */
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MusterError } from '../src/kube/errors.ts'
+import { cacheFolder, type Environment, findProgram, run, whileHolding } from './real-binaries.ts'
+
+export interface Wanted<Program> {
+  /** Of the folder, and in messages. */
+  readonly name: string
+  readonly packages: readonly string[]
+  /** Tries what lies in the folder. */
+  readonly use: (folder: string) => Promise<Program>
+}
+
+export async function fromDebian<Program>(wanted: Wanted<Program>, env: Environment): Promise<Program> {
+  const { name, use } = wanted
+  const folder = join(cacheFolder(env), name)
+  const unpacked = await use(folder).catch(() => undefined)
+  if (unpacked !== undefined) return unpacked
+  await mkdir(cacheFolder(env), { recursive: true })
+  await whileHolding(`${folder}.lock`, async () => {
+    if ((await use(folder).catch(() => undefined)) !== undefined) return
+    const workshop = `${folder}.${process.pid}`
+    try {
+      await download(workshop, wanted, env)
+      await rm(folder, { recursive: true, force: true })
+      await rename(workshop, folder)
+    } finally {
+      await rm(workshop, { recursive: true, force: true })
+    }
+  })
+  return await use(folder)
+}
+
+/** For LD_LIBRARY_PATH. */
+export async function librariesIn(folder: string, env: Environment): Promise<string> {
+  const found: string[] = []
+  for (const parent of [join(folder, 'usr', 'lib'), join(folder, 'lib')])
+    for (const name of await readdir(parent).catch(() => []))
+      if (name.includes('-linux-')) found.push(join(parent, name))
+  return [...found, env['LD_LIBRARY_PATH'] ?? []].flat().join(':')
+}
+
+async function download(folder: string, { name, packages }: Wanted<unknown>, env: Environment): Promise<void> {
+  if (!(await findProgram('apt-get', env)))
+    throw new MusterError(
+      'BinaryMissing',
+      `${name} is needed, and this machine has no apt-get to fetch it with. Put it on the path.`,
+    )
+  const archives = join(folder, 'archives')
+  await mkdir(archives, { recursive: true })
+  try {
+    await fetchPackages(archives, packages, [], env)
+  } catch {
+    // The machine's own lists are missing or old; ours need no root.
+    const lists = join(archives, 'lists')
+    await mkdir(join(lists, 'partial'), { recursive: true })
+    const own = ['-o', `Dir::State::lists=${lists}`, '-o', `Dir::Cache=${join(archives, 'cache')}`]
+    try {
+      await run('apt-get', ['update', ...own, '-o', 'APT::Sandbox::User=root'], { env })
+      await fetchPackages(archives, packages, own, env)
+    } catch (error) {
+      throw new MusterError(
+        'BinaryMissing',
+        `${name} is needed, and Debian's packages could not be fetched: ${(error as Error).message} Install it, or put it on the path.`,
+      )
+    }
+  }
+  for (const file of await readdir(archives))
+    if (file.endsWith('.deb')) await run('dpkg-deb', ['-x', join(archives, file), folder], { env })
+  await rm(archives, { recursive: true, force: true })
+}
+
+/** What is wanted, and what it needs that this machine does not have. */
+async function fetchPackages(
+  archives: string,
+  packages: readonly string[],
+  options: readonly string[],
+  env: Environment,
+): Promise<void> {
+  const asking = ['install', '--print-uris', '--no-install-recommends', '-qq', '-y', ...options, ...packages]
+  const shown = await run('apt-get', asking, { env })
+  const missing = [...shown.matchAll(/^'[^']+' ([^_\s]+)_\S+\.deb /gm)].map(([, name = '']) => name)
+  const names = new Set([...packages, ...missing])
+  await run('apt-get', ['download', ...options, '-o', 'APT::Sandbox::User=root', ...names], { cwd: archives, env })
+}

@@ -1,0 +1,127 @@
+/** A manager in trouble, on an embedded server in real time: something for the console to show. */
+import { createApiServer } from '../src/apiserver/api-server.ts'
+import { systemClock } from '../src/clock/system-clock.ts'
+import type { Client } from '../src/client/client.ts'
+import { createClient } from '../src/client/create-client.ts'
+import { inProcessTransport } from '../src/client/in-process.ts'
+import { consolePage } from '../src/console/page.ts'
+import type { UntypedObject } from '../src/kube/object.ts'
+import { type Service, startService } from '../src/manager/resident/service.ts'
+import { defineController } from '../src/operator/controller.ts'
+import { integer, string } from '../src/operator/field.ts'
+import { defineKind, type Kind } from '../src/operator/kind.ts'
+import { ConfigMap } from '../src/operator/kinds.ts'
+import { defineOperator, type Operator } from '../src/operator/operator.ts'
+import { defineResource } from '../src/operator/resource.ts'
+import { crds } from './embedded.ts'
+
+/** Other people's words. */
+export const hostile = '<img src=x onerror="document.title=\'taken\'">'
+
+type Small = Operator & { readonly own: Kind }
+
+interface Habits {
+  readonly name: string
+  /** What it reads of another's ConfigMap goes into its own, one more. */
+  readonly follows?: string
+  readonly fails?: boolean
+}
+
+function small({ name, follows, fails = false }: Habits): Small {
+  const own = defineKind({
+    group: 'console.example.com',
+    version: 'v1',
+    kind: name.replaceAll(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    spec: { size: integer({ default: 1 }), note: string({ default: '' }) },
+  })
+  const config = defineResource({
+    for: own,
+    kind: ConfigMap,
+    name: ({ cr }) => `${cr.metadata.name}-${name}`,
+    fromCR({ cr, view }) {
+      const { namespace } = cr.metadata
+      const seen = follows === undefined ? undefined : view.get(ConfigMap, { name: follows, namespace })
+      return {
+        data: { size: follows === undefined ? String(cr.spec.size) : `${Number(seen?.data?.['size'] ?? 0) + 1}` },
+      }
+    },
+  })
+  const controller = defineController({
+    for: own,
+    resources: [config],
+    check({ cr }) {
+      if (fails) throw new Error(`nothing can be made of ${cr.spec.note}`)
+    },
+  })
+  return { ...defineOperator({ name, controllers: [controller] }), own }
+}
+
+export interface Troubled {
+  readonly service: Service
+  readonly client: Client
+  /** A CR of the calm one, which does what it should. */
+  readonly calm: (name: string) => Promise<unknown>
+  readonly stop: () => Promise<void>
+}
+
+/** `more`: calm ones beside those in trouble. */
+export async function startTroubled(more = 0, environment: Readonly<Record<string, string>> = {}): Promise<Troubled> {
+  const operators = [
+    // Each writes one more than the other has: they never come to rest.
+    small({ name: 'echo', follows: 'a-sounder' }),
+    small({ name: 'sounder', follows: 'a-echo' }),
+    small({ name: 'contested' }),
+    small({ name: 'failing', fails: true }),
+    small({ name: 'calm' }),
+    ...Array.from({ length: more }, (_, index) => small({ name: `quiet-${index}` })),
+  ]
+  const server = createApiServer({ clock: systemClock })
+  const client = createClient({ transport: inProcessTransport(server) })
+  for (const { own } of operators) await client.create(crds, own.crd() as unknown as UntypedObject)
+  const service = await startService({
+    environment: { MUSTER__health__port: '0', MUSTER__metrics__port: '0', ...environment },
+    declared: () => Promise.resolve(operators),
+    load: (name) => Promise.resolve({ operator: operators.find((operator) => operator.name === name)! }),
+    connect(_, { around }) {
+      const own = createClient({ transport: around!(inProcessTransport(server), 'embedded') })
+      return Promise.resolve({ client: own, as: () => own })
+    },
+    reach: () => Promise.reject(new Error('there is no other cluster')),
+    identity: 'replica-of-the-test',
+    page: consolePage(),
+    log: () => undefined,
+  })
+  const create = async (name: string, of: string, spec: object = {}): Promise<unknown> => {
+    const { own } = operators.find((operator) => operator.name === of)!
+    return await client.create(own, own.draft({ name, namespace: 'default' }, spec) as unknown as UntypedObject)
+  }
+  const ended = new AbortController()
+  await service.resident.settled()
+  for (const { name } of operators) await create('a', name, name === 'failing' ? { note: hostile } : {})
+  const undoing = undo(client, 'a-contested', ended.signal)
+  return {
+    service,
+    client,
+    calm: (name) => create(name, 'calm'),
+    async stop() {
+      ended.abort(new Error('enough'))
+      await undoing
+      await service.stop()
+    },
+  }
+}
+
+/** Somebody who wants something else, under a name that is no name. */
+async function undo(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  try {
+    const watch = client.watch(ConfigMap, { namespace: 'default', fieldSelector: `metadata.name=${name}`, signal })
+    for await (const { type, object } of watch) {
+      if (type !== 'ADDED' && type !== 'MODIFIED') continue
+      if (object.data?.['size'] !== '1') continue
+      const body = { data: { size: 'mine' } }
+      await client.patch(ConfigMap, { name, namespace: 'default' }, body, { type: 'merge', fieldManager: hostile })
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * What the console says, and in which order: everything about a report that needs no page. What is wrong comes first, and
+ * whatever is coloured has a word.
+ */
+import type { Deed, FeedSummary, FindingSummary, ManagerReport, OperatorReport } from '../src/manager/report.ts'
+
+/** The structure that this page was written for. */
+const knownVersion = 1
+
+export type Answer =
+  | { readonly kind: 'report'; readonly report: ManagerReport }
+  /** The manager has been renewed since this page was loaded. */
+  | { readonly kind: 'newer' }
+  | { readonly kind: 'unreadable' }
+
+export function readAnswer(value: unknown): Answer {
+  if (typeof value !== 'object' || value === null) return { kind: 'unreadable' }
+  const { version, operators } = value as Partial<Readonly<Record<string, unknown>>>
+  if (typeof version === 'number' && version > knownVersion) return { kind: 'newer' }
+  if (version !== knownVersion || !Array.isArray(operators)) return { kind: 'unreadable' }
+  return { kind: 'report', report: value as ManagerReport }
+}
+
+/** How long until the next question, after so many that were not answered. */
+export function pauseMs(unanswered: number): number {
+  return Math.min(1000 * 2 ** unanswered, 15_000)
+}
+
+export type Concern = 'wrong' | 'odd' | 'calm'
+
+const concerns: readonly Concern[] = ['wrong', 'odd', 'calm']
+
+/** What was found this long ago still counts as going on. */
+const recentMs = 600_000
+/** A run that takes longer is worth a look. */
+const longMs = 60_000
+
+export function concernOf({ failing, heldBy, findings, runningMs }: OperatorReport, now: number): Concern {
+  const isRecent = findings.latest.some(({ at }) => now - at < recentMs)
+  if (failing > 0 || heldBy === 'crawl' || heldBy === 'budget' || isRecent) return 'wrong'
+  return findings.total > 0 || runningMs.longest > longMs ? 'odd' : 'calm'
+}
+
+/** `db-2` before `db-10` */
+const byName = new Intl.Collator('en', { numeric: true })
+
+/** What is wrong first, then by name: nothing that merely works changes its place. */
+export function inOrder(operators: readonly OperatorReport[], now: number): readonly OperatorReport[] {
+  const rank = (operator: OperatorReport): number => concerns.indexOf(concernOf(operator, now))
+  return operators.toSorted((one, other) => rank(one) - rank(other) || byName.compare(one.name, other.name))
+}
+
+/** Every word of the filter is somewhere in what is told about the operator. */
+export function matches(operator: OperatorReport, filter: string): boolean {
+  const { name, state, heldBy, deeds, findings } = operator
+  const gate = heldBy === 'nothing' ? '' : heldBy
+  const [deed] = deeds
+  const found = findings.latest.flatMap(({ kind, message }) => [spaced(kind), kind, message])
+  const told = [name, state, gate, deed ? `${deed.key} ${deedText(deed)}` : '', ...found].join(' ').toLowerCase()
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => told.includes(word))
+}
+
+/** Behind first, then the biggest. */
+export function feedsInOrder(feeds: readonly FeedSummary[]): readonly FeedSummary[] {
+  const rank = ({ state }: FeedSummary): number => (state === 'synced' ? 1 : 0)
+  return feeds.toSorted(
+    (one, other) => rank(one) - rank(other) || other.bytes - one.bytes || byName.compare(one.resource, other.resource),
+  )
+}
+
+export interface Found extends FindingSummary {
+  readonly operator: string
+  /** The same was found so often, as far as that is still known. */
+  readonly times: number
+}
+
+/** What was found, each once however often it came, newest first. */
+export function foundIn(operators: readonly OperatorReport[]): readonly Found[] {
+  const found: Found[] = []
+  for (const { name: operator, findings } of operators)
+    for (const same of Map.groupBy(findings.latest, sameness).values())
+      found.push({ ...same[0]!, operator, times: same.length })
+  return found.toSorted((one, other) => other.at - one.at)
+}
+
+/** Each time the message tells other times and seconds; what it is about stays. */
+function sameness({ kind, message, key, object, fields, with: rivals }: FindingSummary): string {
+  return JSON.stringify(object === undefined ? [kind, message] : [kind, key, object, fields, rivals])
+}
+
+const gates: Readonly<Record<OperatorReport['heldBy'], string>> = {
+  nothing: 'nothing holds it back',
+  pause: 'somebody paused it',
+  standby: 'another replica runs it',
+  budget: 'it has used more than it may',
+  crawl: 'slowed down: what it does goes in circles',
+  debounce: 'changes are being collected',
+  coolDown: 'it ran a moment ago',
+  allowance: 'it has made the changes that it may make in a minute',
+  concurrency: 'all of its places are taken',
+  share: 'others go first',
+}
+
+export function gateText(gate: OperatorReport['heldBy']): string {
+  // One that came after this page was loaded speaks for itself.
+  return Object.hasOwn(gates, gate) ? gates[gate] : gate
+}
+
+/** `hotLoop` → `hot loop` */
+export function spaced(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+export function outcomeWord(outcome: Deed['outcome']): string {
+  return outcome === 'gaveUp' ? 'gave up' : outcome === 'success' ? 'done' : outcome
+}
+
+/** What came of a run, in one line. */
+export function deedText({ done, why, outcome }: Deed): string {
+  const parts = [done.map(inWords).join(', '), why ?? ''].filter((part) => part !== '')
+  return parts.length > 0 ? parts.join(' · ') : outcomeWord(outcome)
+}
+
+/** `statusWritten cr` is a name for programs. */
+function inWords(done: string): string {
+  return done.replace(/^[a-z]+[A-Z]\w*/, spaced).replace(/^(\w+ \w+) cr$/, '$1')
+}
+
+/** `3 waiting, 1 of 8 running` */
+export function queueText({ waiting, running, places, later, heldBy }: OperatorReport): string {
+  const parts = [
+    waiting > 0 ? `${countText(waiting)} waiting` : '',
+    running > 0 ? `${running} of ${places} running` : '',
+    later > 0 ? `${countText(later)} later` : '',
+  ]
+  // What holds it is told beside.
+  return parts.filter((part) => part !== '').join(', ') || (heldBy === 'nothing' ? '–' : '')
+}
+
+export interface Verdict {
+  readonly word: 'ready' | 'not ready'
+  /** What is wrong, in one line; empty when nothing is. */
+  readonly rest: string
+  readonly concern: Concern
+}
+
+export function verdictOf({ isReady, operators, problems, at }: ManagerReport): Verdict {
+  const wrong = operators.filter((operator) => concernOf(operator, at) === 'wrong').length
+  const told = [
+    problems.length > 0 ? `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}` : '',
+    wrong > 0 ? `${wrong} of ${operators.length} operators in trouble` : '',
+  ]
+  return {
+    word: isReady ? 'ready' : 'not ready',
+    rest: told.filter((part) => part !== '').join(', '),
+    concern: isReady ? (wrong + problems.length > 0 ? 'odd' : 'calm') : 'wrong',
+  }
+}
+
+const number = new Intl.NumberFormat('en')
+
+export function countText(count: number): string {
+  return number.format(count)
+}
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB'] as const
+
+export function bytesText(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1)
+  const value = bytes / 1000 ** power
+  return `${value >= 100 || power === 0 ? Math.round(value) : value.toFixed(1)} ${units[power]}`
+}
+
+/** `850 ms`, `12 s`, `3 min`, `5 h 20 min`, `3 d 4 h` */
+export function spanText(ms: number): string {
+  if (ms < 1000) return `${Math.max(Math.round(ms), 0)} ms`
+  const seconds = Math.floor(ms / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+export function agoText(at: number, now: number): string {
+  return now - at < 1000 ? 'now' : `${spanText(now - at)} ago`
+}
+
+/** In the time of whoever looks. */
+export function timeText(at: number): string {
+  return new Date(at).toLocaleTimeString('en-GB')
+}
+
+const dayMs = 86_400_000
+
+/** What it would be in a day, if it went on as it has since then. */
+export function perDay(value: number, since: number, until: number): number {
+  return (value * dayMs) / Math.max(until - since, 1)
+}
+
+/** `#/memcached` names an operator, so that it can be linked to. */
+export function hashOf(operator: string): string {
+  return `#/${encodeURIComponent(operator)}`
+}
+
+export function operatorIn(hash: string): string | undefined {
+  if (!hash.startsWith('#/')) return undefined
+  try {
+    return decodeURIComponent(hash.slice(2)) || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A line over so many last values, the newest at the right, within 60 × 16. */
+export function sparkPath(values: readonly number[], most = 60): string {
+  const top = Math.max(...values, 1)
+  const points = values.map((value, index) => {
+    const x = 60 - ((values.length - 1 - index) * 60) / (most - 1)
+    return `${x.toFixed(1)},${(15 - (value / top) * 14).toFixed(1)}`
+  })
+  return points.length < 2 ? '' : `M${points.join('L')}`
+}
