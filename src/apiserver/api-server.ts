@@ -17,6 +17,7 @@ import type { AccessOptions } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
 import type { ExportOptions, Imported, ImportOptions } from './gather.ts'
 import type { JournalFolder } from './journal/folder.ts'
+import type { Recall } from './recall.ts'
 import { createServer, openServer } from './server.ts'
 import type { ClusterState } from './state.ts'
 import type { WebhookCaller } from './webhook-caller.ts'
@@ -45,6 +46,8 @@ export interface ApiServerOptions {
   readonly webhooks?: WebhookCaller | undefined
   /** Deletes what has lost its owners. Off for what is only a part of a cluster: a must-gather. @default true */
   readonly collectGarbage?: boolean | undefined
+  /** Shared with servers that are much the same, such as forks of one cluster. @default none */
+  readonly recall?: Recall | undefined
   /** What makes workloads live, in each cluster: `simulatedWorkloads()`. @default nothing does */
   readonly workloads?: Workloads | undefined
 }

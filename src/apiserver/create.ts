@@ -31,7 +31,7 @@ import {
 
 /** `isPlain`: not as the outcome of an update. */
 export async function create(state: ClusterState, writing: Writing, body: Json, isPlain = true): Promise<StoredObject> {
-  const object = decode(writing, body)
+  const object = decode(writing, body, state.recall)
   checkIdentity(writing, object)
   const clean = withoutSystemFields(writing, object)
   const owned = recordUpdate(state, writing, undefined, clean)

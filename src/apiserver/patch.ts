@@ -4,7 +4,7 @@ import { ApplyConflict } from '../kube/apply/conflict.ts'
 import { checkConforms } from '../kube/apply/conformance.ts'
 import { shapeOf } from '../kube/apply/shape.ts'
 import { isMusterError } from '../kube/errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../kube/json-patch.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import { applyMergePatch } from '../kube/merge-patch.ts'
@@ -24,7 +24,7 @@ import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
 import { isCreatedByStatus, isCreatedByUpdate } from './strategy.ts'
 import { replacement, type Updated } from './update.ts'
-import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing } from './writing.ts'
+import { checkIdentity, decode, identify, ownershipOf, withDefaults, type Writing, writingText } from './writing.ts'
 
 const jsonPatch = 'application/json-patch+json'
 const mergePatch = 'application/merge-patch+json'
@@ -176,16 +176,19 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
     ...identified,
     metadata: { ...identified.metadata, name, ...(served.namespaced && namespace !== undefined && { namespace }) },
   }
-  const ownership = ownershipOf(state, writing)
+  const inputOf = (live: UntypedObject | undefined): string =>
+    `apply ${writingText(state, writing)} ${force} ${stringifyJson(live)} ${stringifyJson(applied)}`
   if (!findObject(state, served, namespace, name)) {
     if (writing.subresource !== '' && !isCreatedByUpdate(served) && !isCreatedByStatus(served))
       throw notFound(served, name)
-    const merged = refusing(
-      () => applyObject<UntypedObject>({ ...ownership, live: undefined, applied, force }),
-      served,
-      identified,
+    const fresh = state.recall(
+      () => inputOf(undefined),
+      () => {
+        const options = { ...ownershipOf(state, writing), live: undefined, applied, force }
+        const merge = (): UntypedObject => applyObject<UntypedObject>(options)
+        return converted(served, refusing(merge, served, identified), identified)
+      },
     )
-    const fresh = converted(served, merged, identified)
     const { uid } = applied.metadata
     if (uid) {
       const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
@@ -195,14 +198,16 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
     return { object: await createOwned(state, writing, clean, false), isNew: true }
   }
   const object = await change(state, writing, (live) => {
-    const merged = refusing(
-      () => applyObject<UntypedObject>({ ...ownership, live, applied, force }),
-      served,
-      identified,
-      live,
+    const { managedFields, outcome } = state.recall(
+      () => inputOf(live),
+      () => {
+        const options = { ...ownershipOf(state, writing), live, applied, force }
+        const merge = (): UntypedObject => applyObject<UntypedObject>(options)
+        const merged = refusing(merge, served, identified, live)
+        return { managedFields: merged.metadata.managedFields, outcome: converted(served, merged, identified) }
+      },
     )
-    const { managedFields } = merged.metadata
-    const settled = settle(writing, live, converted(served, merged, identified))
+    const settled = settle(writing, live, outcome)
     // Of several things in the way the oldest comes last.
     checkVersion(served, live, applied)
     return { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }

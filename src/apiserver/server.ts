@@ -17,6 +17,7 @@ import { openFolder } from './journal/folder.ts'
 import type { Journal, JournalOwner, Kept } from './journal/journal.ts'
 import type { Entry } from './journal/recovery.ts'
 import { dnsLabel } from './kinds/name-format.ts'
+import { noRecall } from './recall.ts'
 import { internal, Refusal } from './refusal.ts'
 import { answerText, refuse } from './representation.ts'
 import { seed } from './seed.ts'
@@ -74,7 +75,7 @@ interface Created {
 
 export function createServer(options: ApiServerOptions, source: WritePathSource, keeper?: ServerKeeper): Created {
   const { clock, random = systemRandom, ids = () => randomUuid(random), history, watchBuffer = 10_000 } = options
-  const { collectGarbage = true, serviceAccounts = false, rootCa = '' } = options
+  const { collectGarbage = true, serviceAccounts = false, rootCa = '', recall = noRecall } = options
   const keeping: Keeping = { collectGarbage, serviceAccounts, rootCa }
   const states = new Map<string, ClusterState>()
   const lively = new Map<string, ReturnType<Workloads>>()
@@ -114,6 +115,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       random,
       ids,
       watchBuffer,
+      recall,
       writePath,
       get admission() {
         return (plugins ??= writing?.admissionPlugins(keeping) ?? [])

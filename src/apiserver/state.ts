@@ -6,6 +6,7 @@ import type { Access } from './access/access.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
 import type { Call } from './call.ts'
 import type { Catalog, Served } from './catalog.ts'
+import type { Recall } from './recall.ts'
 import type { Storage, StoredObject } from './storage.ts'
 import type { WebhookCaller } from './webhook-caller.ts'
 
@@ -26,6 +27,8 @@ export interface ClusterState {
   readonly webhooks: WebhookCaller
   /** Events that the reader of a watch may be behind. */
   readonly watchBuffer: number
+  /** What was worked out before, here or in a cluster like this one. */
+  readonly recall: Recall
 }
 
 /** All that changes what is stored. Reading does without it; see write-path.ts. */

@@ -43,9 +43,15 @@ export function storedForm(object: UntypedObject): UntypedObject {
 }
 
 function hasEmptyList(value: Json | undefined): boolean {
-  if (isJsonArray(value)) return value.length === 0 || value.some(hasEmptyList)
-  return isJsonObject(value) && Object.values(value).some(hasEmptyList)
+  if (typeof value !== 'object' || value === null || withoutEmptyLists.has(value)) return false
+  const members = isJsonArray(value) ? value : Object.values(value)
+  const isFound = (isJsonArray(value) && value.length === 0) || members.some(hasEmptyList)
+  if (!isFound) withoutEmptyLists.add(value)
+  return isFound
 }
+
+/** Most of an object is as it was at the last write, and nothing is changed in place. */
+const withoutEmptyLists = new WeakSet<object>()
 
 const quantityRule = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 

@@ -144,10 +144,11 @@ function seenAs(
 }
 
 async function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boolean): Promise<string> {
+  if (!('raw' in event)) return `{"type":"${event.type}","object":${stringifyJson(event.object)}}\n`
   // There is nothing to convert in a bookmark.
   const own = event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
-  const object = 'raw' in event ? await dressObject(event.raw, own, isFirst) : event.object
-  const text = 'raw' in event && object === event.raw ? textOf(event.raw) : stringifyJson(object)
+  const object = await dressObject(event.raw, own, isFirst)
+  const text = object === event.raw ? textOf(event.raw) : stringifyJson(object)
   return `{"type":"${event.type}","object":${text}}\n`
 }
 

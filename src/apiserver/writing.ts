@@ -21,6 +21,7 @@ import type { KeyScan } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { invalid as invalidValue, tooLong, unsupported } from './kinds/problem.ts'
 import { prune } from './prune.ts'
+import { identityOf, noRecall, type Recall } from './recall.ts'
 import { badRequest, type Cause, invalid, invalidOptions, Refusal } from './refusal.ts'
 import type { Route } from './route.ts'
 import type { ClusterState } from './state.ts'
@@ -116,16 +117,36 @@ function validationOf(value: string | null, optionsKind: string): Writing['valid
 }
 
 /** A body as an object of the kind that is written: known fields only, of the right types, defaulted. */
-export function decode(writing: Writing, body: Json): UntypedObject {
-  const { served } = writing
-  const identified = identify(served, body, writing.validation)
+export function decode(writing: Writing, body: Json, recall: Recall = noRecall): UntypedObject {
+  const { served, validation } = writing
+  const { object, unknown } = recall(
+    () => `decode ${servedText(served)} ${validation} ${stringifyJson(body)}`,
+    () => read(served, identify(served, body, validation)),
+  )
+  reportOddities(writing, unknown)
+  return object
+}
+
+/** Known fields of the right types, and the names of the others. */
+function read(
+  served: Served,
+  identified: JsonObject,
+): { readonly object: UntypedObject; readonly unknown: readonly string[] } {
   const { object, unknown, problem } = prune(identified, served)
   if (problem !== undefined) throw undecodable(served, problem)
   // What a custom object may be is for its schema to validate, when all is settled.
   if (!served.custom) checkTypes(served, object)
-  const defaulted = withDefaults(served, object as unknown as UntypedObject)
-  reportOddities(writing, unknown)
-  return defaulted
+  return { object: withDefaults(served, object as unknown as UntypedObject), unknown }
+}
+
+/** What a recall knows a kind by. */
+function servedText({ table, version, schema, hasStatus }: Served): string {
+  return `${table} ${version} ${hasStatus} ${identityOf(schema)}`
+}
+
+/** What a recall knows a write by, whatever is written. */
+export function writingText({ clock }: ClusterState, { served, manager, subresource }: Writing): string {
+  return `${servedText(served)} ${stringifyJson([manager, subresource, formatTime(clock.now())])}`
 }
 
 /** The object with what its author left out. */
@@ -361,6 +382,18 @@ function asShown(served: Served, object: UntypedObject): UntypedObject {
 
 /** The object with the record of who owns what after an update, which `live` had before. */
 export function recordUpdate(
+  state: ClusterState,
+  writing: Writing,
+  live: UntypedObject | undefined,
+  updated: UntypedObject,
+): UntypedObject {
+  return state.recall(
+    () => `update ${writingText(state, writing)} ${stringifyJson(live)} ${stringifyJson(updated)}`,
+    () => withRecord(state, writing, live, updated),
+  )
+}
+
+function withRecord(
   state: ClusterState,
   writing: Writing,
   live: UntypedObject | undefined,

@@ -1,6 +1,6 @@
 /** A request that writes: what it brings, and the answer that tells what became of it. */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
-import type { Json } from '../kube/json.ts'
+import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import type { Call } from './call.ts'
 import { type KeyScan, scanKeys } from './duplicate-keys.ts'
 import { textOf } from './object-text.ts'
@@ -56,5 +56,7 @@ const nothingTwice: KeyScan = { duplicates: [], order: [] }
 /** A patch is no object, and other encodings have no doubles: only a body of JSON is looked at. */
 function scanOf({ method, headers, body }: TransportRequest): KeyScan {
   if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
-  return scanKeys(typeof body === 'string' ? body : Buffer.from(body).toString())
+  const text = typeof body === 'string' ? body : Buffer.from(body).toString()
+  // What comes out of the parser as it went in has nothing that the parser dropped.
+  return stringifyJson(parseJson(text)) === text ? nothingTwice : scanKeys(text)
 }

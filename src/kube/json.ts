@@ -56,14 +56,18 @@ export function equalJson(a: Json | undefined, b: Json | undefined): boolean {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
     return a.every((item: Json, index) => equalJson(item, b[index] as Json))
   }
-  const left = a as JsonObject
-  const right = b as JsonObject
-  const leftKeys = Object.keys(left).filter((key) => left[key] !== undefined)
-  const rightCount = Object.keys(right).filter((key) => right[key] !== undefined).length
-  return (
-    leftKeys.length === rightCount &&
-    leftKeys.every((key) => Object.hasOwn(right, key) && equalJson(left[key], right[key]))
-  )
+  return equalMembers(a as JsonObject, b as JsonObject)
+}
+
+function equalMembers(left: JsonObject, right: JsonObject): boolean {
+  let surplus = 0
+  for (const key of Object.keys(left)) {
+    if (left[key] === undefined) continue
+    if (!Object.hasOwn(right, key) || !equalJson(left[key], right[key])) return false
+    surplus++
+  }
+  for (const key of Object.keys(right)) if (right[key] !== undefined) surplus--
+  return surplus === 0
 }
 
 function isNumeric(value: unknown): value is number | bigint {

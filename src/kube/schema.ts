@@ -33,9 +33,26 @@ const emptySchema: Schema = {}
 
 /** Follows `$ref` (and the one-element `allOf` that OpenAPI v3 wraps it in) to the schema that says something. */
 export function resolveSchema(schema: Schema | undefined, definitions: Definitions): Schema {
-  let current = schema ?? emptySchema
+  if (schema === undefined) return emptySchema
+  if (targetOf(schema) === undefined) return schema
+  const known = resolved.get(definitions) ?? new WeakMap<Schema, Schema>()
+  resolved.set(definitions, known)
+  const found = known.get(schema) ?? follow(schema, definitions)
+  known.set(schema, found)
+  return found
+}
+
+/** Schemas do not change, and each place of a kind is looked at with every object. */
+const resolved = new WeakMap<Definitions, WeakMap<Schema, Schema>>()
+
+function targetOf({ $ref, allOf }: Schema): string | undefined {
+  return $ref ?? (allOf?.length === 1 ? allOf[0]?.$ref : undefined)
+}
+
+function follow(schema: Schema, definitions: Definitions): Schema {
+  let current = schema
   for (;;) {
-    const target = current.$ref ?? (current.allOf?.length === 1 ? current.allOf[0]?.$ref : undefined)
+    const target = targetOf(current)
     if (target === undefined) return current
     const name = target.slice(target.lastIndexOf('/') + 1)
     // Marks beside the reference (an atomic use of a granular type) win over those of the definition.

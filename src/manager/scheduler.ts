@@ -288,7 +288,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       member.ended.clear()
       member.held.clear()
       for (const [key, since] of member.running) member.running.set(key, Math.min(since, now))
-      for (const { key, cause, collected } of [...member.waiting.values()]) {
+      for (const { key, cause, collected } of member.waiting.values()) {
         const { since, latest } = collected
         wait(member, key, cause, { since: Math.min(since, now), latest: Math.min(latest, now) })
       }

@@ -7,6 +7,7 @@ import { hash as digest } from 'node:crypto'
 import { mergeValues } from '../kube/apply/merge.ts'
 import { canonicalJson } from '../kube/apply/canonical.ts'
 import { shapeOf } from '../kube/apply/shape.ts'
+import { setMember } from '../kube/apply/value.ts'
 import { builtinDefinitions, builtinSchema } from '../kube/builtin.ts'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -148,11 +149,9 @@ function readInitial(resource: object, initial: UntypedObject | string, subject:
 function plain(value: Json | undefined): Json {
   if (Array.isArray(value)) return value.filter((item) => item !== undefined).map(plain)
   if (!isJsonObject(value)) return value ?? null
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .map(([name, member]) => [name, plain(member)]),
-  )
+  const members: Record<string, Json> = {}
+  for (const name of Object.keys(value)) if (value[name] !== undefined) setMember(members, name, plain(value[name]))
+  return members
 }
 
 function checkIdentity(

@@ -12,33 +12,61 @@ export interface Typing {
   readonly definitions: Definitions
 }
 
+/** Where a value is, written out only when something is wrong there. */
+interface Place {
+  readonly above: Place | undefined
+  /** A member's name, or `[0]`, `[name="app"]`: which item. */
+  readonly step: string
+  readonly isItem: boolean
+}
+
 /** Paths at which `live` does not hold what `wanted` says; empty when it does. */
 export function differences(live: Json | undefined, wanted: Json, { schema, definitions }: Typing): readonly string[] {
   const found: string[] = []
-  compare(live, wanted, schema, '', false)
+  compare(live, wanted, schema, undefined, false)
   return found
 
   /** `isOne`: part of a value that has one owner as a whole, so that nothing in it is another's. */
-  function compare(is: Json | undefined, want: Json, at: Schema | undefined, path: string, isOne: boolean): void {
+  function compare(
+    is: Json | undefined,
+    want: Json,
+    at: Schema | undefined,
+    place: Place | undefined,
+    isOne: boolean,
+  ): void {
     if (isEmpty(want) && isEmpty(is)) return
     const resolved = resolveSchema(at, definitions)
     const isWhole = isOne || resolved['x-kubernetes-map-type'] === 'atomic'
-    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, path, isWhole)
-    else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, path, isOne)
-    else if (!equalScalars(is, want, at)) found.push(path)
+    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, place, isWhole)
+    else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, place, isOne)
+    else if (!equalScalars(is, want, at)) found.push(pathOf(place))
   }
 
-  function compareObjects(is: JsonObject, want: JsonObject, at: Schema, path: string, isOne: boolean): void {
+  function compareObjects(
+    is: JsonObject,
+    want: JsonObject,
+    at: Schema,
+    place: Place | undefined,
+    isOne: boolean,
+  ): void {
     const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
     for (const [name, value] of Object.entries(want) as [string, Json][]) {
-      compare(ownMember(is, name), value, propertyOf(at, name) ?? extra, joined(path, name), isOne)
+      compare(ownMember(is, name), value, propertyOf(at, name) ?? extra, memberAt(place, name), isOne)
     }
     if (!isOne || !extra) return
     // Fields may have been filled in by the server; entries of a map it does not invent.
-    for (const name of Object.keys(is)) if (ownMember(want, name) === undefined) found.push(joined(path, name))
+    for (const name of Object.keys(is)) {
+      if (ownMember(want, name) === undefined) found.push(pathOf(memberAt(place, name)))
+    }
   }
 
-  function compareLists(is: readonly Json[], want: readonly Json[], at: Schema, path: string, isOne: boolean): void {
+  function compareLists(
+    is: readonly Json[],
+    want: readonly Json[],
+    at: Schema,
+    place: Place | undefined,
+    isOne: boolean,
+  ): void {
     const kind = at['x-kubernetes-list-type']
     const keys = at['x-kubernetes-list-map-keys'] ?? []
     if (kind === 'map' && keys.length > 0) {
@@ -46,18 +74,32 @@ export function differences(live: Json | undefined, wanted: Json, { schema, defi
       for (const item of want) {
         const name = keyOf(item, keys, items)
         const peer = is.find((other) => keyOf(other, keys, items) === name)
-        if (peer === undefined) found.push(`${path}[${name}]`)
-        else compare(peer, item, at.items, `${path}[${name}]`, isOne)
+        if (peer === undefined) found.push(pathOf(itemAt(place, name)))
+        else compare(peer, item, at.items, itemAt(place, name), isOne)
       }
-      if (isOne && is.length > want.length) found.push(path)
+      if (isOne && is.length > want.length) found.push(pathOf(place))
     } else if (kind === 'set') {
       for (const item of want) {
-        if (!is.some((other) => equalJson(other, item))) found.push(`${path}[=${JSON.stringify(item)}]`)
+        if (!is.some((other) => equalJson(other, item))) found.push(pathOf(itemAt(place, `=${JSON.stringify(item)}`)))
       }
     } else if (is.length === want.length) {
-      want.forEach((item, index) => compare(is[index], item, at.items, `${path}[${index}]`, true))
-    } else found.push(path)
+      want.forEach((item, index) => compare(is[index], item, at.items, itemAt(place, String(index)), true))
+    } else found.push(pathOf(place))
   }
+}
+
+function memberAt(above: Place | undefined, step: string): Place {
+  return { above, step, isItem: false }
+}
+
+function itemAt(above: Place | undefined, step: string): Place {
+  return { above, step, isItem: true }
+}
+
+function pathOf(place: Place | undefined): string {
+  if (!place) return ''
+  const { above, step, isItem } = place
+  return isItem ? `${pathOf(above)}[${step}]` : joined(pathOf(above), step)
 }
 
 function propertyOf({ properties }: Schema, name: string): Schema | undefined {

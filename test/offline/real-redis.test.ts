@@ -18,7 +18,7 @@ describe('where the real database comes from', () => {
   it('without one, and without a way to get one, the message says what to do', async () => {
     await expect(realRedis({ PATH: folder, HOME: folder })).rejects.toMatchObject({
       name: 'BinaryMissing',
-      message: expect.stringMatching(/redis-server and redis-cli .*Put both on the path/) as string,
+      message: expect.stringMatching(/redis is needed, .*Put it on the path/) as string,
     })
   })
 

@@ -83,24 +83,33 @@ function entriesOf(policy: string): Entries {
 
 function foundationOf(terms: Terms): Foundation {
   const { first, size } = terms
-  let places: ReadonlyMap<string, Place> | undefined
-  const filled = kinds.map(({ table }) => table)
-  const objectsOf = (table: string): readonly StoredObject[] => makeObjects(terms, table)
   return {
     first,
     size,
-    tables: filled,
-    objectsOf,
-    placeOf(uid) {
-      places ??= new Map(
-        filled.flatMap((table) =>
-          objectsOf(table).map(({ metadata: { uid: own, namespace, name } }) => [own, { table, namespace, name }]),
-        ),
-      )
-      return places.get(uid)
-    },
+    tables: kinds.map(({ table }) => table),
+    objectsOf: (table) => makeObjects(terms, table),
+    placeOf: (uid) => placesOf(terms).get(uid),
     record: () => stringifyJson(terms),
   }
+}
+
+/** Where everything is in the cluster that was asked of last: forks of one cluster have the same uids. */
+let lastPlaces: { readonly of: string; readonly places: ReadonlyMap<string, Place> } | undefined
+
+function placesOf({ policy, seed }: Terms): ReadonlyMap<string, Place> {
+  const of = `${policy} ${seed}`
+  if (lastPlaces?.of === of) return lastPlaces.places
+  const entries = entriesOf(policy)
+  const places = new Map(
+    kinds.flatMap(({ plural, table }) =>
+      entries[plural].map((entry) => {
+        const { namespace, name } = entry
+        return [uidOf(seed, table, entry), { table, namespace, name }] as const
+      }),
+    ),
+  )
+  lastPlaces = { of, places }
+  return places
 }
 
 function makeObjects({ first, time, seed, policy }: Terms, wanted: string): readonly StoredObject[] {

@@ -2,7 +2,7 @@
 import { builtinDefinitions } from '../../kube/builtin.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Schema } from '../../kube/schema.ts'
-import { structuralSchema } from '../../kube/structural/structural.ts'
+import { type StructuralSchema, structuralSchema } from '../../kube/structural/structural.ts'
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../../kube/types/apiextensions/v1.ts'
 import { compareVersions, type Served } from '../catalog.ts'
 import { parseScalePath } from '../scale-paths.ts'
@@ -15,17 +15,24 @@ export function servedBy(object: UntypedObject, context: ConversionContext): rea
   const crd = object as unknown as CustomResourceDefinition
   if (!isEstablished(crd)) return []
   const { group, versions } = crd.spec
-  const schemas: Schemas = new Map(
-    versions.map(({ name, schema, subresources }) => [
-      `${group}/${name}`,
-      structuralSchema(schema?.openAPIV3Schema ?? {}, { scale: subresources?.scale, embedded: embeddedChecks }),
-    ]),
-  )
+  const schemas: Schemas = new Map(versions.map((version) => [`${group}/${version.name}`, structuralOf(version)]))
   const convert = conversionOf(crd, schemas, context)
   return versions
     .filter(({ served }) => served)
     .map((version) => serveVersion(crd, version, { structural: schemas.get(`${group}/${version.name}`), convert }))
     .toSorted((a, b) => compareVersions(a.version, b.version))
+}
+
+/** Kept as long as the definition: clusters that were forked from one another share it, and compile it once. */
+const structurals = new WeakMap<CustomResourceDefinitionVersion, StructuralSchema>()
+
+function structuralOf(version: CustomResourceDefinitionVersion): StructuralSchema {
+  const { schema, subresources } = version
+  const known =
+    structurals.get(version) ??
+    structuralSchema(schema?.openAPIV3Schema ?? {}, { scale: subresources?.scale, embedded: embeddedChecks })
+  structurals.set(version, known)
+  return known
 }
 
 const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']

@@ -128,7 +128,7 @@ function run(state: ClusterState, controller: Controller, report: SimulationOpti
       if (!(error instanceof Refusal)) report?.(error)
     },
   })
-  const tables = [...Object.keys(controller.own ?? {}), ...Object.keys(controller.others ?? {})] as readonly TableName[]
+  const tables = new Set<string>([...Object.keys(controller.own ?? {}), ...Object.keys(controller.others ?? {})])
   const tell = (table: string, object: StoredObject): void => {
     const own = controller.own?.[table as TableName] as ((one: StoredIn<TableName>) => Iterable<string>) | undefined
     const others = controller.others?.[table as TableName] as typeof own
@@ -137,6 +137,7 @@ function run(state: ClusterState, controller: Controller, report: SimulationOpti
   }
   /** Who wrote an object must not suffer for what a controller makes of it. */
   const safely = (table: string, object: StoredObject, { previous, isGone }: Before): void => {
+    if (!controller.follow && !tables.has(table)) return
     try {
       controller.follow?.(table, isGone ? undefined : object, previous)
       if (previous) tell(table, previous)
@@ -150,7 +151,7 @@ function run(state: ClusterState, controller: Controller, report: SimulationOpti
     follow: (table, { object, previous, type }) => safely(table, object, { previous, isGone: type === 'DELETED' }),
     startAll() {
       for (const key of controller.first ?? []) queue.add(key)
-      for (const table of new Set(tables)) {
+      for (const table of tables) {
         for (const object of storage.table(table).objects())
           safely(table, object, { previous: undefined, isGone: false })
       }

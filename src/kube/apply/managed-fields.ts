@@ -61,11 +61,16 @@ export function withoutUnownable(fields: FieldSet): FieldSet {
 export function decodeManagers(entries: readonly (ManagedFieldsEntry | null)[] | null = null): Managers {
   const managers = new Map<string, Ownership>()
   for (const [index, entry] of (entries ?? []).entries()) {
-    const ownership = decodeEntry(entry, index)
+    const ownership = (entry && decoded.get(entry)) ?? decodeEntry(entry, index)
+    if (entry) decoded.set(entry, ownership)
     managers.set(managerId(ownership), ownership)
   }
   return managers
 }
+
+/** Most of a record is as the write before left it. Entries never change, so what was read or written of one stays so. */
+const decoded = new WeakMap<ManagedFieldsEntry, Ownership>()
+const encoded = new WeakMap<Ownership, ManagedFieldsEntry>()
 
 function decodeEntry(entry: ManagedFieldsEntry | null, index: number): Ownership {
   const { manager = '', operation, apiVersion = '', subresource = '', time, fieldsType = '', fieldsV1 } = entry ?? {}
@@ -96,11 +101,12 @@ export function encodeManagers(managers: Managers): readonly ManagedFieldsEntry[
         compareText(a.apiVersion, b.apiVersion) ||
         compareText(a.subresource, b.subresource),
     )
-    .map(encodeEntry)
+    .map((ownership) => encoded.get(ownership) ?? encodeEntry(ownership))
 }
 
-function encodeEntry({ manager, operation, apiVersion, subresource, time, fields }: Ownership): ManagedFieldsEntry {
-  return {
+function encodeEntry(ownership: Ownership): ManagedFieldsEntry {
+  const { manager, operation, apiVersion, subresource, time, fields } = ownership
+  const entry: ManagedFieldsEntry = {
     ...(manager !== '' && { manager }),
     operation,
     apiVersion,
@@ -109,6 +115,9 @@ function encodeEntry({ manager, operation, apiVersion, subresource, time, fields
     fieldsV1: encodeFields(fields),
     ...(subresource !== '' && { subresource }),
   }
+  encoded.set(ownership, entry)
+  decoded.set(entry, ownership)
+  return entry
 }
 
 /** The object with this record; the object itself when it has it already. */

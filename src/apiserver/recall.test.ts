@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { createRecall, identityOf, noRecall, type Recall } from './recall.ts'
+
+/** How often something is made, and what is given. */
+function counted(recall: Recall): { readonly ask: (input: string) => object; readonly made: () => number } {
+  let made = 0
+  const make = (): object => {
+    made++
+    return { made }
+  }
+  return { ask: (input) => recall(() => input, make), made: () => made }
+}
+
+describe('a recall', () => {
+  it('gives again what was made of the same input, and makes what it has not seen', () => {
+    const { ask, made } = counted(createRecall())
+    const first = ask('a')
+    expect(ask('a')).toBe(first)
+    expect(ask('b')).not.toBe(first)
+    expect(made()).toBe(2)
+  })
+
+  it('keeps undefined like any other outcome', () => {
+    const recall = createRecall()
+    let made = 0
+    const make = (): undefined => void made++
+    recall(() => 'nothing', make)
+    recall(() => 'nothing', make)
+    expect(made).toBe(1)
+  })
+
+  it('does not keep what throws', () => {
+    const recall = createRecall()
+    const refuse = (): never => {
+      throw new Error('refused')
+    }
+    expect(() => recall(() => 'a', refuse)).toThrow('refused')
+    expect(
+      recall(
+        () => 'a',
+        () => 1,
+      ),
+    ).toBe(1)
+  })
+
+  it('keeps what is asked for, however much else there is, and forgets the rest', () => {
+    const { ask, made } = counted(createRecall(100))
+    const often = ask('often')
+    ask('once')
+    for (let at = 0; at < 100; at++) {
+      ask(`filling ${at}`)
+      expect(ask('often')).toBe(often)
+    }
+    const before = made()
+    ask('once')
+    expect(made()).toBe(before + 1)
+  })
+
+  it('does not even write the input where there is none', () => {
+    const neverWritten = (): string => {
+      throw new Error('written')
+    }
+    expect(noRecall(neverWritten, () => 1)).toBe(1)
+  })
+})
+
+describe('the identity of an object', () => {
+  it('is its own for as long as it lives; nothing has none', () => {
+    const [one, other] = [{}, {}]
+    expect(identityOf(one)).toBe(identityOf(one))
+    expect(identityOf(one)).not.toBe(identityOf(other))
+    expect(identityOf(undefined)).toBe(0)
+  })
+})

@@ -1,0 +1,48 @@
+/**
+ * Recall: what a pure function made of the same input before. A cluster that is played over and over, as in a simulation,
+ * decodes the same bodies and works out the same owners thousands of times; clusters that share a recall do each once.
+ *
+ * Objects are never changed in place, so one that is given again is as good as one that is made again. What throws is
+ * not kept, and of what is kept only the latest, in two generations: what is asked for moves to the young one, and the
+ * old one is dropped when the young one is full.
+ */
+export interface Recall {
+  /** `input` is the text of everything that `make` looks at, and says which function it is. */
+  <T>(input: () => string, make: () => T): T
+}
+
+/** For clusters that live once: nothing is kept, and no input is written. */
+export const noRecall: Recall = (_input, make) => make()
+
+/** Keeps inputs of up to twice so many characters. */
+export function createRecall(characters: number = 8 * 1024 * 1024): Recall {
+  let young = new Map<string, unknown>()
+  let old = new Map<string, unknown>()
+  let size = 0
+  const keep = (input: string, made: unknown): void => {
+    young.set(input, made)
+    size += input.length
+    if (size <= characters) return
+    old = young
+    young = new Map()
+    size = 0
+  }
+  return <T>(input: () => string, make: () => T): T => {
+    const text = input()
+    if (young.has(text)) return young.get(text) as T
+    const made = old.has(text) ? (old.get(text) as T) : make()
+    keep(text, made)
+    return made
+  }
+}
+
+const identities = new WeakMap<object, number>()
+let identified = 0
+
+/** A number for what is better told by what it is than by its text: a schema. */
+export function identityOf(object: object | undefined): number {
+  if (!object) return 0
+  const known = identities.get(object) ?? ++identified
+  identities.set(object, known)
+  return known
+}
