@@ -54,14 +54,16 @@ async function readLive(file: string): Promise<() => Live> {
   throw new MusterError('ModuleUnusable', `${file} exports no function live: it makes what answers to exec and http.`)
 }
 
-export async function readSample(file: string): Promise<readonly UntypedObject[]> {
-  let text: string
+export async function textOf(file: string): Promise<string> {
   try {
-    text = await readFile(file, 'utf8')
+    return await readFile(file, 'utf8')
   } catch (error) {
     throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
   }
-  return readYamlDocuments(text).map((document) => {
+}
+
+export async function readSample(file: string): Promise<readonly UntypedObject[]> {
+  return readYamlDocuments(await textOf(file)).map((document) => {
     const isObject =
       isJsonObject(document) && typeof document['apiVersion'] === 'string' && typeof document['kind'] === 'string'
     if (!isObject || !isJsonObject(document['metadata'])) {

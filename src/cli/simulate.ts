@@ -1,6 +1,9 @@
 /** Plays an operator's scenes with everything that can go wrong in them, on embedded clusters in virtual time. */
 import { writeFile } from 'node:fs/promises'
 import { MusterError } from '../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { isJsonArray } from '../kube/json-member.ts'
+import { readYaml } from '../kube/yaml.ts'
 import type { Live } from '../operator/live.ts'
 import { faultGroups, formatPlan, parsePlan } from '../simulate/fault.ts'
 import type { MakeOutside } from '../simulate/run.ts'
@@ -16,7 +19,7 @@ import { operatorSubject } from '../simulate/subject.ts'
 import { formatTrace } from '../simulate/trace.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadExports, loadOperator } from './module.ts'
-import { readSample } from './scorecard.ts'
+import { readSample, textOf } from './scorecard.ts'
 
 export const command: Command = defineCommand({
   usage: 'MODULE',
@@ -42,6 +45,11 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
       value: 'FILE',
       help: 'a file that exports live() or outside(), which answers in place of applications (default: nobody answers)',
     },
+    scenes: {
+      type: 'string',
+      value: 'FILE',
+      help: 'what else people do with the CR: names, and patches one after the other (default: nothing)',
+    },
     bare: { type: 'boolean', help: 'no workloads: nothing makes Pods, and nothing becomes ready' },
     report: { type: 'string', value: 'FILE', help: 'where the report is written, as JSON' },
     replay: { type: 'string', value: 'PLAN', help: 'plays one plan, and tells all that happened' },
@@ -60,11 +68,12 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
       workloads: !flags.bare,
       groups: groupsIn(flags.plans),
       limit: numberIn('limit', flags.limit),
+      scenes: flags.scenes === undefined ? undefined : await readScenes(flags.scenes),
       ...(flags.live !== undefined && { outside: await readOutside(flags.live) }),
       signal,
     }
     // What repeats a run beside the plan itself.
-    const given = Object.entries({ seed: flags.seed, sample: flags.sample, live: flags.live })
+    const given = Object.entries({ seed: flags.seed, sample: flags.sample, live: flags.live, scenes: flags.scenes })
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => ` --${name} ${quoted(String(value))}`)
     const repeat = `muster simulate ${quoted(module)}${given.join('')}${flags.bare ? ' --bare' : ''}`
@@ -117,18 +126,23 @@ function formatReport({ operator, seed, plans, byGroup, scenes, fields, passed }
 
 /** One line that is written over, with an estimate of what is left. */
 function progressBar(): { show(done: number, of: number, failed: number): void; end(): void } {
-  const begun = performance.now()
+  /** The first ones take longer than all others, and tell nothing about those. */
+  const warmUp = 10
+  let begun = performance.now()
   let shownAt = 0
+  process.stderr.write('the scenes are played without faults')
   return {
     show(done, of, failed) {
       const now = performance.now()
+      if (done <= warmUp) begun = now
       if (now - shownAt < 100 && done < of) return
       shownAt = now
       const width = 30
       const filled = Math.round((done / of) * width)
-      const leftSeconds = Math.ceil((((now - begun) / done) * (of - done)) / 1000)
+      const leftSeconds = Math.ceil((((now - begun) / (done - warmUp)) * (of - done)) / 1000)
+      const left = done > warmUp ? `, about ${leftSeconds} s left` : ''
       const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`
-      process.stderr.write(`\r${bar} ${done}/${of} plans, ${failed} failed, about ${leftSeconds} s left\u001B[K`)
+      process.stderr.write(`\r${bar} ${done}/${of} plans, ${failed} failed${left}\u001B[K`)
     },
     end: () => void process.stderr.write('\r\u001B[K'),
   }
@@ -151,6 +165,17 @@ function groupsIn(text: string | undefined): readonly string[] | undefined {
 /** As a shell takes it. */
 function quoted(text: string): string {
   return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** `back up: [{ spec: { state: servicing } }]` */
+async function readScenes(file: string): Promise<Readonly<Record<string, readonly JsonObject[]>>> {
+  const scenes = readYaml(await textOf(file))
+  const isScene = ([name, patches]: readonly [string, Json | undefined]): boolean =>
+    !name.includes(': ') && isJsonArray(patches) && patches.length > 0 && patches.every(isJsonObject)
+  if (!isJsonObject(scenes) || !Object.entries(scenes).every(isScene)) {
+    throw new MusterError('InvalidFlag', `${file} is no list of patches by name, such as "grow: [{spec: {size: 3}}]".`)
+  }
+  return scenes as Readonly<Record<string, readonly JsonObject[]>>
 }
 
 async function readOutside(file: string): Promise<MakeOutside> {

@@ -72,8 +72,8 @@ export function statusWrite<CR extends KubeObject>({
       name,
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
-      // What is remembered of a life goes by what was read, and by nothing newer.
-      ...(life && resourceVersion !== undefined && { resourceVersion }),
+      // What is remembered of a life, or only repeated, goes by what was read: it must not undo what is newer.
+      ...((life || (reports && !report)) && resourceVersion !== undefined && { resourceVersion }),
     },
     status,
   } as UntypedObject

@@ -4,6 +4,7 @@
  * run came to rest, and none of them pays for how it got there.
  */
 import { seededRandom } from '../clock/random.ts'
+import type { Recall } from '../apiserver/recall.ts'
 import { createServer } from '../apiserver/server.ts'
 import { simulatedNodes, simulatedWorkloads } from '../apiserver/simulated/simulation.ts'
 import type { JsonObject } from '../kube/json.ts'
@@ -26,6 +27,8 @@ export interface ClusterOptions {
   readonly from?: Snapshot | undefined
   /** Pods are scheduled and run, Deployments make them. */
   readonly workloads: boolean
+  /** What forks of one cluster have in common. @default none */
+  readonly recall?: Recall | undefined
 }
 
 export interface Cluster {
@@ -37,7 +40,7 @@ export interface Cluster {
   halt(): void
 }
 
-export function openCluster({ seed, from, workloads }: ClusterOptions): Cluster {
+export function openCluster({ seed, from, workloads, recall }: ClusterOptions): Cluster {
   const time = simulatedTime(from?.at)
   let state: ClusterState | undefined
   let lively: { stop(): void } | undefined
@@ -48,7 +51,7 @@ export function openCluster({ seed, from, workloads }: ClusterOptions): Cluster 
   }
   // What is new must not be given a uid that the snapshot has, too: a fork draws other numbers than what it forks.
   const random = seededRandom(seed + (from?.entries.length ?? 0) * 7919 + (from ? from.at % 1_000_003 : 0))
-  const { server, restore, stop } = createServer({ clock: time, random, workloads: hold }, writePath)
+  const { server, restore, stop } = createServer({ clock: time, random, recall, workloads: hold }, writePath)
   const { storage } = state!
   // What every cluster is made with need not be put back.
   const first = storage.revision

@@ -89,9 +89,10 @@ function fieldsOf(
 function reported(status: Json | undefined, generation: number): Json {
   if (!isJsonObject(status)) return {}
   const seen = (value: Json | undefined): Json => (value === generation ? 'the newest' : 'an older one')
-  const { conditions, observedGeneration, ...rest } = status
+  const { conditions, observedGeneration, lifecycle, ...rest } = status
   return {
     ...rest,
+    ...(lifecycle !== undefined && { lifecycle: withoutStory(lifecycle) }),
     ...(observedGeneration !== undefined && { observedGeneration: seen(observedGeneration) }),
     conditions: isJsonArray(conditions)
       ? Object.fromEntries(
@@ -107,6 +108,13 @@ function reported(status: Json | undefined, generation: number): Json {
   }
 }
 
+/** Of a life cycle: where it is, and not how it got there. */
+function withoutStory(lifecycle: Json): Json {
+  if (!isJsonObject(lifecycle)) return lifecycle
+  const { history: _history, attempts: _attempts, relapse: _relapse, ...rest } = lifecycle
+  return rest
+}
+
 const timePattern = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g
 
 function collect(value: Json | undefined, path: string, fields: Map<string, string>): void {
@@ -114,7 +122,8 @@ function collect(value: Json | undefined, path: string, fields: Map<string, stri
     for (const name of Object.keys(value)) collect(ownMember(value, name), `${path}.${name}`, fields)
   } else if (isJsonArray(value)) {
     for (const [index, item] of value.entries()) collect(item, `${path}[${index}]`, fields)
-  } else if (value !== undefined) fields.set(path, JSON.stringify(value).replaceAll(timePattern, '(time)'))
+  } else if (typeof value === 'string') fields.set(path, JSON.stringify(value).replaceAll(timePattern, '(time)'))
+  else if (value !== undefined) fields.set(path, String(value))
 }
 
 export interface Difference {

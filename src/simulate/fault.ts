@@ -23,6 +23,8 @@ export type FaultKind =
   | 'freeze'
   | 'travel'
   | 'usurp'
+  | 'pause'
+  | 'lapse'
   | 'leaders'
   | 'jump'
   | 'remove'
@@ -95,12 +97,22 @@ export const faultTable: Readonly<Record<FaultKind, FaultEntry>> = {
   usurp: {
     on: 'write',
     group: 'leaders',
-    help: 'the process hangs in its write and loses its lease; another takes over; then the write arrives',
+    help: 'the process is cut off, its write under way; another takes its lease and goes on; then the write arrives',
+  },
+  pause: {
+    on: 'write',
+    group: 'leaders',
+    help: 'the process is stopped when its write is done; another takes its lease and goes on; then it wakes up',
+  },
+  lapse: {
+    on: 'write',
+    group: 'leaders',
+    help: 'its lease cannot be renewed, and answers are slow: it loses the lease in the midst of its work',
   },
   leaders: {
     on: 'write',
     group: 'leaders',
-    help: 'a second process works at the same time, until the first one notices',
+    help: 'somebody deletes the lease; a second process takes it, and both lead until the first one looks',
   },
   jump: {
     on: 'write',

@@ -5,9 +5,8 @@
 import { type PolicyRule, ruleAllows } from '../apiserver/access/policy-rule.ts'
 import { describeDifference, type Difference, differences, type EndState, type Mask } from './end-state.ts'
 import { boundMs, type Run } from './run.ts'
-import type { Request } from './scorecard/request.ts'
+import { type Request, shownRequest } from './scorecard/request.ts'
 import type { Subject } from './subject.ts'
-import { shownRequest } from './wire.ts'
 
 export type Law =
   /** The end is the same as when nothing went wrong. */
@@ -24,6 +23,8 @@ export type Law =
   | 'conditions'
   /** Nothing is asked for that was not declared. */
   | 'access'
+  /** Nobody writes, or calls for anything, when somebody else may lead. */
+  | 'terms'
   /** A field that is changed and changed back leaves no trace; a state does not depend on the way to it. */
   | 'walk'
 
@@ -39,7 +40,7 @@ export interface Expected {
   readonly mask: Mask
   readonly outside: string
   /** Undefined where another number of creations and deletions may be right. */
-  readonly counts: Pick<Run, 'created' | 'deleted'> | undefined
+  readonly counts: Pick<Run, 'created' | 'deleted' | 'done'> | undefined
 }
 
 export function judge(run: Run, subject: Subject, expected: Expected | undefined): readonly Failing[] {
@@ -62,10 +63,19 @@ export function judge(run: Run, subject: Subject, expected: Expected | undefined
     failings.push({ law: 'same end', object: 'outside', text })
   }
   if (expected.counts) failings.push(...countsOf(run, expected.counts, wrong))
+  const [done, wanted] = [JSON.stringify(run.done), JSON.stringify(expected.counts?.done)]
+  // What a person took away need not be undone.
+  if (expected.counts && run.removed.size === 0 && done !== wanted) {
+    failings.push({
+      law: 'counts',
+      object: 'outside',
+      text: `outside the cluster ${done} is done instead of ${wanted}`,
+    })
+  }
   return failings
 }
 
-const lawOf = { finalizer: 'finalizers', foreign: 'foreign fields', condition: 'conditions' } as const
+const lawOf = { finalizer: 'finalizers', foreign: 'foreign fields', condition: 'conditions', term: 'terms' } as const
 
 function asFailing(difference: Difference): Failing {
   return { law: 'same end', object: difference.object, text: describeDifference(difference) }

@@ -5,6 +5,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { sleepOn } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
+import type { Live } from '../operator/live.ts'
 
 export interface Life {
   /** The first process is 1. */
@@ -17,17 +18,32 @@ export interface Life {
   skewMs: number
   /** Until then nothing reaches its caches. */
   frozenUntil: number
+  /** Until then it is stopped: none of its timers fires, and nothing reaches it. */
+  stoppedUntil: number
+  /** Until then nothing that it sends arrives. */
+  cutUntil: number
+  /** Until then no request about its lease arrives, and answers are late. */
+  lapsedUntil: number
   /** What its caches are shown instead of the present, and until when. */
   lag: { readonly revision: number; readonly until: number } | undefined
   end(): void
 }
 
+/** The same for all: nobody reads where it comes from, and finding that out takes time. */
+const gone = new MusterError('ConnectionLost', 'the process is gone.')
+
 export function beginLife(number: number, time: Clock): Life {
   const ending = new AbortController()
-  const after: Clock['after'] = (ms, fire) =>
-    time.after(ms, () => {
-      if (!ending.signal.aborted) fire()
-    })
+  const after: Clock['after'] = (ms, fire) => {
+    const ring = (): void => {
+      if (ending.signal.aborted) return
+      // What fell due while it was stopped comes in its order when it goes on, and after what was answered meanwhile.
+      if (life.stoppedUntil > time.now()) timer = time.after(life.stoppedUntil - time.now() + 1, ring)
+      else fire()
+    }
+    let timer = time.after(ms, ring)
+    return { cancel: () => timer.cancel() }
+  }
   const life: Life = {
     number,
     signal: ending.signal,
@@ -36,13 +52,37 @@ export function beginLife(number: number, time: Clock): Life {
     },
     skewMs: 0,
     frozenUntil: 0,
+    stoppedUntil: 0,
+    cutUntil: 0,
+    lapsedUntil: 0,
     lag: undefined,
     clock: {
       now: () => time.now() + life.skewMs,
       after,
       sleep: (ms, signal) => sleepOn(after, ms, signal),
     },
-    end: () => ending.abort(new MusterError('ConnectionLost', 'the process is gone.')),
+    end: () => ending.abort(gone),
   }
   return life
+}
+
+/** Commands and calls of one process: it hears of them when it can. */
+export function liveOf(life: Life, live: Live, time: Clock, leaves: (what: string) => void): Live {
+  const heard = async <T>(answer: Promise<T>): Promise<T> => {
+    await answer.catch(() => undefined)
+    while (life.stoppedUntil > time.now()) await time.sleep(life.stoppedUntil - time.now())
+    return life.isOver ? await new Promise<never>(() => undefined) : await answer
+  }
+  return {
+    available: live.available,
+    exec(...command) {
+      leaves(`the command ${command[1].join(' ')}`)
+      return heard(live.exec(...command))
+    },
+    http(call) {
+      const { method = 'GET', url } = call
+      if (method !== 'GET') leaves(`${method} ${url}`)
+      return heard(live.http(call))
+    },
+  }
 }

@@ -20,8 +20,7 @@ export function plansOf({ scene, run }: Reference, crTables: ReadonlySet<string>
     // The past may be any moment before; of long scenes a few will do.
     const pasts = at <= 8 ? Array.from({ length: at + 1 }, (_, back) => back) : [0, Math.floor(at / 2), at - 1, at]
     for (const back of pasts) put('travel', at, back)
-    put('usurp', at)
-    put('leaders', at)
+    for (const kind of ['usurp', 'pause', 'lapse', 'leaders'] as const) put(kind, at)
     put('jump', at, hourMs)
     put('jump', at, -hourMs)
     if (scene.steps.length > 1) put('hurry', at)
@@ -70,8 +69,14 @@ export function mixedPlans(plans: readonly Plan[], count: number, seed: number):
   const mixed: Plan[] = []
   for (let tries = 0; mixed.length < count && tries < 10 * count && plans.length > 1; tries++) {
     const [one, other] = [pick(), pick()]
-    if (one.scene === other.scene && one !== other)
+    if (one.scene === other.scene && one !== other && !isTooMuch(one, other))
       mixed.push({ scene: one.scene, faults: [...one.faults, ...other.faults] })
   }
   return mixed
+}
+
+/** A server that takes longer to answer than a lease may be renewed in: nobody would ever lead. */
+function isTooMuch(...plans: readonly Plan[]): boolean {
+  const kinds = plans.flatMap(({ faults }) => faults.map(({ kind }) => kind))
+  return kinds.includes('slow') && kinds.some((kind) => faultTable[kind].group === 'leaders')
 }

@@ -2,10 +2,13 @@
  * A record of a run: it follows what is stored of the kinds that an operator writes, and notes what no final state tells: how
  * often an object came and went, what was left when a CR went, whether what somebody added is still there.
  */
+import type { Clock } from '../clock/clock.ts'
+import type { ObjectRef } from '../client/client.ts'
 import type { Change, StoredObject, Table } from '../apiserver/storage.ts'
 import { healthOf } from '../kube/health.ts'
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
+import type { UntypedObject } from '../kube/object.ts'
 import type { Live } from '../operator/live.ts'
 import type { Cluster } from './cluster.ts'
 import { type EndState, endStateOf, foreignEntry, foreignKey, objectName } from './end-state.ts'
@@ -15,13 +18,21 @@ import type { Subject } from './subject.ts'
 /** What is beyond the cluster: what the operator's calls reach, and how that stands. */
 export interface Outside {
   readonly live: Live
-  /** How it stands, to be compared at the end. */
+  /** How it stands, to be compared at the end; a scene that follows begins with it. */
   state?(): JsonObject
+  /** What was done to it: as often as when nothing goes wrong. */
+  done?(): JsonObject
+}
+
+/** What is beyond the cluster may look at it, and at the time. */
+export interface World {
+  readonly clock: Clock
+  readonly get: (resource: Pick<Resource, 'group' | 'plural'>, name: ObjectRef) => UntypedObject | undefined
 }
 
 /** Something that is wrong whatever comes after. */
 export interface Incident {
-  readonly kind: 'finalizer' | 'foreign' | 'condition'
+  readonly kind: 'finalizer' | 'foreign' | 'condition' | 'term'
   readonly object: string
   readonly text: string
 }
@@ -42,6 +53,8 @@ export interface Record {
   /** What the operator looks after now. */
   objects(): readonly string[]
   find(name: string): { readonly resource: Resource; readonly object: StoredObject } | undefined
+  /** All is quiet: what was to be undone outside is undone. */
+  rested(): void
   removing(name: string): void
   added(name: string, what: { readonly uid: string; readonly hasData: boolean }): void
   finish(now: number): Recorded
@@ -56,7 +69,8 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
   const removed = new Map<string, number>()
   const foreign = new Map<string, { readonly uid: string; readonly hasData: boolean }>()
   /** CRs that went after having been held, and what was not undone then. */
-  const ended: { readonly cr: string; readonly left: readonly string[]; readonly outside: string }[] = []
+  const ended: { readonly cr: string; readonly left: readonly string[]; readonly outside: string; later?: string }[] =
+    []
   const held = new Set<string>()
   const stillborn = new Set<string>()
   let changedAt = time.now()
@@ -87,6 +101,8 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
       if (type === 'DELETED') count(deleted, name)
     }
     if (!crTables.has(table.name)) return
+    // What is outside is from now on for another one: what is undone late can no longer be told from that.
+    if (type === 'ADDED') for (const one of ended) one.later ??= one.outside
     if (type !== 'DELETED') {
       if ((object.metadata.finalizers?.length ?? 0) > 0) held.add(object.metadata.uid)
       return
@@ -110,13 +126,16 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
         if (other === name) return { resource: resources.get(table)!, object }
       return undefined
     },
+    rested() {
+      for (const one of ended) one.later ??= JSON.stringify(outside.state?.() ?? {})
+    },
     removing: (name) => count(removed, name),
     added: (name, what) => void foreign.set(name, what),
     finish(now) {
       const incidents: Incident[] = []
       const there = new Map([...objectsIn()].map(([name, object]) => [name, object]))
-      const outsideNow = JSON.stringify(outside.state?.() ?? {})
-      for (const { cr, left, outside: then } of ended) {
+      this.rested()
+      for (const { cr, left, outside: then, later } of ended) {
         for (const object of left.filter((name) => !there.has(name))) {
           incidents.push({
             kind: 'finalizer',
@@ -124,7 +143,7 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
             text: `${cr} went before ${object} was gone: its finalizer was taken away too early`,
           })
         }
-        if (then !== outsideNow) {
+        if (then !== later) {
           incidents.push({
             kind: 'finalizer',
             object: cr,

@@ -4,6 +4,7 @@
  */
 import { seededRandom } from '../clock/random.ts'
 import { createSharedCache } from '../cache/shared-cache.ts'
+import type { Recall } from '../apiserver/recall.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import type { JsonObject } from '../kube/json.ts'
@@ -12,17 +13,18 @@ import type { Ledger } from '../operator/ledger.ts'
 import { openCluster, type Snapshot } from './cluster.ts'
 import { foreignEntry, foreignKey } from './end-state.ts'
 import { type Fault, faultTable } from './fault.ts'
-import { beginLife, type Life } from './life.ts'
-import { openRecord, type Outside, type Recorded } from './record.ts'
+import { beginLife, type Life, liveOf } from './life.ts'
+import { openRecord, type Outside, type Recorded, type World } from './record.ts'
 import { changeField, ownedFields } from './scorecard/change.ts'
-import type { Scene, Step } from './scene.ts'
+import { type Scene, type Step, tableOf } from './scene.ts'
 import type { RunningSubject, Subject } from './subject.ts'
+import { needsLeases, openTenure, removeLease, seatOf, successionMs } from './tenure.ts'
 import { type Line, openTrace } from './trace.ts'
 import { openWire, type SeenEvent, type WireOptions, type Write } from './wire.ts'
 import type { Request } from './scorecard/request.ts'
 
 /** `state`: how it stood when the cluster was as it is at the begin. */
-export type MakeOutside = (state: JsonObject | undefined) => Outside
+export type MakeOutside = (state: JsonObject | undefined, world: World) => Outside
 
 export interface RunOptions {
   readonly subject: Subject
@@ -33,6 +35,8 @@ export interface RunOptions {
   readonly workloads: boolean
   readonly outside: MakeOutside
   readonly answers: WireOptions['answers']
+  /** What runs have worked out before. */
+  readonly recall: Recall
   /** Notes which objects there are after each write. @default false */
   readonly observes?: boolean
 }
@@ -47,6 +51,7 @@ export interface Run extends Recorded {
   /** What the operator wrote or looks after, after each write: whom a person may disturb there. */
   readonly objectsAfter: readonly (readonly string[])[]
   readonly outside: JsonObject
+  readonly done: JsonObject
   /** Faults whose point never came. */
   readonly unstruck: readonly Fault[]
   /** Why a person's step was not taken by the server. */
@@ -57,6 +62,11 @@ export interface Run extends Recorded {
   readonly snapshot: Snapshot | undefined
 }
 
+interface Process {
+  readonly life: Life
+  running: RunningSubject | undefined
+}
+
 /** Nothing asked for, nothing under way for so long: rest. */
 const quietMs = 30_000
 /** Within this it has to come to rest, faults included. */
@@ -65,16 +75,19 @@ export const boundMs = 900_000
 const mostWrites = 500
 const restartMs = 1000
 const lagMs = 2000
-const leaseMs = 15_000
-const overlapMs = 10_000
+/** The longest that a process may take to go in good order, and another one to lead then. */
+const leaveMs = 10_000
 
 export async function runScene(options: RunOptions): Promise<Run> {
   const { subject, scene, from, seed, workloads } = options
-  const cluster = openCluster({ seed, from, workloads })
+  const cluster = openCluster({ seed, from, workloads, recall: options.recall })
   const { time, server, storage } = cluster
   const random = seededRandom(seed ^ 0x5eed)
   const trace = openTrace(time)
-  const outside = options.outside(from.outside)
+  const outside = options.outside(from.outside, {
+    clock: time,
+    get: (resource, { namespace, name }) => storage.table(tableOf(resource)).get(namespace, name),
+  })
   const client = createClient({
     transport: inProcessTransport(server),
     clock: time,
@@ -87,8 +100,9 @@ export async function runScene(options: RunOptions): Promise<Run> {
   const record = openRecord(cluster, subject, outside)
   const firstRevision = storage.revision
   const steps = [...scene.steps]
-  const lives: { readonly life: Life; running: RunningSubject | undefined }[] = []
+  const lives: Process[] = []
   let starting = 0
+  let leaving = 0
   let problem: unknown
   let refused: string | undefined
 
@@ -98,6 +112,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     return due
   }
 
+  const tenure = needsLeases(options.faults) ? openTenure(time, storage, trace) : undefined
   const wire = openWire({
     time,
     server,
@@ -105,7 +120,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     random,
     trace,
     strike: (on, number) => strike(on, number),
-    async onFault(fault, life) {
+    async onFault(fault) {
       switch (fault.kind) {
         case 'crash':
         case 'crash-before':
@@ -119,21 +134,22 @@ export async function runScene(options: RunOptions): Promise<Run> {
           break
         }
         case 'usurp':
-          startLater(leaseMs)
+        case 'pause':
+        case 'lapse':
+          void succeed()
           break
         case 'leaders':
-          trace.note('a second process begins to work beside it', told)
-          startLater(0)
-          time.after(overlapMs, () => {
-            trace.note(`process ${life.number} notices that it no longer leads`, told)
-            life.end()
-          })
+          trace.note('somebody deletes the lease', told)
+          await removeLease(client)
+          void succeed()
           break
         default:
           await disturb(fault)
       }
     },
+    tenure,
     answers: options.answers,
+    recall: options.recall,
     onWrite: () => void (options.observes && objectsAfter.push(record.objects())),
   })
 
@@ -203,10 +219,26 @@ export async function runScene(options: RunOptions): Promise<Run> {
     time.after(ms, () => void start(revision))
   }
 
-  const start = async (revision?: number): Promise<void> => {
+  /** A second process comes, and goes in good order when the first one may lead again. */
+  const succeed = async (): Promise<void> => {
+    starting++
+    leaving++
+    const { life, running } = await start()
+    await time.sleep(successionMs)
+    if (!life.isOver) {
+      trace.note(`process ${life.number} goes`, told)
+      await Promise.race([running?.stop(), time.sleep(leaveMs)])
+      life.end()
+      // Who leads now may have something left to do.
+      await time.sleep(leaveMs)
+    }
+    leaving--
+  }
+
+  const start = async (revision?: number): Promise<Process> => {
     const life = beginLife(lives.length + 1, time)
     if (revision !== undefined) life.lag = { revision, until: time.now() + lagMs }
-    const entry: (typeof lives)[number] = { life, running: undefined }
+    const entry: Process = { life, running: undefined }
     lives.push(entry)
     trace.note(
       `process ${life.number} starts${revision === undefined ? '' : `, and its server is behind: it is at version ${revision}`}`,
@@ -221,7 +253,8 @@ export async function runScene(options: RunOptions): Promise<Run> {
         cache,
         clock: life.clock,
         random,
-        live: outside.live,
+        live: liveOf(life, outside.live, time, (what) => tenure?.leaves(life, what)),
+        seat: tenure && seatOf(life),
         onLedger: (ledger) => void ledgers.push(ledger),
       })
     } catch (error) {
@@ -229,17 +262,18 @@ export async function runScene(options: RunOptions): Promise<Run> {
     } finally {
       starting--
     }
+    return entry
   }
 
   const isHopeless = (): boolean => problem !== undefined || wire.writes.length > mostWrites
   const isQuiet = (): boolean =>
     isHopeless() ||
-    (starting === 0 && !wire.isBusy && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
+    (starting + leaving === 0 && !wire.isBusy && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
   const rest = async (): Promise<boolean> => (await time.run(boundMs, isQuiet)) && !isHopeless()
 
   starting++
   void start()
-  await time.run(60_000, () => starting === 0)
+  await time.run(60_000, () => starting === 0 && (tenure?.isLed ?? true))
   const begun = time.now()
   let isRested = true
   while (steps.length > 0 && isRested) {
@@ -251,6 +285,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     }
     await act(step)
     isRested = await rest()
+    record.rested()
   }
   for (const fault of strike('write', 'rest')) {
     await disturb(fault)
@@ -270,7 +305,9 @@ export async function runScene(options: RunOptions): Promise<Run> {
     ledgers,
     objectsAfter,
     outside: outside.state?.() ?? {},
+    done: outside.done?.() ?? {},
     ...finished,
+    incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
     unstruck: left,
     refused,
     restedAfterMs: isRested ? restedAt - begun : undefined,

@@ -2,20 +2,17 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { database, memcached } from '../../test/examples.ts'
+import { memcached } from '../../test/examples.ts'
 import { sample as brokenSample } from '../../test/broken-operators/bare.ts'
 import { intermediateState } from '../../test/broken-operators/intermediate-state.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Operator } from '../operator/operator.ts'
-import { type FaultKind, faultTable, formatPlan, parsePlan, type Plan } from './fault.ts'
-import { someOf } from './plans.ts'
+import { type FaultKind, faultTable, formatPlan, parsePlan } from './fault.ts'
 import { samplesOf } from './scorecard/sample.ts'
 import { openSimulator, shrink, simulate, type Simulator } from './simulate.ts'
 import { operatorSubject } from './subject.ts'
 import { formatTrace } from './trace.ts'
 
-/** All plans take minutes; the suite that has them sets this. */
-const playsAll = process.env['MUSTER_ALL_PLANS'] === '1'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 async function open(
@@ -31,16 +28,6 @@ async function open(
 
 async function traceOf(simulator: Simulator, plan: string): Promise<string> {
   return formatTrace((await simulator.play(parsePlan(plan))).run.trace)
-}
-
-/** What is broken, by plan. */
-async function brokenBy(simulator: Simulator, plans: readonly Plan[]): Promise<readonly string[]> {
-  const broken: string[] = []
-  for (const plan of plans) {
-    const { failings } = await simulator.play(plan)
-    for (const { law, text } of failings) broken.push(`${formatPlan(plan)} breaks ${law}: ${text}`)
-  }
-  return broken
 }
 
 describe('a simulation', () => {
@@ -107,31 +94,6 @@ describe('a sample that the server refuses', () => {
     const simulator = await open(memcached, { sample: [{ ...cr!, spec: { size: 99 } }] })
     await expect(simulator.play({ scene: 'create', faults: [] })).rejects.toMatchObject({ name: 'NoSample' })
   }, 60_000)
-})
-
-describe('the operators of this repository', () => {
-  it('memcached passes its plans', async () => {
-    const simulator = await open(memcached)
-    const plans = await Array.fromAsync(simulator.plans())
-    expect(plans.length).toBeGreaterThan(500)
-    expect(await brokenBy(simulator, playsAll ? plans : someOf(plans, 40, 7))).toEqual([])
-  }, 600_000)
-
-  it('memcached passes its plans where pods live', async () => {
-    const simulator = await open(memcached, { workloads: true })
-    const plans = await Array.fromAsync(simulator.plans(playsAll ? undefined : ['crash']))
-    expect(await brokenBy(simulator, playsAll ? plans : someOf(plans, 12, 7))).toEqual([])
-  }, 900_000)
-
-  it('the database passes its plans up to its end, whose sidecar nobody plays here', async () => {
-    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token', namespace: 'default' } }
-    const [cr] = samplesOf(database)
-    const sample = [secret, { ...cr!, spec: { ...(cr!['spec'] as object), tokenFrom: 'token' } } as UntypedObject]
-    const simulator = await open(database, { sample })
-    const groups = ['crash', 'answers', 'events', 'leaders', 'person']
-    const plans = (await Array.fromAsync(simulator.plans(groups))).filter(({ scene }) => !scene.includes('delete'))
-    expect(await brokenBy(simulator, playsAll ? plans : someOf(plans, 20, 7))).toEqual([])
-  }, 600_000)
 })
 
 describe('a failure', () => {

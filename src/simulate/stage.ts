@@ -2,6 +2,7 @@
  * The stage: everything that is the same for all runs of a simulation. The kinds of the operator are installed
  * once, each scene is played once without faults, and where it ended is where those that come after it begin.
  */
+import { createRecall, type Recall } from '../apiserver/recall.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import { seededRandom } from '../clock/random.ts'
@@ -20,6 +21,8 @@ export interface StageOptions {
   readonly seed: number
   readonly workloads: boolean
   readonly outside: MakeOutside
+  /** What is worked out once for all runs; `noRecall` works it out each time. @default one of its own */
+  readonly recall?: Recall | undefined
 }
 
 /** A scene as it goes when nothing goes wrong. */
@@ -50,17 +53,20 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const { subject, seed, workloads, outside } = options
   const empty = await emptyCluster(options)
   const answers = new Map()
+  const recall = options.recall ?? createRecall()
   const references = new Map<string, Promise<Reference>>()
 
   const find = async (scene: Scene): Promise<Reference> => {
-    const from = scene.after === undefined ? empty : (await references.get(scene.after))?.run.snapshot
+    const before = scene.after === undefined ? undefined : await references.get(scene.after)
+    const from = scene.after === undefined ? empty : before?.run.snapshot
     if (!from) throw new MusterError('InvalidPlan', `scene ${scene.name} follows ${scene.after}, which was not played.`)
     const play = (own: number): Promise<Run> =>
-      runScene({ subject, scene, faults: [], from, seed: own, workloads, outside, answers, observes: true })
+      runScene({ subject, scene, faults: [], from, seed: own, workloads, outside, answers, recall, observes: true })
     // What is loaded when it is first used is loaded here: real time passes for it, and that must not show in a trace.
     const other = await play(seed + 1)
     const run = await play(seed)
-    return { scene, from, run, mask: maskOf(run.end, other.end) }
+    // What was chance when it was made is chance when it is made anew.
+    return { scene, from, run, mask: new Set([...(before?.mask ?? []), ...maskOf(run.end, other.end)]) }
   }
 
   return {
@@ -72,7 +78,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       return known
     },
     play: ({ scene, from }, faults, own = seed) =>
-      runScene({ subject, scene, faults, from, seed: own, workloads, outside, answers }),
+      runScene({ subject, scene, faults, from, seed: own, workloads, outside, answers, recall }),
   }
 }
 

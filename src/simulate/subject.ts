@@ -9,12 +9,15 @@ import type { Client } from '../client/client.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { PolicyRule } from '../apiserver/access/policy-rule.ts'
 import type { Resource } from '../kube/kind.ts'
+import { electLeader } from '../manager/leases/election.ts'
+import { leaderTerm } from '../manager/leases/term.ts'
 import { createManager } from '../manager/manager.ts'
 import type { Kind } from '../operator/kind.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import type { Operator } from '../operator/operator.ts'
 import { roleOf } from '../operator/role.ts'
+import type { Seat } from './tenure.ts'
 
 export interface Subject {
   /** Its field manager. */
@@ -40,6 +43,8 @@ export interface Surroundings {
   readonly clock: Clock
   readonly random: Random
   readonly live: Live
+  /** With what it is to be elected before it works; undefined: it is alone. */
+  readonly seat: Seat | undefined
   /** Told of each reconcile, by those who keep a ledger. */
   readonly onLedger: (ledger: Ledger) => void
 }
@@ -62,11 +67,38 @@ export async function operatorSubject(load: Load): Promise<Subject> {
     rules: roleOf(first).rules ?? [],
     async spawn() {
       const operator = await load()
-      return async ({ client, cache, clock, live, onLedger }) => {
-        const manager = createManager({ client, cache, clock, live, onLedger })
-        await manager.add(operator)
-        return manager
-      }
+      return (around) => runOn(around, operator)
+    },
+  }
+}
+
+/** An operator on a manager of its own; with a seat, a replica that works when it leads, as `src/manager/resident` has it. */
+export async function runOn(around: Surroundings, operator: Operator): Promise<RunningSubject> {
+  const { client, cache, clock, random, live, onLedger, seat } = around
+  const manager = createManager({ client, cache, clock, live, onLedger })
+  if (!seat) {
+    await manager.add(operator)
+    return manager
+  }
+  const election = electLeader({
+    client,
+    clock,
+    random,
+    ...seat,
+    onChange({ isLeader }) {
+      if (isLeader) manager.resume(undefined, 'standby')
+      else manager.pause(undefined, 'standby')
+    },
+  })
+  await manager.add(operator, {
+    term: leaderTerm(election, clock),
+    writeTimeoutMs: seat.leaseDurationMs - seat.renewDeadlineMs,
+    paused: 'standby',
+  })
+  return {
+    async stop() {
+      await manager.stop()
+      await election.release()
     },
   }
 }

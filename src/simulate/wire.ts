@@ -6,13 +6,15 @@
 import type { Random } from '../clock/random.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
 import type { ApiServer } from '../apiserver/api-server.ts'
+import type { Recall } from '../apiserver/recall.ts'
 import type { Storage } from '../apiserver/storage.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { expiredLine, jsonHeaders, once, refusal } from './answer.ts'
 import { type Fault, formatFault } from './fault.ts'
 import type { Life } from './life.ts'
-import { isWrite, type Request, requestOf } from './scorecard/request.ts'
+import { isWrite, type Request, requestOf, shownRequest } from './scorecard/request.ts'
+import { absenceMs, isAboutLease, type Tenure } from './tenure.ts'
 import type { SimulatedTime } from './time.ts'
 import type { Trace } from './trace.ts'
 
@@ -46,8 +48,12 @@ export interface WireOptions {
   readonly onFault: (fault: Fault, life: Life, write: Write) => Promise<void>
   /** Told of each write when it is done. */
   readonly onWrite: () => void
+  /** Who may write; undefined: there is one process at a time, and it always may. */
+  readonly tenure: Tenure | undefined
   /** Answers that are the same in all runs. */
   readonly answers: Map<string, TransportResponse>
+  /** Events that were read before: most are the same in all runs, too. */
+  readonly recall: Recall
 }
 
 export interface Wire {
@@ -70,11 +76,13 @@ const outageMs = 500
 const mergeMs = 500
 /** How far apart events come that a server has to catch up with. */
 const catchUpMs = 10
-/** How long a process hangs that is taken for dead. */
-export const hangMs = 20_000
+/** How late answers come to a process whose lease is not renewed: in time for a write, and too late for many. */
+const lateMs = 4000
+/** How long the first of two leaders waits, so that the second has begun. */
+const overlapMs = 20
 
 export function openWire(options: WireOptions): Wire {
-  const { time, server, storage, random, trace, strike, onFault, onWrite, answers } = options
+  const { time, server, storage, random, trace, strike, onFault, onWrite, tenure, answers, recall } = options
   const writes: Write[] = []
   const events: SeenEvent[] = []
   const requests: Request[] = []
@@ -96,13 +104,39 @@ export function openWire(options: WireOptions): Wire {
     /** A moment on the way; never comes back for a process that is gone. */
     const travel = async (ms: number): Promise<void> => {
       await time.sleep(ms)
+      while (life.stoppedUntil > time.now()) await time.sleep(life.stoppedUntil - time.now())
       if (life.isOver) await never()
+    }
+
+    /** On the server's side: what was sent arrives, whatever became of who sent it. */
+    const arrive = async (): Promise<void> => {
+      await travel(latency())
+      while (life.cutUntil > time.now()) await time.sleep(life.cutUntil - time.now())
+    }
+
+    const isLapsed = (): boolean => life.lapsedUntil > time.now()
+
+    /** Takes or looks at the lease: that is no work, and not counted. */
+    const elect = async (sent: TransportRequest, who: Tenure): Promise<TransportResponse> => {
+      const sentAt = time.now()
+      await arrive()
+      if (isLapsed()) return await never()
+      const answer = await handle(sent)
+      const hear = who.answered(life, sent, sentAt, answer.status)
+      await travel(latency())
+      hear()
+      return answer
     }
 
     const send = async (sent: TransportRequest): Promise<TransportResponse> => {
       if (isDoomed) life.end()
       if (life.isOver) return await never()
+      if (tenure && isAboutLease(sent)) {
+        const answered = elect(sent, tenure)
+        return await (sent.signal ? abortable(answered, sent.signal) : answered)
+      }
       const request = requestOf(sent, life.number)
+      if (tenure && request.method !== 'GET') tenure.leaves(life, shownRequest(request))
       if (request.verb === 'watch' || request.verb === 'list') return await read(sent, request)
       wait(life, 1)
       try {
@@ -136,7 +170,7 @@ export function openWire(options: WireOptions): Wire {
     }
 
     const exchange = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
-      await travel(latency())
+      await arrive()
       if (!isWrite(request)) {
         const answer = await known(sent)
         requests.push({ ...request, status: answer.status })
@@ -144,10 +178,10 @@ export function openWire(options: WireOptions): Wire {
         return answer
       }
       lastWriteAt = time.now()
-      const number = writes.length + 1
+      let number = writes.length + 1
       const revision = storage.revision
       const faults = strike('write', number)
-      const name = `write ${number}: ${shownRequest(request)}`
+      let name = `write ${number}: ${shownRequest(request)}`
       const struck = (...kinds: readonly Fault['kind'][]): Fault | undefined =>
         faults.find(({ kind }) => kinds.includes(kind))
       const note = (status: number): Write => {
@@ -178,11 +212,13 @@ export function openWire(options: WireOptions): Wire {
         return refusal(status)
       }
       if (early?.kind === 'usurp') {
-        trace.note(`${name} is held up, and process ${life.number} loses its lease`, told)
-        life.frozenUntil = Infinity
+        trace.note(`${name} is held up: process ${life.number} is cut off for ${absenceMs / 1000} s`, told)
+        life.cutUntil = time.now() + absenceMs
+        life.frozenUntil = life.cutUntil
         await onFault(early, life, { number, request, status: 0, revision })
-        await time.sleep(hangMs)
-        isDoomed = true
+        await time.sleep(absenceMs)
+        number = writes.length + 1
+        name = `write ${number}, the one that was held up: ${shownRequest(request)}`
       }
       const answer = await handle(sent)
       const write = note(answer.status)
@@ -198,6 +234,15 @@ export function openWire(options: WireOptions): Wire {
             trace.note(`process ${life.number} hears of write ${number} and crashes`, told)
             isDoomed = true
             break
+          case 'pause':
+            life.stoppedUntil = time.now() + absenceMs
+            life.frozenUntil = life.stoppedUntil
+            trace.note(`process ${life.number} is stopped for ${absenceMs / 1000} s`, told)
+            break
+          case 'lapse':
+            life.lapsedUntil = time.now() + absenceMs
+            trace.note(`process ${life.number} cannot renew its lease, and answers take ${lateMs} ms`, told)
+            break
           case 'slow':
             slowMs = Number(fault.value ?? 3000)
             trace.note(`from here on each request takes ${2 * slowMs} ms more`, told)
@@ -208,7 +253,7 @@ export function openWire(options: WireOptions): Wire {
             break
           default:
         }
-        await onFault(fault, life, write)
+        if (fault.kind !== 'usurp') await onFault(fault, life, write)
       }
       if (struck('unheard')) {
         trace.note(`the answer to write ${number} is lost: the connection broke`, told)
@@ -220,7 +265,7 @@ export function openWire(options: WireOptions): Wire {
         return await never()
       }
       if (life.isOver) return await never()
-      await travel(latency())
+      await travel(latency() + (isLapsed() ? lateMs : 0) + (struck('leaders') ? overlapMs : 0))
       if (isDoomed) {
         // What it still does in this breath stays in its memory, and goes with it.
         time.after(50, () => life.end())
@@ -244,7 +289,7 @@ export function openWire(options: WireOptions): Wire {
         requests.push({ ...request, status: 200 })
         return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
       }
-      const signal = sent.signal ? AbortSignal.any([sent.signal, life.signal]) : life.signal
+      const signal = sent.signal ? firstOf(sent.signal, life.signal) : life.signal
       const asked = { ...sent, signal }
       const lag = life.lag
       if (lag && lag.until > time.now() && !isResumed) {
@@ -318,8 +363,8 @@ export function openWire(options: WireOptions): Wire {
     ): AsyncGenerator<Uint8Array> {
       let isInitial = beginsWithState
       const lines = linesOf(body)[Symbol.asyncIterator]()
-      let pulled: Promise<IteratorResult<string>> | undefined
-      const pull = (): Promise<IteratorResult<string>> => (pulled ??= lines.next())
+      let pulled: Promise<IteratorResult<Uint8Array>> | undefined
+      const pull = (): Promise<IteratorResult<Uint8Array>> => (pulled ??= lines.next())
       try {
         for (;;) {
           const next = await pull()
@@ -327,14 +372,14 @@ export function openWire(options: WireOptions): Wire {
           if (next.done) return
           const line = next.value
           // What there is at the begin is no event.
-          if (isInitial && !line.startsWith('{"type":"BOOKMARK"')) {
-            yield Buffer.from(`${line}\n`)
+          if (isInitial && !isBookmark(line)) {
+            yield line
             continue
           }
-          const { type, object } = JSON.parse(line) as RawEvent
+          const { type, object } = eventIn(line, recall)
           if (isInitial || type === 'BOOKMARK' || type === 'ERROR') {
             if (type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end']) isInitial = false
-            yield Buffer.from(`${line}\n`)
+            yield line
             continue
           }
           wait(life, 1)
@@ -349,7 +394,7 @@ export function openWire(options: WireOptions): Wire {
             trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
             const [fault] = faults
             if (!fault) {
-              yield Buffer.from(`${line}\n`)
+              yield line
               continue
             }
             trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${type}`, told)
@@ -363,17 +408,17 @@ export function openWire(options: WireOptions): Wire {
                 return
               case 'delay':
                 await time.sleep(Number(fault.value ?? 500), signal)
-                yield Buffer.from(`${line}\n`)
+                yield line
                 break
               case 'freeze':
                 life.frozenUntil = time.now() + Number(fault.value ?? 500)
                 await sleepUntil(life.frozenUntil)
-                yield Buffer.from(`${line}\n`)
+                yield line
                 break
               case 'repeat':
-                yield Buffer.from(`${line}\n`)
+                yield line
                 await time.sleep(latency(), signal)
-                yield Buffer.from(`${line}\n`)
+                yield line
                 break
               case 'merge': {
                 const held = [line]
@@ -383,18 +428,18 @@ export function openWire(options: WireOptions): Wire {
                   if (!later || later.done) break
                   pulled = undefined
                   held.push(later.value)
-                  const other = JSON.parse(later.value) as RawEvent
+                  const other = eventIn(later.value, recall)
                   if (shownObject(request, other.object) !== event.object) continue
                   held.shift()
                   held.pop()
-                  held.push(...mergedLines({ type, object }, other))
+                  held.push(mergedLine({ type, object }, other))
                   trace.note(
                     `event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`,
                     told,
                   )
                   break
                 }
-                for (const one of held) yield Buffer.from(`${one}\n`)
+                yield* held
                 break
               }
               default:
@@ -438,16 +483,10 @@ interface RawEvent {
 }
 
 /** What somebody sees who was not looking in between. */
-function mergedLines(first: RawEvent, last: RawEvent): readonly string[] {
+function mergedLine(first: RawEvent, last: RawEvent): Uint8Array {
   // An end is always told: a cache may know by an answer what it never saw by an event.
-  if (last.type === 'DELETED') return [JSON.stringify(last)]
-  return [JSON.stringify({ type: first.type === 'DELETED' ? 'MODIFIED' : first.type, object: last.object })]
-}
-
-/** `patch configmaps default/sample` */
-export function shownRequest({ verb, target, resource, subresource }: Request): string {
-  const name = target ? ` ${target.namespace === undefined ? '' : `${target.namespace}/`}${target.name}` : ''
-  return `${verb} ${resource?.plural ?? ''}${subresource === '' ? '' : `/${subresource}`}${name}`
+  if (last.type === 'DELETED') return bytesOf(last)
+  return bytesOf({ type: first.type === 'DELETED' ? 'MODIFIED' : first.type, object: last.object })
 }
 
 function shownObject({ resource }: Request, { metadata }: UntypedObject): string {
@@ -475,13 +514,48 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let rest = ''
+/** Each with its newline, as bytes: most are only passed on. */
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array | undefined
   for await (const chunk of body) {
-    const lines = (rest + Buffer.from(chunk).toString()).split('\n')
-    rest = lines.pop()!
-    yield* lines
+    const bytes = rest ? Buffer.concat([rest, chunk]) : chunk
+    let start = 0
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      yield bytes.subarray(start, end + 1)
+      start = end + 1
+    }
+    rest = start < bytes.length ? bytes.subarray(start) : undefined
   }
+}
+
+const newline = 10
+
+function eventIn(line: Uint8Array, recall: Recall): RawEvent {
+  const text = textIn(line, line.length)
+  return recall(
+    () => text,
+    () => JSON.parse(text) as RawEvent,
+  )
+}
+
+const bookmarkStart = '{"type":"BOOKMARK"'
+
+function isBookmark(line: Uint8Array): boolean {
+  return textIn(line, Math.min(line.length, bookmarkStart.length)) === bookmarkStart
+}
+
+function textIn({ buffer, byteOffset }: Uint8Array, length: number): string {
+  return Buffer.from(buffer, byteOffset, length).toString()
+}
+
+/** Aborted with the first of the two. */
+function firstOf(one: AbortSignal, other: AbortSignal): AbortSignal {
+  const either = new AbortController()
+  for (const signal of [one, other]) {
+    if (signal.aborted) either.abort(signal.reason)
+    else signal.addEventListener('abort', () => either.abort(signal.reason), { once: true })
+  }
+  return either.signal
 }
 
 function never(): Promise<never> {

@@ -8,11 +8,13 @@ import type { Clock } from '../../src/clock/clock.ts'
 import { isMusterError } from '../../src/kube/errors.ts'
 import type { Resource } from '../../src/kube/kind.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
+import { type Election, type ElectionState, electLeader } from '../../src/manager/leases/election.ts'
+import { termOver } from '../../src/manager/leases/term.ts'
 import { integer, optional, string } from '../../src/operator/field.ts'
 import { defineKind, type Kind } from '../../src/operator/kind.ts'
 import { ConfigMap, Deployment, Secret } from '../../src/operator/kinds.ts'
 import type { Live } from '../../src/operator/live.ts'
-import type { Subject } from '../../src/simulate/subject.ts'
+import type { Subject, Surroundings } from '../../src/simulate/subject.ts'
 
 /** What all of them are for. */
 export const App: Kind = defineKind({
@@ -61,13 +63,21 @@ export interface BareOptions {
   readonly reconcile?: (name: string, bare: Bare) => Promise<void>
   /** Edge-triggered: told of each change of a CR. */
   readonly onEvent?: (event: CacheEvent, bare: Bare) => Promise<void>
+  /** Looks before each write whether it still leads, and not only when it begins. @default true */
+  readonly isFenced?: boolean
 }
 
 export const ownName = 'broken'
 const retryMs = 1000
 const restMs = 20
 
-export function bareSubject({ watches = [ConfigMap], mayMore = [], reconcile, onEvent }: BareOptions): Subject {
+export function bareSubject({
+  watches = [ConfigMap],
+  mayMore = [],
+  reconcile,
+  onEvent,
+  isFenced = true,
+}: BareOptions): Subject {
   const writes = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
   return {
     name: ownName,
@@ -81,7 +91,12 @@ export function bareSubject({ watches = [ConfigMap], mayMore = [], reconcile, on
       ...mayMore.map(({ resource, verbs }) => ({ apiGroups: [resource.group], resources: [resource.plural], verbs })),
     ],
     spawn: () => async (around) => {
-      const { client, cache, clock, live } = around
+      const { cache, clock, live } = around
+      const election = elect(around, () => {
+        for (const cr of bare.list(App)) queue.add(ownerOf(cr))
+        void work()
+      })
+      const client = election && isFenced ? fencedClient(around.client, () => election.isLeader()) : around.client
       const caches = new Map<Resource, Subscription>()
       const memory = new Map<string, unknown>()
       const queue = new Set<string>()
@@ -102,9 +117,11 @@ export function bareSubject({ watches = [ConfigMap], mayMore = [], reconcile, on
         void work()
       }
       const work = async (): Promise<void> => {
-        if (isWorking || !isStarted || !reconcile) return
+        const mayWork = (): boolean => election?.isLeader() ?? true
+        if (isWorking || !isStarted || !reconcile || !mayWork()) return
         isWorking = true
         for (const name of queue) {
+          if (!mayWork()) break
           queue.delete(name)
           try {
             await reconcile(name, bare)
@@ -120,7 +137,7 @@ export function bareSubject({ watches = [ConfigMap], mayMore = [], reconcile, on
       const ownerOf = ({ metadata: { name = '' } }: UntypedObject): string => name.split('.')[0]!
       const tell = (resource: Resource, event: CacheEvent): void => {
         add(ownerOf(event.object))
-        if (resource !== App || !onEvent) return
+        if (resource !== App || !onEvent || election?.isLeader() === false) return
         // Who is told and fails is not told again.
         void onEvent(event, bare).catch(() => undefined)
       }
@@ -133,8 +150,28 @@ export function bareSubject({ watches = [ConfigMap], mayMore = [], reconcile, on
       await Promise.all([...caches.values()].map((one) => one.synced()))
       isStarted = true
       void work()
-      return { stop: () => Promise.resolve() }
+      return { stop: async () => await election?.release() }
     },
+  }
+}
+
+/** Of several processes one works. Those that begin to lead look at everything again. */
+function elect({ client, clock, random, seat }: Surroundings, onLead: () => void): Election | undefined {
+  const onChange = ({ isLeader }: ElectionState): void => void (isLeader && onLead())
+  return seat && electLeader({ client, clock, random, ...seat, onChange })
+}
+
+/** Nothing is written when the term is over. */
+function fencedClient(client: Client, mayWrite: () => boolean): Client {
+  const fenced = async <T>(write: () => Promise<T>): Promise<T> => {
+    if (!mayWrite()) throw termOver()
+    return await write()
+  }
+  return {
+    ...client,
+    create: (...given) => fenced(() => client.create(...given)),
+    patch: (...given) => fenced(() => client.patch(...given)),
+    delete: (...given) => fenced(() => client.delete(...given)),
   }
 }
 

@@ -9,8 +9,7 @@ import { defineOperator } from '../../src/operator/operator.ts'
 import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { roleOf } from '../../src/operator/role.ts'
-import { createManager } from '../../src/manager/manager.ts'
-import type { Subject } from '../../src/simulate/subject.ts'
+import { runOn, type Subject } from '../../src/simulate/subject.ts'
 import {
   App,
   type AppObject,
@@ -37,11 +36,7 @@ function kitSubject(load: () => Operator): Subject {
     controls: first.controllers.map(({ kind }) => kind),
     outputs: first.outputs,
     rules: roleOf(first).rules ?? [],
-    spawn: () => async (around) => {
-      const manager = createManager(around)
-      await manager.add(load())
-      return manager
-    },
+    spawn: () => (around) => runOn(around, load()),
   }
 }
 

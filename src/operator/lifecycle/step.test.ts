@@ -362,7 +362,8 @@ describe('a wish', () => {
       states: { on: { to: ['off'] }, off: {} },
     })
     const cr = { apiVersion: 'v1', kind: 'Once', metadata: { uid: 'u' }, spec: {} }
-    const input = { observed: { reachable: true, actions: [] }, now: 0, context: { cr, view } }
+    const now = Date.UTC(2026, 0, 1)
+    const input = { observed: { reachable: true, actions: [] }, now, context: { cr, view } }
     const status = { ...at('ended'), state: 'off' as const, history: [] }
     const step = stepLifecycle(once, { ...input, wish: 'on', status })
     expect(step.refusal).toBe('on cannot be reached; from off only off can be wished')
@@ -414,7 +415,7 @@ describe('what is observed', () => {
 
   it('in a passing state gets time to lead on by itself; after that its action is run', () => {
     const d = database({ status: at('running'), app: 'start' })
-    expect(d.reconcile()).toMatchObject({ condition: { reason: 'OnItsOwn' }, requeueAtMs: d.now + 60_000 })
+    expect(d.reconcile()).toMatchObject({ condition: { reason: 'OnItsOwn' }, requeueAtMs: d.now + pollMs })
     d.now += 59_999
     expect(d.reconcile().status?.transition).toBeUndefined()
     d.now += 1
@@ -495,5 +496,60 @@ describe('a graph that has changed', () => {
     const d = database({ status: { ...at('running'), state: 'healing' as 'running' }, app: 'running' })
     expect(isSettled(d.settle())).toBe(true)
     expect(d.status).toMatchObject({ state: 'running', attempts: 7 })
+  })
+})
+
+describe('a clock that is set back', () => {
+  const hourMs = 3_600_000
+
+  it('holds nothing up: what lies ahead by then counts from now', () => {
+    const d = database()
+    d.reconcile()
+    expect(d.reconcile().act).toMatchObject({ verb: 'start', action: 'start' })
+    d.now -= hourMs
+    d.end('succeeded')
+    d.app = 'running'
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.started).toEqual(['start'])
+  })
+
+  it('takes no time from an attempt, and no wait before another one', () => {
+    const d = database({ wish: 'servicing', status: at('running'), app: 'running' })
+    d.settle()
+    d.end('failed', 'full')
+    const { requeueAtMs = 0 } = d.reconcile()
+    expect(requeueAtMs).toBe(d.now + 1000)
+    d.now -= hourMs
+    d.settle()
+    expect(d.started).toEqual(['backup', 'backup'])
+    // It is too late when it has taken too long from then on.
+    d.now += 599_000
+    expect(d.step().condition).toMatchObject({ reason: 'InTransition' })
+    d.now += 2000
+    expect(d.step().condition).toMatchObject({ reason: 'Retrying' })
+  })
+})
+
+describe('what has come to its end', () => {
+  it('by itself, or is gone, is not waited for: nobody may be left to be told', () => {
+    const d = database({ wish: 'ended', status: at('running'), app: 'running' })
+    d.reconcile()
+    expect(d.status?.transition).toMatchObject({ to: 'stopping' })
+    Object.assign(d, { app: 'ended', reachable: false })
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.started).toEqual([])
+  })
+
+  it('and is wished back is stored as ended first: what it ran on goes by that', () => {
+    const d = database({ wish: 'ended', status: at('running'), app: 'running' })
+    d.settle()
+    d.wishFor('running')
+    d.end('succeeded')
+    d.app = 'ended'
+    expect(d.reconcile()).toMatchObject({ requeueAtMs: d.now, condition: { reason: 'InTransition' } })
+    expect(d.status).toMatchObject({ state: 'ended' })
+    expect(d.status?.transition).toBeUndefined()
+    d.reconcile()
+    expect(d.status).toMatchObject({ state: 'start', transition: { to: 'start' } })
   })
 })

@@ -89,10 +89,27 @@ export function stepLifecycle<Name extends string, Wish extends Name, Spec exten
 }
 
 function decide(turn: Turn): Decision {
-  const { life, before } = turn
+  const { life, now } = turn
+  const before = turn.before && withoutFuture(turn.before, life, now)
   // A state that this version of the graph does not have tells nothing.
   if (!before || !life.nodes.has(before.state)) return firstSeen(turn)
   return before.transition ? underWay(turn, before, before.transition) : atRest(turn, before)
+}
+
+/**
+ * Moments that lie further ahead than anything is put off: the clock was set back since they were written down, and whoever
+ * waited for them would wait as long as it was set back by. They count from now on.
+ */
+function withoutFuture(status: LifecycleStatus, { nodes }: Turn['life'], now: number): LifecycleStatus {
+  const { since, transition } = status
+  const isAhead = (text: string, mostMs: number): boolean => timeOf(text, now) > now + mostMs + pollMs
+  const at = formatMicroTime(now)
+  const mostMs = (transition && nodes.get(transition.to)?.onFailure.mostMs) ?? 0
+  return {
+    ...status,
+    ...(isAhead(since, 0) && { since: at }),
+    ...(transition && isAhead(transition.attemptAt, mostMs) && { transition: { ...transition, attemptAt: at } }),
+  }
 }
 
 /** An application of which nothing is known yet, or no longer. */
@@ -126,8 +143,10 @@ function underWay(turn: Turn, status: LifecycleStatus, transition: Transition): 
   }
   const isLate = now >= begins + node.timeoutMs
   const again = Math.min(now + pollMs, begins + node.timeoutMs)
-  if (node.action && !transition.acted) {
-    const report = observed.actions.find(({ key }) => key === transition.key)
+  const report = observed.actions.find(({ key }) => key === transition.key)
+  // What has come to its end, or is gone, need not be brought there, and nobody may be left who could.
+  const isOver = turn.here === life.end && node.leadsTo?.state === life.end && report?.state !== 'running'
+  if (node.action && !transition.acted && !isOver) {
     const name = `action ${node.action.name}`
     switch (report?.state) {
       case undefined:
@@ -258,7 +277,12 @@ function atRest(turn: Turn, was: LifecycleStatus): Decision {
     // It got into a passing state on its own, and may get out of it likewise.
     const until = timeOf(was.since, turn.now) + node.timeoutMs
     if (turn.now < until)
-      return wait(status, 'OnItsOwn', `${was.state}: expected to become ${node.leadsTo.state}`, until)
+      return wait(
+        status,
+        'OnItsOwn',
+        `${was.state}: expected to become ${node.leadsTo.state}`,
+        Math.min(turn.now + pollMs, until),
+      )
   }
   const route = routeTo(life.nodes, was.state, target)
   if (!route) return isHeld ? stay(status, 'Failed', failureText(failure)) : refuse(turn, status, target)
@@ -353,7 +377,11 @@ function enter(turn: Turn, was: LifecycleStatus, from: string | undefined, to: s
     history: remember(was.history, { state: to, at, why }),
   }
   // Nothing to do and nothing to wait for: it is there.
-  if (!node.action && !node.leadsTo && missingFor(turn, node) === undefined) return atRest(turn, status)
+  if (!node.action && !node.leadsTo && missingFor(turn, node) === undefined) {
+    // What it ran on goes before it starts anew, and that goes by what is stored.
+    const isPassing = to === life.end && wish !== life.end
+    return isPassing ? wait(status, 'InTransition', `${to}: what it ran on goes first`, now) : atRest(turn, status)
+  }
   const number = nextNumber(turn, was)
   const transition: Transition = {
     ...(from !== undefined && { from }),

@@ -2,6 +2,7 @@
  * The application in a run: one more object, that is observed in ObjectsGetter, decided about in Mutator and acted upon in
  * Updater. What is decided is written with the status, and what was written is acted upon in the next run.
  */
+import { isMusterError } from '../../kube/errors.ts'
 import type { Health } from '../../kube/health.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { type Outside, statusOf } from '../lifecycle/application.ts'
@@ -10,7 +11,21 @@ import type { Run } from './run.ts'
 
 export async function observeLife(run: Run): Promise<void> {
   const { application } = run.situation.controller.options
-  if (application) run.observed = await run.author(() => application.observe(outsideOf(run)))
+  if (!application) return
+  try {
+    run.observed = await run.author(() => application.observe(outsideOf(run)))
+  } catch (error) {
+    if (!isMusterError(error, 'SidecarUnauthorized')) throw error
+    // It may be one of its objects that has to be put right before anybody is let in: that comes first.
+    run.observed = { reachable: false, actions: [] }
+    run.unheard = error
+  }
+}
+
+/** It has come to its end, and that is not written yet: nothing is made for it any more. */
+export function isEnding({ situation, cr, life }: Run): boolean {
+  const { application } = situation.controller.options
+  return application !== undefined && application.isPresent(cr) && life?.status?.state === application.lifecycle.end
 }
 
 export function stepLife(run: Run): void {
@@ -26,6 +41,7 @@ export function stepLife(run: Run): void {
 
 export async function actOnLife(run: Run): Promise<void> {
   const { application } = run.situation.controller.options
+  if (run.unheard) run.journal.fail(run.unheard, 'application')
   const { act } = run.life ?? {}
   if (!application || !act) return
   try {

@@ -5,6 +5,7 @@
  * To the kit a CR is an object like any other, and its settings are anything: what they are, their author's code knows.
  * So the types that authors see end here.
  */
+import type { MusterError } from '../../kube/errors.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { runAuthorCode } from '../author-code.ts'
 import type { LiveContext, Report } from '../controller.ts'
@@ -44,6 +45,8 @@ export class Run {
 
   /** What was seen of the application, and what follows from it. */
   observed: Observed | undefined
+  /** Why it did not let us in. */
+  unheard: MusterError | undefined
   life: LifecycleStep | undefined
   /** What the author has to say; absent when the run did not come so far. */
   report: Report<KubeObject> | undefined

@@ -12,7 +12,7 @@ import { isMendedElsewhere } from '../failure.ts'
 import type { Operation } from '../ledger.ts'
 import type { Apply, Outcome } from '../plan.ts'
 import type { Details } from './journal.ts'
-import { actOnLife } from './life.ts'
+import { actOnLife, isEnding } from './life.ts'
 import { prune } from './pruning.ts'
 import type { Run, Waves } from './run.ts'
 import type { Refused } from './situation.ts'
@@ -23,6 +23,7 @@ const creationDelayMs = 1000
 
 /** Wave after wave: what depends on nothing open, then what waited for it, as long as something moves. */
 export async function* update(run: Run): Waves {
+  if (isEnding(run)) return
   for (let wave = 0; wave < mostWaves; wave++) {
     const planned = run.entries.flatMap((entry) => plan(run, entry) ?? [])
     if (planned.length === 0) break

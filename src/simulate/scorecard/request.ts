@@ -78,6 +78,12 @@ export function isWrite({ method, resource }: Request): boolean {
   return method !== 'GET' && resource !== undefined && resource.plural !== 'events'
 }
 
+/** `patch configmaps default/sample` */
+export function shownRequest({ verb, target, resource, subresource }: Request): string {
+  const name = target ? ` ${target.namespace === undefined ? '' : `${target.namespace}/`}${target.name}` : ''
+  return `${verb} ${resource?.plural ?? ''}${subresource === '' ? '' : `/${subresource}`}${name}`
+}
+
 /** Goes over the wire for itself: watches and lists are how caches are kept. */
 export function isCall({ verb }: Request): boolean {
   return verb !== 'watch' && verb !== 'list'
@@ -92,7 +98,8 @@ function readPlace(path: string):
       readonly subresource: string
     }
   | undefined {
-  const parts = path.split('/').slice(1).map(decodeURIComponent)
+  const segments = path.split('/').slice(1)
+  const parts = path.includes('%') ? segments.map(decodeURIComponent) : segments
   const isCore = parts[0] === 'api'
   const group = isCore ? '' : (parts[1] ?? '')
   const rest = parts.slice(isCore ? 2 : 3)

@@ -1,0 +1,102 @@
+/**
+ * Tenure: which process of a run may write, and until when. Several processes at once are told apart by a real Lease on
+ * the simulated server, taken and renewed by the manager's own election in virtual time. The wire sees every request
+ * about it, and so knows by itself until when a process may write: what leaves later was not fenced.
+ *
+ * Only runs whose faults need a Lease have one: all others have one process at a time, and pay nothing.
+ */
+import type { Storage } from '../apiserver/storage.ts'
+import type { Client } from '../client/client.ts'
+import type { TransportRequest } from '../client/transport.ts'
+import { isMusterError } from '../kube/errors.ts'
+import type { Json, JsonObject } from '../kube/json.ts'
+import { type LeaseName, leases, type LeaseTimes } from '../manager/leases/lease.ts'
+import { type Fault, faultTable } from './fault.ts'
+import type { Life } from './life.ts'
+import { tableOf } from './scene.ts'
+import type { Incident } from './record.ts'
+import type { SimulatedTime } from './time.ts'
+import type { Trace } from './trace.ts'
+
+/** What a process elects its leader with. */
+export interface Seat extends LeaseTimes {
+  readonly lease: LeaseName
+  readonly identity: string
+}
+
+export interface Tenure {
+  /** Somebody leads. */
+  readonly isLed: boolean
+  /** Writes that left a process when somebody else might lead. */
+  incidents(): readonly Incident[]
+  /** A request about the Lease was carried out; what is returned is to be called when the process hears of it. */
+  answered(life: Life, sent: TransportRequest, sentAt: number, status: number): () => void
+  /** Something leaves that cannot be taken back: a write, a command, a call. */
+  leaves(life: Life, what: string): void
+}
+
+const lease: LeaseName = { namespace: 'kube-system', name: 'simulated-manager' }
+/** The usual times, but for the rhythm: a renewal costs as much as a write, and none of them is looked at. */
+const times: LeaseTimes = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 4_000 }
+
+/** How long a process is cut off or stopped: longer than its lease and a look at it. */
+export const absenceMs = 22_000
+/** When the second process goes in good order, counted from when it came. */
+export const successionMs = 30_000
+
+export function needsLeases(faults: readonly Fault[]): boolean {
+  return faults.some(({ kind }) => faultTable[kind].group === 'leaders')
+}
+
+/** Somebody deletes the Lease, and both may lead until its holder looks again. */
+export async function removeLease(client: Client): Promise<void> {
+  await client.delete(leases, lease).catch((error: unknown) => {
+    if (!isMusterError(error, 'NotFound')) throw error
+  })
+}
+
+export function seatOf({ number }: Life): Seat {
+  return { lease, identity: `process-${number}`, ...times }
+}
+
+export const leasePath: string = `/apis/${leases.group}/${leases.version}/namespaces/${lease.namespace}/leases`
+
+/** About who leads, and no work of the operator. */
+export function isAboutLease({ path }: TransportRequest): boolean {
+  return path.startsWith(leasePath)
+}
+
+export function openTenure(time: SimulatedTime, storage: Storage, trace: Trace): Tenure {
+  const until = new Map<Life, number>()
+  const strays = new Map<string, Incident>()
+  const holder = (): Json | undefined => {
+    const spec = storage.table(tableOf(leases)).get(lease.namespace, lease.name)?.['spec'] as JsonObject | undefined
+    return spec?.['holderIdentity']
+  }
+  return {
+    get isLed() {
+      return until.size > 0
+    },
+    incidents: () => [...strays.values()],
+    answered(life, { method }, sentAt, status) {
+      if (status >= 300) return () => undefined
+      if (holder() !== seatOf(life).identity) {
+        return () => {
+          if (until.delete(life)) trace.note(`process ${life.number} sees that it no longer leads`, told)
+        }
+      }
+      if (method === 'GET') return () => undefined
+      return () => {
+        if ((until.get(life) ?? 0) <= time.now()) trace.note(`process ${life.number} leads`, told)
+        until.set(life, sentAt + times.leaseDurationMs)
+      }
+    },
+    leaves(life, what) {
+      if ((until.get(life) ?? 0) > time.now()) return
+      const text = `process ${life.number} sends ${what} when its term is over: another one may lead`
+      if (!strays.has(what)) strays.set(what, { kind: 'term', object: what, text })
+    },
+  }
+}
+
+const told = { isTold: true } as const
