@@ -27,17 +27,17 @@ describe('the identity of a process', () => {
   )
 
   it('lives on in its group, when the leader was killed and what it started was not', async () => {
-    // The leader tells its identity and the number of a child, which waits for its stdin to end.
+    // The leader tells its identity and the number of a child, which lives until it is killed.
     const script = `
       const { spawn } = require('node:child_process'), { readFileSync } = require('node:fs')
-      const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['inherit', 'ignore', 'ignore'] })
+      const child = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 60000)'], { stdio: 'ignore' })
       child.once('spawn', () => {
         const stat = readFileSync('/proc/self/stat', 'utf8')
         console.log(process.pid, stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19], child.pid)
       })`
-    const leader = spawn(process.execPath, ['-e', script], { detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
+    const leader = spawn(process.execPath, ['-e', script], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = (await once(createInterface({ input: leader.stdout }), 'line')) as [string]
-    const [pid = '', startTime = ''] = line.split(' ')
+    const [pid = '', startTime = '', child = ''] = line.split(' ')
     const identity = { ...(await ownIdentity()), pid: Number(pid), startTime }
     expect(await isAlive(identity)).toBe(true)
     const gone = once(leader, 'exit')
@@ -45,7 +45,7 @@ describe('the identity of a process', () => {
     await gone
     expect(await isAlive(identity)).toBe(false)
     expect(await isGroupAlive(identity)).toBe(true)
-    leader.stdin.end()
+    process.kill(Number(child), 'SIGKILL')
     let isLeft = true
     const look = async (): Promise<void> => {
       while (isLeft) isLeft = await isGroupAlive(identity)
