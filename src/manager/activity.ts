@@ -24,6 +24,7 @@ import type {
   FeedSummary,
   FindingSummary,
   LeaseReport,
+  PostReport,
   ManagerReport,
   OperatorReport,
   OperatorState,
@@ -51,6 +52,7 @@ export interface Standing {
   readonly usage?: ProcessUsage
   readonly health?: HealthReport
   readonly leases?: readonly LeaseReport[]
+  readonly posts?: readonly PostReport[]
   readonly replica?: string
   /** What else is in the process: `an embedded cluster`. */
   readonly beside?: string
@@ -127,7 +129,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
     sample,
     report(standing) {
       sample(standing)
-      const { lanes, feeds, health, leases = [], replica, beside } = standing
+      const { lanes, feeds, health, leases = [], posts, replica, beside } = standing
       return {
         version: 1,
         at: clock.now(),
@@ -140,6 +142,7 @@ export function createActivity({ clock }: { readonly clock: Clock }): Activity {
           .map(([name, lane]) => operatorReport(name, lane, of(name), clock.now())),
         feeds: feeds.map(feedSummary),
         leases,
+        ...(posts && { posts }),
         process: processCost,
         ...(beside !== undefined && { beside }),
       }

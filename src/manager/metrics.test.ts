@@ -86,7 +86,12 @@ describe('metrics', () => {
       heldBy: 'allowance' as const,
     }
     const leases = [{ name: 'muster', isHeld: true }]
-    const report = activity.report({ lanes: new Map([['cache', lane]]), feeds: [], leases })
+    const report = activity.report({
+      lanes: new Map([['cache', lane]]),
+      feeds: [],
+      leases,
+      posts: [{ name: 'late', stand: 'failed' }],
+    })
     const lines = createMetrics().render(report).split('\n')
     for (const line of [
       'workqueue_depth{name="cache",controller="cache",priority=""} 3',
@@ -95,6 +100,7 @@ describe('metrics', () => {
       'workqueue_longest_running_processor_seconds{name="cache",controller="cache"} 5',
       'leader_election_master_status{name="muster"} 1',
       'muster_lane_held{operator="cache",gate="allowance"} 1',
+      'muster_operator_stand{operator="late",stand="failed"} 1',
       'muster_cost_writes_total{operator="cache"} 2',
       'muster_ready 1',
     ])

@@ -218,6 +218,12 @@ const gauges: readonly Standing[] = [
     samples: ({ isReady }) => [[{}, isReady ? 1 : 0]],
   },
   {
+    name: 'muster_operator_stand',
+    type: 'gauge',
+    help: 'How each operator stands that is to be hosted: one that cannot be started is failed.',
+    samples: ({ posts = [] }) => posts.map(({ name, stand }) => [{ operator: name, stand }, 1]),
+  },
+  {
     name: 'muster_lane_held',
     type: 'gauge',
     help: 'Which gate holds an operator’s keys back.',

@@ -19,6 +19,8 @@ export interface ManagerReport {
   readonly operators: readonly OperatorReport[]
   readonly feeds: readonly FeedSummary[]
   readonly leases: readonly LeaseReport[]
+  /** Everything that is to be hosted, started or not. */
+  readonly posts?: readonly PostReport[]
   readonly process: ProcessCost
   /** What else is in the process, and in its costs: `an embedded cluster`. */
   readonly beside?: string
@@ -89,6 +91,13 @@ export interface FeedSummary {
   readonly objects: number
   readonly bytes: number
   readonly consumers: number
+}
+
+export interface PostReport {
+  /** As in `operators`, where it has been started. */
+  readonly name: string
+  /** `failed`: it cannot be started, and is tried again; `elsewhere`: it is another replica's. */
+  readonly stand: 'starting' | 'standing' | 'ending' | 'failed' | 'elsewhere'
 }
 
 export interface LeaseReport {

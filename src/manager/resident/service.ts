@@ -230,6 +230,7 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
     usage: processUsage(client.stats().requests),
     health: whole(resident.health()),
     leases: resident.leases(),
+    posts: resident.posts().map(({ id, stand }) => ({ name: id, stand })),
     replica: identity,
     ...(options.beside !== undefined && { beside: options.beside }),
   })
