@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -8,6 +10,24 @@ import type { Flags, FlagValues } from './command.ts'
 import { command } from './simulate.ts'
 
 const module = fileURLToPath(new URL('../../examples/memcached/operator.ts', import.meta.url))
+
+/** It knows which sizes it has seen, until it starts anew. */
+const forgetful = `
+import { defineController, defineKind, defineOperator, defineResource, integer } from '${new URL('../operator/index.ts', import.meta.url).href}'
+import { ConfigMap } from '${new URL('../operator/kinds.ts', import.meta.url).href}'
+const Diary = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Diary', spec: { size: integer({ default: 1 }) } })
+const seen = []
+const page = defineResource({
+  for: Diary,
+  kind: ConfigMap,
+  name: ({ cr }) => cr.metadata.name,
+  fromCR: ({ cr }) => {
+    if (seen.at(-1) !== cr.spec.size) seen.push(cr.spec.size)
+    return { data: { seen: seen.join() } }
+  },
+})
+export const operator = defineOperator({ name: 'forgetful', controllers: [defineController({ for: Diary, resources: [page] })] })
+`
 
 async function run(
   flags: Readonly<Record<string, string | boolean>>,
@@ -58,9 +78,40 @@ describe('muster simulate', () => {
     await expect(run({ ...flags, scenes: path.join(folder, 'none') }, operator)).rejects.toThrow('cannot be read')
   }, 120_000)
 
+  it('reports the same, played by one process or by three, what breaks a law included', async () => {
+    const broken = path.join(folder, 'forgetful.ts')
+    await writeFile(broken, forgetful)
+    const report = async (jobs: string): Promise<SimulationReport> => {
+      const file = path.join(folder, `jobs-${jobs}.json`)
+      const words = [
+        'simulate',
+        broken,
+        '--bare',
+        '--plans',
+        'crash',
+        '--limit',
+        '12',
+        '--jobs',
+        jobs,
+        '--report',
+        file,
+      ]
+      const main = fileURLToPath(new URL('main.ts', import.meta.url))
+      const child = spawn(process.execPath, ['--conditions=muster-source', main, ...words], { stdio: 'ignore' })
+      await once(child, 'close')
+      return JSON.parse(await readFile(file, 'utf8')) as SimulationReport
+    }
+    const [one, three] = await Promise.all([report('1'), report('3')])
+    expect(one.failures.length).toBeGreaterThan(0)
+    expect(one.plans.played).toBe(12)
+    expect(three).toEqual(one)
+  }, 120_000)
+
   it('says what it lacks', async () => {
     await expect(run({})).rejects.toMatchObject({ name: 'InvalidFlag' })
     await expect(run({ seed: 'x' }, module)).rejects.toMatchObject({ name: 'InvalidFlag' })
+    for (const part of ['0/2', '3/2', '1', 'x/y', '1/0'])
+      await expect(run({ part }, module)).rejects.toMatchObject({ name: 'InvalidFlag' })
     await expect(run({ plans: 'crashes' }, module)).rejects.toMatchObject({ name: 'InvalidFlag' })
     await expect(run({ bare: true, replay: 'nowhere: crash@1' }, module)).rejects.toMatchObject({ name: 'InvalidPlan' })
   }, 120_000)

@@ -1,5 +1,6 @@
 /** Plays an operator's scenes with everything that can go wrong in them, on embedded clusters in virtual time. */
 import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray } from '../kube/json-member.ts'
@@ -11,6 +12,7 @@ import { samplesOf } from '../simulate/scorecard/sample.ts'
 import {
   type Failure,
   openSimulator,
+  type Part,
   simulate,
   type SimulationOptions,
   type SimulationReport,
@@ -20,6 +22,7 @@ import { formatTrace } from '../simulate/trace.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadExports, loadOperator } from './module.ts'
 import { readSample, textOf } from './scorecard.ts'
+import { type PartMessage, simulateInParts } from './simulate-parts.ts'
 
 export const command: Command = defineCommand({
   usage: 'MODULE',
@@ -52,6 +55,12 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
     },
     bare: { type: 'boolean', help: 'no workloads: nothing makes Pods, and nothing becomes ready' },
     report: { type: 'string', value: 'FILE', help: 'where the report is written, as JSON' },
+    jobs: {
+      type: 'string',
+      value: 'NUMBER',
+      help: 'processes that share the plans (default: one a core, where there are many plans)',
+    },
+    part: { type: 'string', value: 'K/N', help: 'play every Nth plan, from the Kth on: others play the rest' },
     replay: { type: 'string', value: 'PLAN', help: 'plays one plan, and tells all that happened' },
   },
   async run({ flags, positionals, out, err, signal }) {
@@ -79,12 +88,19 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
     const repeat = `muster simulate ${quoted(module)}${given.join('')}${flags.bare ? ' --bare' : ''}`
 
     if (flags.replay !== undefined) return await replay(options, flags.replay, out)
-    const progress = process.stderr.isTTY ? progressBar() : undefined
-    const report = await simulate({
-      ...options,
-      ...(progress && { onProgress: (done, of, failed) => progress.show(done, of, failed) }),
-    })
+    const part = partIn(flags.part)
+    const jobs = numberIn('jobs', flags.jobs) ?? usualJobs(options.limit, part)
+    const progress = process.stderr.isTTY && !process.send ? progressBar() : undefined
+    const onProgress = (done: number, of: number, failed: number): void => {
+      if (part) process.send?.({ done, of, failed } satisfies PartMessage)
+      progress?.show(done, of, failed)
+    }
+    const report =
+      jobs > 1
+        ? await simulateInParts({ args: argumentsOf(flags, module), jobs, onProgress, signal })
+        : await simulate({ ...options, part, onProgress })
     progress?.end()
+    if (part) process.send?.({ report } satisfies PartMessage)
     if (flags.report !== undefined) await writeFile(flags.report, `${JSON.stringify(report, undefined, 2)}\n`)
     for (const failure of report.failures) for (const line of formatFailure(failure, repeat)) out(line)
     for (const line of formatReport(report)) out(line)
@@ -152,6 +168,28 @@ function numberIn(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new MusterError('InvalidFlag', `--${flag} is "${text}"; it must be a whole number.`)
+}
+
+/** Below this, another process takes longer to begin than it saves. */
+const fewPlans = 200
+
+function usualJobs(limit: number | undefined, part: Part | undefined): number {
+  return part || (limit ?? Infinity) < fewPlans ? 1 : Math.min(availableParallelism(), 8)
+}
+
+function partIn(text: string | undefined): Part | undefined {
+  if (text === undefined) return undefined
+  const [, index = '', of = ''] = /^(\d{1,4})\/(\d{1,4})$/.exec(text) ?? []
+  const part = { index: Number(index) - 1, of: Number(of) }
+  if (part.index >= 0 && part.index < part.of) return part
+  throw new MusterError('InvalidFlag', `--part is "${text}"; it must be such as 2/4, the second of four.`)
+}
+
+/** What was asked for, for a process that plays a part of it. */
+function argumentsOf(flags: Readonly<Record<string, unknown>>, module: string): readonly string[] {
+  const own = new Set(['jobs', 'part', 'report'])
+  const words = Object.entries(flags).filter(([name, value]) => !own.has(name) && value !== undefined)
+  return [module, ...words.flatMap(([name, value]) => (value === true ? [`--${name}`] : [`--${name}`, String(value)]))]
 }
 
 function groupsIn(text: string | undefined): readonly string[] | undefined {

@@ -724,6 +724,12 @@ export const errorTable = {
     meaning: 'A fault plan cannot be read, or names a scene or a fault that does not exist.',
     cure: 'Copy the plan from the report, or write SCENE: FAULT@POINT; docs/simulator.md has the faults.',
   },
+  PartFailed: {
+    code: 'MUS2102',
+    retry: 'terminal',
+    meaning: 'A process that plays a part of a simulation ended before it had a report.',
+    cure: 'Read what it printed before this line; --jobs 1 plays everything in one process.',
+  },
 
   InvalidResourceList: {
     code: 'MUS2001',

@@ -33,12 +33,20 @@ export interface SimulationOptions {
   readonly groups?: readonly string[] | undefined
   /** At most so many plans, drawn by the seed. @default all */
   readonly limit?: number | undefined
+  /** Every so many of them, from which on: others play the rest. @default all of them */
+  readonly part?: Part | undefined
   /** How many plans have two faults. @default 60 */
   readonly mixed?: number
   /** Ends after so many plans that failed. @default 10 */
   readonly mostFailures?: number
   readonly onProgress?: (done: number, of: number, failed: number) => void
   readonly signal?: AbortSignal | undefined
+}
+
+/** The second of four is `{ index: 1, of: 4 }`. */
+export interface Part {
+  readonly index: number
+  readonly of: number
 }
 
 export interface SimulationReport {
@@ -55,6 +63,8 @@ export interface SimulationReport {
 }
 
 export interface Failure {
+  /** Which of the plans it is. */
+  readonly number: number
   /** As it was found. */
   readonly plan: string
   /** As short as it gets. */
@@ -226,16 +236,17 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const simulator = await openSimulator(options)
   const all = await Array.fromAsync(simulator.plans(groups))
   const kindOf = (plan: Plan): string => (plan.faults.length > 1 ? 'mixed' : groupOf(plan))
-  const plans = someOf(all, limit, seed)
+  const { index: first, of: step } = options.part ?? { index: 0, of: 1 }
+  const plans = [...someOf(all, limit, seed).entries()].filter(([number]) => number % step === first)
   const failures: Failure[] = []
   const byGroup: Record<string, number> = {}
   let played = 0
-  for (const plan of plans) {
+  for (const [number, plan] of plans) {
     if (signal?.aborted || failures.length >= mostFailures) break
     const { failings } = await simulator.play(plan)
     played++
     byGroup[kindOf(plan)] = (byGroup[kindOf(plan)] ?? 0) + 1
-    if (failings.length > 0) failures.push(await failureOf(simulator, plan, failings))
+    if (failings.length > 0) failures.push({ number, ...(await failureOf(simulator, plan, failings)) })
     onProgress(played, plans.length, failures.length)
   }
   return {
@@ -261,7 +272,11 @@ async function scenesIn(simulator: Simulator, all: readonly Plan[]): Promise<Sim
   )
 }
 
-async function failureOf(simulator: Simulator, plan: Plan, failings: readonly Failing[]): Promise<Failure> {
+async function failureOf(
+  simulator: Simulator,
+  plan: Plan,
+  failings: readonly Failing[],
+): Promise<Omit<Failure, 'number'>> {
   const shortest = await shrink(simulator, plan, failings)
   const { run, failings: left } = await simulator.play(shortest)
   return { plan: formatPlan(plan), shortest: formatPlan(shortest), failings: left, story: storyOf(run, left) }
