@@ -424,8 +424,11 @@ function concerning({ held, broad }: Supply, { namespace, name }: ObjectName): r
     ({ isReady, wish: { namespaces } }) =>
       isReady && (namespaces === undefined || namespace === undefined || namespaces.includes(namespace)),
   )
-  const exact = held.get(wishKey(namespace === undefined ? { name } : { namespaces: [namespace], name }))
-  return exact?.isReady ? [exact, ...found] : found
+  // Most kinds are asked for whole, and a key is not written for nothing: this is asked with every read.
+  const isExactAsked = held.size > broad.size
+  const exact =
+    isExactAsked && held.get(wishKey(namespace === undefined ? { name } : { namespaces: [namespace], name }))
+  return exact && exact.isReady ? [exact, ...found] : found
 }
 
 /** Each subscription is as far as its own watch. */
