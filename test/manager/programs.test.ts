@@ -5,22 +5,19 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { command as start } from '../../src/cli/start.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
-import { connect } from '../../src/client/connect.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { networkTrouble } from '../../src/contract/external/program.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
 import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { install } from '../project.ts'
+import { createWaiting, type Ground, openGround } from './ground.ts'
 import { part, type Part } from './operators.ts'
 
 const suffix = Math.floor(performance.timeOrigin).toString(36)
@@ -29,8 +26,6 @@ const parts: readonly Part[] = [part(0, `p${suffix}`), part(1, `p${suffix}`)]
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const shell = fileURLToPath(new URL('../contract/shell-operator.sh', import.meta.url))
 const liveOperator = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
-const Crd: TypedResource = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
-const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 const ServiceAccount: TypedResource = resourceOf('v1', 'ServiceAccount')
 const Role: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'Role')
 const RoleBinding: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
@@ -42,6 +37,7 @@ interface Replica {
   readonly hosted: Set<string>
 }
 
+let ground: Ground
 let folder: string
 let kubeconfig: string
 let client: Client
@@ -50,20 +46,12 @@ let original: string
 let isCut: boolean
 /** Every write of what is made here, in order: `answer=3 for us`, `a-0=2`. */
 const written: string[] = []
-const stop = new AbortController()
-const ends: Promise<unknown>[] = []
 const replicas: Replica[] = []
-let notice = (): void => undefined
+const waiting = createWaiting()
+const { notice } = waiting
 
-async function until(holds: () => boolean, what: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(() => reject(new Error(`still not so: ${what}; written: ${written.join(', ')}`)), 50_000)
-  notice = () => {
-    if (holds()) resolve()
-  }
-  notice()
-  await promise.finally(() => clearTimeout(timer))
-}
+const until = (holds: () => boolean, what: string): Promise<void> =>
+  waiting.until(holds, () => `${what}; written: ${written.join(', ')}`)
 
 const hasWritten = (...all: readonly string[]): Promise<void> =>
   until(() => all.every((one) => written.includes(one)), all.join())
@@ -137,64 +125,29 @@ const resize = (size: number): Promise<unknown> =>
 
 beforeAll(async () => {
   isCut = (await networkTrouble(systemClock)) === undefined
-  folder = await mkdtemp(path.join(tmpdir(), 'muster-programs-'))
-  kubeconfig = path.join(folder, 'kubeconfig')
-  if (process.env['MUSTER_TEST_REAL']) {
-    await writeFile(kubeconfig, inject('cluster').kubeconfig)
-  } else {
-    const ready = Promise.withResolvers<void>()
-    const invocation = { positionals: [], out: () => ready.resolve(), err: () => undefined, signal: stop.signal }
-    ends.push(start.run({ ...invocation, flags: { 'kubeconfig-out': kubeconfig, nodes: '0' } }))
-    await ready.promise
-  }
-  client = await connect({ kubeconfig })
-  await install(folder)
-  await copyFile(fileURLToPath(new URL('operators.ts', import.meta.url)), path.join(folder, 'parts.ts'))
+  ground = await openGround(namespace, parts)
+  ;({ folder, kubeconfig, client } = ground)
   const exports = parts.map((_, index) => `export const part${index} = part(${index}, 'p${suffix}')\n`)
   await writeFile(path.join(folder, 'operators.ts'), `import { part } from './parts.ts'\n${exports.join('')}`)
-  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
   original = (await readFile(shell, 'utf8')).replaceAll('shop', namespace)
   await replaceProgram((text) => text)
-  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
-  await Promise.all(parts.map(({ own }) => client.create(Crd, own.crd() as unknown as UntypedObject)))
   for (const { own } of parts) {
-    for (let isServed = false; !isServed;) {
-      isServed = await client.list(own, { namespace }).then(
-        () => true,
-        () => false,
-      )
-    }
     await client.create(own, own.draft({ name: 'a', namespace }, {}) as unknown as UntypedObject)
   }
   await wish(1)
   await configure()
-  ends.push(watchWrites())
+  ground.follow(({ metadata: { name = '', ownerReferences }, data = {} }) => {
+    const { size, amount, for: whom, network, as, cluster, elsewhere } = data
+    if (name === 'answer') written.push(`answer=${amount} for ${whom}${network === undefined ? '' : `, ${network}`}`)
+    else if (name === 'live') written.push(`live=${cluster} as ${as}, ${elsewhere}`)
+    else if (ownerReferences) written.push(`${name}=${size}`)
+    notice()
+  })
 }, 60_000)
-
-async function watchWrites(): Promise<void> {
-  try {
-    for await (const { type, object } of client.watch<ConfigMap>(ConfigMap, { namespace, signal: stop.signal })) {
-      if (type !== 'ADDED' && type !== 'MODIFIED') continue
-      const { name = '', ownerReferences } = object.metadata
-      const { size, amount, for: whom, network, as, cluster, elsewhere } = object.data ?? {}
-      if (name === 'answer') written.push(`answer=${amount} for ${whom}${network === undefined ? '' : `, ${network}`}`)
-      else if (name === 'live') written.push(`live=${cluster} as ${as}, ${elsewhere}`)
-      else if (ownerReferences) written.push(`${name}=${size}`)
-      notice()
-    }
-  } catch (error) {
-    if (!stop.signal.aborted) throw error
-  }
-}
 
 afterAll(async () => {
   for (const { process: child } of replicas) child.kill('SIGKILL')
-  await Promise.all(parts.map(({ own }) => client.delete(Crd, { name: own.crd().metadata.name! })))
-  await client.delete(Namespace, { name: namespace })
-  stop.abort()
-  await Promise.all(ends)
-  await client.close()
-  await rm(folder, { recursive: true, force: true })
+  await ground.close()
 }, 60_000)
 
 describe('a program that muster.yaml names', { timeout: 60_000 }, () => {

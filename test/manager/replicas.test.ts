@@ -4,20 +4,16 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { command as start } from '../../src/cli/start.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
-import { connect } from '../../src/client/connect.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
-import { ConfigMap } from '../../src/operator/kinds.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { install } from '../project.ts'
+import { resourceOf } from '../../src/operator/typed-resource.ts'
+import { createWaiting, type Ground, openGround } from './ground.ts'
 import { part, type Part, spinning } from './operators.ts'
 
 const count = 50
@@ -30,8 +26,6 @@ const operators: readonly Part[] = Array.from({ length: count }, (_, index) =>
 )
 const sane = operators.slice(0, mad)
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
-const Crd: TypedResource = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
-const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 
 interface Replica {
   readonly process: ChildProcess
@@ -40,25 +34,14 @@ interface Replica {
   readonly hosted: Set<string>
 }
 
+let ground: Ground
 let folder: string
 let kubeconfig: string
 let client: Client
 /** Every write of a child, in order: `name=size`. */
 const written: string[] = []
-const stop = new AbortController()
-const ends: Promise<unknown>[] = []
 const replicas: Replica[] = []
-let notice = (): void => undefined
-
-async function until(holds: () => boolean, what: () => string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(() => reject(new Error(`still not so: ${what()}`)), 50_000)
-  notice = () => {
-    if (holds()) resolve()
-  }
-  notice()
-  await promise.finally(() => clearTimeout(timer))
-}
+const { notice, until } = createWaiting()
 
 async function configure(more: Readonly<Record<string, JsonObject>> = {}): Promise<void> {
   const lease = { leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' }
@@ -103,62 +86,24 @@ const missing = (size: number): readonly string[] => children(size).filter((one)
 const all = sane.map((_, index) => index)
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'muster-replicas-'))
-  kubeconfig = path.join(folder, 'kubeconfig')
-  if (process.env['MUSTER_TEST_REAL']) {
-    await writeFile(kubeconfig, inject('cluster').kubeconfig)
-  } else {
-    const ready = Promise.withResolvers<void>()
-    const invocation = { positionals: [], out: () => ready.resolve(), err: () => undefined, signal: stop.signal }
-    ends.push(start.run({ ...invocation, flags: { 'kubeconfig-out': kubeconfig, nodes: '0' } }))
-    await ready.promise
-  }
-  client = await connect({ kubeconfig })
-  // A project of its own, as operators have: an isolated one may read nothing else.
-  await install(folder)
-  await copyFile(fileURLToPath(new URL('operators.ts', import.meta.url)), path.join(folder, 'parts.ts'))
+  ground = await openGround(namespace, operators)
+  ;({ folder, kubeconfig, client } = ground)
   const exports = operators.map(
     (_, index) => `export const part${index} = ${index === mad ? 'spinning' : 'part'}(${index}, '${suffix}')\n`,
   )
   const module = `import { part, spinning } from './parts.ts'\n${exports.join('')}`
   await writeFile(path.join(folder, 'operators.ts'), module)
-  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
-  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
-  await Promise.all(operators.map(({ own }) => client.create(Crd, own.crd() as unknown as UntypedObject)))
-  // A real server takes a while to serve them all.
-  for (const { own } of operators) {
-    for (let isServed = false; !isServed;) {
-      isServed = await client.list(own, { namespace }).then(
-        () => true,
-        () => false,
-      )
-    }
-  }
   await configure()
-  ends.push(watchChildren())
+  ground.follow(({ metadata, data }) => {
+    if (!metadata.ownerReferences) return
+    written.push(`${metadata.name}=${data?.['size']}`)
+    notice()
+  })
 }, 60_000)
-
-async function watchChildren(): Promise<void> {
-  try {
-    for await (const { type, object } of client.watch<ConfigMap>(ConfigMap, { namespace, signal: stop.signal })) {
-      if (type !== 'ADDED' && type !== 'MODIFIED') continue
-      if (!object.metadata.ownerReferences) continue
-      written.push(`${object.metadata.name}=${object.data?.['size']}`)
-      notice()
-    }
-  } catch (error) {
-    if (!stop.signal.aborted) throw error
-  }
-}
 
 afterAll(async () => {
   for (const { process: child } of replicas) child.kill('SIGKILL')
-  await Promise.all(operators.map(({ own }) => client.delete(Crd, { name: own.crd().metadata.name! })))
-  await client.delete(Namespace, { name: namespace })
-  stop.abort()
-  await Promise.all(ends)
-  await client.close()
-  await rm(folder, { recursive: true, force: true })
+  await ground.close()
 }, 60_000)
 
 describe('two replicas with fifty operators', () => {

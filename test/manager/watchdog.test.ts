@@ -5,20 +5,17 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { command as start } from '../../src/cli/start.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
-import { connect } from '../../src/client/connect.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
 import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
-import { install } from '../project.ts'
+import { createWaiting, type Ground, openGround } from './ground.ts'
 import { looping, part, type Part } from './operators.ts'
 
 /** The one that loops for CRs of size 13. */
@@ -28,9 +25,7 @@ const suffix = `w${Math.floor(performance.timeOrigin).toString(36)}`
 const namespace = `watchdog-${suffix}`
 const operators: readonly Part[] = [part(0, suffix), part(1, suffix), looping(mad, suffix)]
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
-const Crd: TypedResource = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
 const Event: TypedResource<UntypedObject> = resourceOf('v1', 'Event')
-const Namespace: TypedResource = resourceOf('v1', 'Namespace')
 const record = { name: 'muster-quarantine', namespace }
 
 interface Running {
@@ -39,24 +34,13 @@ interface Running {
   readonly ended: Promise<NodeJS.Signals | null>
 }
 
+let ground: Ground
 let folder: string
 let kubeconfig: string
 let client: Client
 const written = new Set<string>()
-const stop = new AbortController()
-const ends: Promise<unknown>[] = []
 const all: Running[] = []
-let notice = (): void => undefined
-
-async function until(holds: () => boolean, what: () => string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(() => reject(new Error(`still not so: ${what()}`)), 50_000)
-  notice = () => {
-    if (holds()) resolve()
-  }
-  notice()
-  await promise.finally(() => clearTimeout(timer))
-}
+const { notice, until } = createWaiting()
 
 async function configure(more: JsonObject = {}): Promise<void> {
   const sections = operators.map(({ name }, index) => [
@@ -125,57 +109,23 @@ async function forgive(): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'muster-watchdog-'))
-  kubeconfig = path.join(folder, 'kubeconfig')
-  if (process.env['MUSTER_TEST_REAL']) {
-    await writeFile(kubeconfig, inject('cluster').kubeconfig)
-  } else {
-    const ready = Promise.withResolvers<void>()
-    const invocation = { positionals: [], out: () => ready.resolve(), err: () => undefined, signal: stop.signal }
-    ends.push(start.run({ ...invocation, flags: { 'kubeconfig-out': kubeconfig, nodes: '0' } }))
-    await ready.promise
-  }
-  client = await connect({ kubeconfig })
-  await install(folder)
-  await copyFile(fileURLToPath(new URL('operators.ts', import.meta.url)), path.join(folder, 'parts.ts'))
-  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
+  ground = await openGround(namespace, operators)
+  ;({ folder, kubeconfig, client } = ground)
   await writeModule(false)
-  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
-  await Promise.all(operators.map(({ own }) => client.create(Crd, own.crd() as unknown as UntypedObject)))
   for (const { own } of operators) {
-    for (let isServed = false; !isServed;) {
-      isServed = await client.list(own, { namespace }).then(
-        () => true,
-        () => false,
-      )
-    }
     for (const name of ['a', 'b']) {
       await client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
     }
   }
-  ends.push(watchChildren())
+  ground.follow(({ metadata, data }) => {
+    written.add(`${metadata.name}=${data?.['size']}`)
+    notice()
+  })
 }, 60_000)
-
-async function watchChildren(): Promise<void> {
-  try {
-    for await (const { type, object } of client.watch<ConfigMap>(ConfigMap, { namespace, signal: stop.signal })) {
-      if (type !== 'ADDED' && type !== 'MODIFIED') continue
-      written.add(`${object.metadata.name}=${object.data?.['size']}`)
-      notice()
-    }
-  } catch (error) {
-    if (!stop.signal.aborted) throw error
-  }
-}
 
 afterAll(async () => {
   for (const { process: child } of all) child.kill('SIGKILL')
-  await Promise.all(operators.map(({ own }) => client.delete(Crd, { name: own.crd().metadata.name! })))
-  await client.delete(Namespace, { name: namespace })
-  stop.abort()
-  await Promise.all(ends)
-  await client.close()
-  await rm(folder, { recursive: true, force: true })
+  await ground.close()
 }, 60_000)
 
 const patience = { timeout: 90_000 }
