@@ -38,7 +38,7 @@ export {
 } from './loading/loader.ts'
 export { type Reached } from './resident/clusters.ts'
 export { reachCluster, reachLocal, type ReachOptions } from './resident/reach.ts'
-export { type Loaded, type Post, type Resident, type ResidentOptions, startResident } from './resident/resident.ts'
+export { type Post, type Resident, type ResidentOptions, startResident } from './resident/resident.ts'
 export { type Service, type ServiceOptions, startService, type WebhookPlace } from './resident/service.ts'
 export type { Limits } from './isolation/limits.ts'
 export { openRunner, type RunnerOptions } from './isolation/open-runner.ts'

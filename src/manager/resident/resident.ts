@@ -25,7 +25,8 @@ import { defaultHealth, type HealthOptions, healthReport, type HealthReport } fr
 import { electLeader, type Election } from '../leases/election.ts'
 import { joinShards, type Shards } from '../leases/shards.ts'
 import { leaderTerm, shardTerm, type Term } from '../leases/term.ts'
-import { createManager, type HostedOptions, type Manager, type ManagerOptions } from '../manager.ts'
+import type { LoadedOperator } from '../loading/loader.ts'
+import { createManager, type Manager, type ManagerOptions } from '../manager.ts'
 import type { LeaseReport } from '../report.ts'
 import type { GateOptions, LaneState } from '../scheduler.ts'
 import type { Quarantine } from '../watchdog/quarantine.ts'
@@ -39,20 +40,10 @@ import { textOf } from './text-of.ts'
 import { shareLoads } from './shared-loads.ts'
 import { untilAborted } from './until-aborted.ts'
 
-/** An operator, ready to be hosted. */
-export interface Loaded {
-  readonly operator: Operator
-  /** Where its reconciles run. @default in this thread */
-  readonly run?: Drive
-  /** Who hosts it, where it is no set of controllers: a program. @default `hostOperator` */
-  readonly host?: HostedOptions['host']
-  close?(): Promise<void>
-}
-
 export interface ResidentOptions extends Pick<ManagerOptions, 'metrics' | 'live' | 'webhooks' | 'observer' | 'board'> {
   readonly settings: Settings
   /** Brings an operator of the settings, each time anew: it may be asked for again. */
-  readonly load: (name: string, settings: OperatorSettings) => Promise<Loaded>
+  readonly load: (name: string, settings: OperatorSettings) => Promise<LoadedOperator>
   /** Where leases are, and Secrets of other clusters. */
   readonly local: Reached
   readonly reach: ClustersOptions['reach']
@@ -123,7 +114,7 @@ export function startResident(options: ResidentOptions): Resident {
     board: options.board,
   })
   const posted = webhooks && createPostedWebhooks(webhooks)
-  const sharedLoad = shareLoads<Loaded>(({ operator, section }) => load(operator, section))
+  const sharedLoad = shareLoads<LoadedOperator>(({ operator, section }) => load(operator, section))
   const election = elect()
   const shards = share()
   let isLeading = election === undefined
@@ -283,7 +274,7 @@ export function startResident(options: ResidentOptions): Resident {
     }
   }
 
-  async function loading(posting: Posting, signal: AbortSignal, endings: Endings): Promise<Loaded> {
+  async function loading(posting: Posting, signal: AbortSignal, endings: Endings): Promise<LoadedOperator> {
     try {
       const loaded = await untilAborted(sharedLoad(posting), signal, (late) => late.close?.())
       endings.add(() => loaded.close?.())

@@ -40,7 +40,8 @@ import type { Reached } from './clusters.ts'
 import { createEndings, type Endings } from './endings.ts'
 import { type LateWebhooks, lateWebhooks } from './late-webhooks.ts'
 import type { ReachOptions } from './reach.ts'
-import { type Loaded, type Resident, type ResidentOptions, startResident } from './resident.ts'
+import { type Resident, type ResidentOptions, startResident } from './resident.ts'
+import type { LoadedOperator } from '../loading/loader.ts'
 import { textOf } from './text-of.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -54,7 +55,7 @@ export interface ServiceOptions {
   readonly over?: readonly Layer[]
   /** Whose sections are known. */
   readonly declared: (settings: Settings) => Promise<readonly Declared[]>
-  readonly load: (name: string, settings: OperatorSettings, client: Client) => Promise<Loaded>
+  readonly load: (name: string, settings: OperatorSettings, client: Client) => Promise<LoadedOperator>
   readonly connect: (connection: Settings['clientConnection'], reach: ReachOptions) => Promise<Reached>
   readonly reach: (name: string, settings: ClusterSettings, local: Client, reach: ReachOptions) => Promise<Reached>
   readonly identity: string
