@@ -81,7 +81,9 @@ apply_configuration() {
   [ -f "$wish" ] || exit 0
   size=$(field "$wish" size)
   [ "${HOSTILE:-}" != loop ] || size=$(date +%N)
-  body=$(mktemp) options=$(mktemp)
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  body=$scratch/body options=$scratch/options
   cat >"$body" <<YAML
 apiVersion: v1
 data:

@@ -45,7 +45,7 @@ export async function kubectlFor(target: Target): Promise<Kubectl> {
   const home = await mkdtemp(join(tmpdir(), 'muster-kubectl-'))
   const kubeconfig = join(home, 'config')
   await writeFile(kubeconfig, kubeconfigOf(target), { mode: 0o600 })
-  const env = { PATH: process.env['PATH'], HOME: home, KUBECONFIG: kubeconfig, KUBECTL_KUBERC: 'false' }
+  const env = { PATH: process.env['PATH'], HOME: home, TMPDIR: home, KUBECONFIG: kubeconfig, KUBECTL_KUBERC: 'false' }
 
   const start = (step: Command): Running => {
     const editor = step.editor === undefined ? {} : { KUBE_EDITOR: step.editor }

@@ -264,7 +264,8 @@ export const scripts: Readonly<Record<string, readonly Step[]>> = {
   'edit, patch, replace, set': [
     apply(deployment),
     apply(configMap('a: b')),
-    { run: 'edit cm settings -n NS', editor: 'sed -i s/b$/edited/' },
+    // The whole line: a uid may end in "b" too.
+    { run: 'edit cm settings -n NS', editor: 'sed -i "s/^  a: b$/  a: edited/"' },
     { run: 'edit cm settings -n NS', editor: 'true' },
     { run: 'edit deploy web -n NS', editor: 'sed -i s/replicas:.2/replicas:.7/' },
     { run: 'edit cm settings -n NS --output-patch', editor: 'sed -i s/edited/again/' },
