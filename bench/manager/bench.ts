@@ -7,31 +7,28 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describeError, isMusterError } from '../../src/kube/errors.ts'
+import type { Snapshot } from '../../test/real/cluster.ts'
 import { type BenchReport, type Figure, figure, type Missing, type Target } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
 import { operatorPeer } from '../peers/peers.ts'
 import { dayOf, profile } from './day.ts'
 import { configMaps, deployments, type Ground, type Heard, openGround, widgetName, widgetsOf } from './ground.ts'
-import { type Latencies, openChanges } from './observer.ts'
 import { controllerRuntimeSide, type Fleet, installMuster, type Side } from './sides.ts'
+import { cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const name = 'manager'
 const parts = ['start', 'rest', 'latency', 'many'] as const
 type Part = (typeof parts)[number]
 
-interface Sizes {
+interface Sizes extends TurnSizes {
   readonly secrets: number
   readonly nodes: number
   readonly operators: number
-  readonly crsOfEach: number
   /** How many operators there are where there are many, and how many CRs each of those has that had none before. */
   readonly many: number
   readonly crsOfFurther: number
   readonly restMs: number
-  readonly oneByOne: number
-  readonly steady: number
-  readonly perSecond: number
 }
 
 const full: Sizes = {
@@ -42,7 +39,9 @@ const full: Sizes = {
   many: 50,
   crsOfFurther: 20,
   restMs: 60_000,
-  oneByOne: 300,
+  turns: 3,
+  warmUp: 200,
+  oneByOne: 400,
   steady: 2000,
   perSecond: 200,
 }
@@ -53,6 +52,8 @@ const quick: Sizes = {
   many: 15,
   crsOfFurther: 5,
   restMs: 10_000,
+  turns: 1,
+  warmUp: 20,
   oneByOne: 60,
   steady: 400,
 }
@@ -86,9 +87,21 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     const measuring = { ground, sizes, wanted, log }
     const ours = await measure(muster, measuring)
     await ground.reset()
-    const theirs = await measure(controllerRuntimeSide(binary, undefined), measuring)
-    const wide = wanted('latency') ? await widened(controllerRuntimeSide(binary, workers), measuring) : undefined
-    return { figures: figuresOf(ours, theirs, wide, sizes, log), missing: [] }
+    const peer = controllerRuntimeSide(binary, undefined)
+    const theirs = await measure(peer, measuring)
+    const latencies = wanted('latency')
+      ? await latenciesInTurns(
+          [
+            { side: muster, operators: sizes.operators, kept: ours.kept! },
+            { side: peer, operators: 1, kept: theirs.kept! },
+            { side: controllerRuntimeSide(binary, workers), operators: 1, kept: theirs.kept! },
+          ],
+          ground,
+          sizes,
+          log,
+        )
+      : []
+    return { figures: figuresOf(ours, theirs, latencies, sizes, log), missing: [] }
   } catch (error) {
     if (!isMusterError(error, 'BinaryMissing')) throw error
     return { figures: [], missing: [{ bench: name, what: 'kube-apiserver and etcd', cure: describeError(error) }] }
@@ -105,19 +118,14 @@ interface Rest {
   readonly heard: Heard
 }
 
-interface Latency {
-  readonly oneByOne: Latencies
-  readonly steady: Latencies
-  readonly requestsPerChange: number
-}
-
 interface Measured {
   readonly coldMs: number
   readonly restartMs: number | undefined
   readonly rest: Rest | undefined
   /** How long the client lets each of its watches last, in seconds. */
   readonly watchSeconds: readonly number[]
-  readonly latency: Latency | undefined
+  /** With everything in place, for the turns. */
+  readonly kept: Snapshot | undefined
   readonly many: { readonly memoryBytes: number; readonly watches: number } | undefined
 }
 
@@ -168,16 +176,8 @@ async function measure(side: Side, measuring: Measuring): Promise<Measured> {
       tell(`${megabytes(memoryBytes)} MB, ${watches} watches; at rest asked for: ${summaryOf(rest.heard)}`)
     }
 
-    let latency: Latency | undefined
-    if (wanted('latency')) {
-      await fleet.keepOnly(1)
-      const [before, serverBefore] = [fleet.cpuSeconds(), ground.cpuSeconds()]
-      latency = await changes(measuring, crsOfEach)
-      tell(`changes took ${cpuText(fleet.cpuSeconds() - before, ground.cpuSeconds() - serverBefore)}`)
-      tell(`event to write, one at a time: ${textOf(latency.oneByOne)}; steadily: ${textOf(latency.steady)}`)
-      tell(`${latency.requestsPerChange.toFixed(2)} requests a change`)
-    }
     await fleet.stop()
+    const kept = wanted('latency') ? await ground.keep() : undefined
 
     let restartMs: number | undefined
     if (wanted('start')) {
@@ -202,23 +202,9 @@ async function measure(side: Side, measuring: Measuring): Promise<Measured> {
       )
       await fleetOfMany.stop()
     }
-    return { coldMs, restartMs, rest, latency, many, watchSeconds: heardAtStart.watches }
+    return { coldMs, restartMs, rest, kept, many, watchSeconds: heardAtStart.watches }
   } finally {
     for (const fleet of started) await fleet.stop()
-  }
-}
-
-/** The same operator with as many reconciles at once as Muster lets one have. */
-async function widened(side: Side, measuring: Measuring): Promise<Latency> {
-  const { ground, sizes, log } = measuring
-  const fleet = side.start(1, ground.kubeconfig, () => sizes.crsOfEach)
-  try {
-    await fleet.reconciled
-    const latency = await changes(measuring, sizes.crsOfEach)
-    log(`${side.name}: one at a time: ${textOf(latency.oneByOne)}; steadily: ${textOf(latency.steady)}`)
-    return latency
-  } finally {
-    await fleet.stop()
   }
 }
 
@@ -275,25 +261,10 @@ async function check({ ground, sizes }: Measuring): Promise<void> {
   }
 }
 
-async function changes({ ground, sizes }: Measuring, crsOfEach: number): Promise<Latency> {
-  const names = Array.from({ length: crsOfEach }, (_, index) => widgetName(0, index))
-  const opened = await openChanges(ground.observer, { widgets: widgetsOf(0), configMaps }, names)
-  try {
-    const listening = ground.listen()
-    const oneByOne = await opened.oneByOne(sizes.oneByOne)
-    const { requests } = await listening.heard()
-    const steady = await opened.steadily(sizes.steady, sizes.perSecond)
-    await sleep(1000)
-    return { oneByOne, steady, requestsPerChange: requests / oneByOne.made }
-  } finally {
-    opened.close()
-  }
-}
-
 function figuresOf(
   ours: Measured,
   theirs: Measured,
-  wide: Latency | undefined,
+  latencies: readonly Latency[],
   sizes: Sizes,
   log: (line: string) => void,
 ): readonly Figure[] {
@@ -324,38 +295,33 @@ function figuresOf(
     log(`requests a minute at rest, leases aside: ${perMinute(ours.rest)}; ${ten}: ${perMinute(theirs.rest)}`)
     add('requests a minute at rest', perMinute(ours.rest), 1, 'none', { relation: '<', limit: 1 })
   }
-  if (ours.latency && theirs.latency) {
-    const our = ours.latency
-    for (const [peer, against] of [
-      [theirs.latency, one],
-      [wide, `${one}, ${workers} workers`],
-    ] as const) {
-      if (!peer) continue
-      add('event to write: p50 ms', our.oneByOne.p50, peer.oneByOne.p50, against, atMost(1.25))
-      add('event to write: p99 ms', our.oneByOne.p99, peer.oneByOne.p99, against, atMost(1))
-      add(`at ${perSecond} changes/s: p50 ms`, our.steady.p50, peer.steady.p50, against, atMost(1.25))
-      add(`at ${perSecond} changes/s: p99 ms`, our.steady.p99, peer.steady.p99, against, atMost(1))
-    }
+  const [our, ...peers] = latencies
+  for (const [index, peer] of peers.entries()) {
+    const against = index === 0 ? one : `${one}, ${workers} workers`
+    add('event to write: p50 ms', our!.oneByOne.p50, peer.oneByOne.p50, against, atMost(1.25))
+    add('event to write: p99 ms', our!.oneByOne.p99, peer.oneByOne.p99, against, atMost(1))
+    add(`at ${perSecond} changes/s: p50 ms`, our!.steady.p50, peer.steady.p50, against, atMost(1.25))
+    add(`at ${perSecond} changes/s: p99 ms`, our!.steady.p99, peer.steady.p99, against, atMost(1))
   }
   add(`cold start of ${operators * crsOfEach} CRs: ms`, ours.coldMs, theirs.coldMs, ten, atMost(1))
   if (ours.restartMs !== undefined && theirs.restartMs !== undefined) {
     add('restart with all in place: ms', ours.restartMs, theirs.restartMs, ten, atMost(1))
   }
-  if (ours.rest && theirs.rest && ours.latency && theirs.latency) {
-    const [our, peer] = ([ours, theirs] as const).map(({ rest, latency, watchSeconds }) =>
+  if (ours.rest && theirs.rest && our) {
+    const [ourDay, theirDay] = ([ours, theirs] as const).map(({ rest, watchSeconds }, index) =>
       dayOf({
         memoryBytes: rest!.memoryBytes,
         requestsAtRest: rest!.heard.requests,
         leasesAtRest: rest!.heard.leases,
         restMs: sizes.restMs,
         watchSeconds,
-        requestsPerChange: latency!.requestsPerChange,
+        requestsPerChange: latencies[index]!.requestsPerChange,
         crs: operators * crsOfEach,
       }),
     )
     log(`a day: ${profile}`)
-    add('a day: GB-seconds', our!.gigabyteSeconds, peer!.gigabyteSeconds, ten, atMost(1 / 5))
-    add('a day: server requests', our!.requests, peer!.requests, ten, atMost(1 / 5))
+    add('a day: GB-seconds', ourDay!.gigabyteSeconds, theirDay!.gigabyteSeconds, ten, atMost(1 / 5))
+    add('a day: server requests', ourDay!.requests, theirDay!.requests, ten, atMost(1 / 5))
   }
   return figures
 }
@@ -363,14 +329,6 @@ function figuresOf(
 function summaryOf({ by }: Heard): string {
   const entries = [...by].toSorted(([, a], [, b]) => b - a)
   return entries.map(([what, count]) => `${count} ${what}`).join(', ') || 'nothing'
-}
-
-function textOf({ p50, p99, made }: Latencies): string {
-  return `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${made}`
-}
-
-function cpuText(own: number, server: number): string {
-  return `${own.toFixed(1)} s of processor time (the server ${server.toFixed(1)} s)`
 }
 
 function toMegabytes(bytes: number): number {

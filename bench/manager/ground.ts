@@ -6,7 +6,7 @@ import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync, writeFil
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startCluster } from '../../test/real/cluster.ts'
+import { type Snapshot, startCluster } from '../../test/real/cluster.ts'
 import { cpuSeconds } from './process-cost.ts'
 import { inParallel, type Observer, observerAgent, openObserver } from './observer.ts'
 
@@ -21,8 +21,10 @@ export interface GroundSizes {
 export interface Ground {
   readonly observer: Observer
   readonly kubeconfig: string
-  /** As it was when it was filled. */
-  reset(): Promise<void>
+  /** What is there now, to come back to. The servers stand still for it. */
+  keep(): Promise<Snapshot>
+  /** As it was then, or when it was filled. */
+  reset(kept?: Snapshot): Promise<void>
   addWidgets(kind: number, count: number): Promise<void>
   openWatches(): Promise<number>
   /** Processor time of the servers so far, since they were started last. */
@@ -86,22 +88,26 @@ export async function openGround(
     await fill(observer, crds, sizes)
     for (let kind = 0; kind < sizes.operators; kind++) await addWidgets(kind, sizes.crsOfEach)
     log('keeping that state')
-    const snapshot = await cluster.snapshot()
-    const reopen = (): void => {
+    const reopen = async (): Promise<void> => {
       observer.close()
       observer = openObserver(cluster.access)
+      await served(observer, crds.length)
     }
-    reopen()
-    await served(observer, crds.length)
+    const keep = async (): Promise<Snapshot> => {
+      const snapshot = await cluster.snapshot()
+      await reopen()
+      return snapshot
+    }
+    const filled = await keep()
     return {
       get observer() {
         return observer
       },
       kubeconfig,
-      async reset() {
-        await cluster.restore(snapshot)
-        reopen()
-        await served(observer, crds.length)
+      keep,
+      async reset(kept = filled) {
+        await cluster.restore(kept)
+        await reopen()
       },
       addWidgets,
       openWatches: async () => watchesOf(await observer.send('GET', '/metrics')),

@@ -125,10 +125,9 @@ export async function inParallel(
   await Promise.all(Array.from({ length: Math.min(atOnce, count) }, worker))
 }
 
+/** Milliseconds from event to write, and how many changes were made for them, those that did not count included. */
 export interface Latencies {
-  readonly p50: number
-  readonly p99: number
-  /** Those that did not count included. */
+  readonly ms: readonly number[]
   readonly made: number
 }
 
@@ -136,8 +135,8 @@ export interface Latencies {
 const longestMs = 60_000
 
 export interface Changes {
-  /** One after the other: each is followed by its write, and by a pause in which nothing happens. */
-  oneByOne(count: number): Promise<Latencies>
+  /** One after the other: each is followed by its write, and by a pause in which nothing happens. The first do not count. */
+  oneByOne(count: number, warmUp: number): Promise<Latencies>
   /** So many a second, whether or not the operator keeps up. */
   steadily(count: number, perSecond: number): Promise<Latencies>
   close(): void
@@ -223,17 +222,16 @@ export async function openChanges(
       clearTimeout(timer)
     }
   }
-  const warmUp = 30
 
   return {
-    async oneByOne(count) {
+    async oneByOne(count, warmUp) {
       const found: number[] = []
       for (let index = 0; index < count + warmUp; index++) {
         const ms = await change()
         if (index >= warmUp) found.push(ms)
         await sleep(15)
       }
-      return summary(found, count + warmUp)
+      return { ms: found, made: count + warmUp }
     },
     async steadily(count, perSecond) {
       const begun = performance.now()
@@ -243,7 +241,7 @@ export async function openChanges(
         while (under.length < due) under.push(awaitedLater(change()))
         await sleep(1)
       }
-      return summary(await Promise.all(under), count)
+      return { ms: await Promise.all(under), made: count }
     },
     close() {
       for (const close of closings) close()
@@ -255,10 +253,4 @@ export async function openChanges(
 function awaitedLater<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined)
   return promise
-}
-
-function summary(found: readonly number[], made: number): Latencies {
-  const sorted = found.toSorted((a, b) => a - b)
-  const at = (share: number): number => sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)]!
-  return { p50: at(0.5), p99: at(0.99), made }
 }

@@ -24,8 +24,6 @@ export interface Fleet {
   memoryBytes(): number
   /** Processor time so far, of those that still run. */
   cpuSeconds(): number
-  /** Ends all but the first so many processes. */
-  keepOnly(processes: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -161,7 +159,6 @@ function fleetOf(variables: Readonly<Record<string, string>>, programs: readonly
     reconciled,
     memoryBytes: () => memory(running.map(({ pid }) => pid!)),
     cpuSeconds: () => running.reduce((sum, { pid }) => sum + cpuSeconds(pid!), 0),
-    keepOnly: (processes) => end(running.splice(processes)),
     stop() {
       stopping.abort()
       process.off('exit', leave)

@@ -17,8 +17,8 @@ import { keyOf, refOf } from './key.ts'
 import {
   describeShape,
   describeWatch,
-  inScope,
-  localScope,
+  everything,
+  filterOf,
   mayConcern,
   mayMeet,
   type Need,
@@ -326,11 +326,10 @@ export class Feed implements SliceOwner {
 
   #sit(seat: OpenSeat): void {
     const slice = seat.next!
-    const local = localScope(seat.scope, slice.watch.scope)
     seat.slice = slice
     seat.next = undefined
     seat.told = slice.reached ?? ''
-    seat.sees = (object) => inScope(local, object)
+    seat.sees = filterOf(seat.scope, slice.watch.scope)
     slice.delivery.listeners.add(seat)
   }
 
@@ -399,5 +398,6 @@ export function visibleTo({ slice, scope, sees }: Seat, namespace?: string): rea
     const object = slice.store.get(place, scope.name)
     return object && sees(object) ? [object] : []
   }
-  return slice.store.list(place).filter(sees)
+  const objects = slice.store.list(place)
+  return sees === everything ? objects : objects.filter(sees)
 }

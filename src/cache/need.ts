@@ -156,6 +156,17 @@ export function inScope({ namespace, labels, fields, prefix }: Scope, object: Ku
   )
 }
 
+/** The filter of those who see all that a watch delivers. */
+export const everything = (): boolean => true
+
+/** Which of the objects that a watch delivers belong to the scope. {@link everything}: no object has to be looked at. */
+export function filterOf(scope: Scope, watched: Scope): (object: KubeObject) => boolean {
+  const local = localScope(scope, watched)
+  const { namespace, prefix, labels, fields } = local
+  const isWhole = namespace === watched.namespace && prefix === undefined && labels.length === 0 && fields.length === 0
+  return isWhole ? everything : (object) => inScope(local, object)
+}
+
 /** May an object of this name be in the scope? */
 export function mayConcern(scope: Scope, { namespace, name }: ObjectRef): boolean {
   return (

@@ -10,7 +10,7 @@ import { labelSelector, parseFields } from '../kube/selector.ts'
 import { Feed, type Member, type MemberOptions, type Seat, visibleTo } from './feed.ts'
 import { createInternPool } from './intern.ts'
 import { keyOf, refOf } from './key.ts'
-import { describeWatch, mayConcern, mayMeet, type Need, scopeOf } from './need.ts'
+import { describeWatch, everything, mayConcern, mayMeet, type Need, scopeOf } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
 import type { ConsumerProblem, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
 import type { Slice } from './slice.ts'
@@ -246,12 +246,12 @@ function reportFeed(resource: Resource, feed: Feed): FeedReport {
   const members = [...feed.members]
   const shares = members.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
   let [objects, bytes] = [0, 0]
-  for (const { viewers, charge } of holdings(slices, members)) {
-    objects++
-    bytes += charge
-    for (const index of viewers) {
-      shares[index]!.objects++
-      shares[index]!.bytes += charge / viewers.size
+  for (const held of holdings(slices, members)) {
+    objects += held.objects
+    bytes += held.bytes
+    for (const index of held.viewers) {
+      shares[index]!.objects += held.objects
+      shares[index]!.bytes += held.bytes / held.viewers.size
     }
   }
   const freshness = members.map((member) => feed.freshnessOf(member))
@@ -266,31 +266,39 @@ function reportFeed(resource: Resource, feed: Feed): FeedReport {
   }
 }
 
-/** An object that is held, what it costs, and who sees it. */
+/** Objects that are held, what they cost, and who sees them. */
 interface Holding {
-  readonly charge: number
+  readonly objects: number
+  readonly bytes: number
   readonly viewers: Set<number>
 }
 
-/** Each object once: where slices overlap, they share it. */
+/**
+ * Each object once: where slices overlap, they share it. Objects are looked at one by one only where that is so, or where
+ * somebody sees some of them: health is asked for every few seconds, and caches may be large.
+ */
 function* holdings(slices: readonly Slice[], members: readonly Member[]): Generator<Holding> {
   const shared = new Map<string, Holding>()
   for (const slice of slices) {
     const { store, watch } = slice
     if (store.size === 0) continue
-    const charge = store.bytes / store.size
     const seats = members.flatMap((member, index) =>
       member.seats.filter((seat) => seat.slice === slice).map(({ sees }) => ({ index, sees })),
     )
     const isAlone = slices.every((other) => other === slice || !mayMeet(other.watch.scope, watch.scope))
+    if (isAlone && seats.every(({ sees }) => sees === everything)) {
+      yield { objects: store.size, bytes: store.bytes, viewers: new Set(seats.map(({ index }) => index)) }
+      continue
+    }
+    const bytes = store.bytes / store.size
     for (const object of store.list()) {
       const viewers = seats.filter(({ sees }) => sees(object)).map(({ index }) => index)
-      if (isAlone) yield { charge, viewers: new Set(viewers) }
+      if (isAlone) yield { objects: 1, bytes, viewers: new Set(viewers) }
       else {
         const key = keyOf(refOf(object))
         const known = shared.get(key)
         if (known) for (const index of viewers) known.viewers.add(index)
-        else shared.set(key, { charge, viewers: new Set(viewers) })
+        else shared.set(key, { objects: 1, bytes, viewers: new Set(viewers) })
       }
     }
   }

@@ -332,11 +332,15 @@ function queueLabels(lane: string): Labels {
 
 /** Reasons are authors' words: whatever they hold, the text stays readable. */
 function formatLabels(labels: Labels): string {
-  const entries = Object.entries(labels).map(([name, value]) => `${name}="${escape(value)}"`)
-  return entries.length === 0 ? '' : `{${entries.join(',')}}`
+  let text = ''
+  for (const name in labels) text += `${text === '' ? '{' : ','}${name}="${escape(labels[name]!)}"`
+  return text === '' ? '' : `${text}}`
 }
 
+const special = /[\\\n"]/
+
 function escape(value: string): string {
+  if (!special.test(value)) return value
   return value
     .replaceAll('\\', '\\\\')
     .replaceAll('\n', String.raw`\n`)

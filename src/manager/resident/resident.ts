@@ -71,7 +71,8 @@ export interface Resident {
   posts(): readonly Post[]
   readonly isLeader: boolean
   leases(): readonly LeaseReport[]
-  health(): HealthReport
+  /** By these reports, or new ones. */
+  health(reports?: ReturnType<Clusters['reports']>): HealthReport
   /** Resolves when every operator has been started, or could not be. */
   settled(): Promise<void>
   /** Lets what is under way finish, and then lets others lead. */
@@ -396,8 +397,7 @@ export function startResident(options: ResidentOptions): Resident {
           : []),
       ]
     },
-    health() {
-      const reports = clusters.reports()
+    health(reports = clusters.reports()) {
       const { stands } = roster
       const lanes = manager.lanes()
       const starting = [...stands].filter(([id, stand]) => stand === 'starting' && !lanes.has(id)).map(([id]) => id)

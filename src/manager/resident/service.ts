@@ -219,22 +219,26 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
   }
   follow(configuration.current)
 
-  const standing = (): Standing => ({
-    lanes: resident.manager.lanes(),
-    feeds: resident.clusters.reports().flatMap(([, feeds]) => feeds),
-    feedsOf(lane) {
-      const [, at] = lane.split('@')
-      const reports = resident.clusters.reports()
-      const there = reports.filter(([cluster]) => cluster === at)
-      return (there.length > 0 ? there : reports).flatMap(([, feeds]) => feeds)
-    },
-    usage: processUsage(client.stats().requests),
-    health: whole(resident.health()),
-    leases: resident.leases(),
-    posts: resident.posts().map(({ id, stand }) => ({ name: id, stand })),
-    replica: identity,
-    ...(options.beside !== undefined && { beside: options.beside }),
-  })
+  const standing = (): Standing => {
+    // Once for all who look: what is cached is counted for it.
+    const reports = resident.clusters.reports()
+    const feeds = reports.flatMap(([, of]) => of)
+    return {
+      lanes: resident.manager.lanes(),
+      feeds,
+      feedsOf(lane) {
+        const [, at] = lane.split('@')
+        const there = reports.filter(([cluster]) => cluster === at)
+        return there.length > 0 ? there.flatMap(([, of]) => of) : feeds
+      },
+      usage: processUsage(client.stats().requests),
+      health: whole(resident.health(reports)),
+      leases: resident.leases(),
+      posts: resident.posts().map(({ id, stand }) => ({ name: id, stand })),
+      replica: identity,
+      ...(options.beside !== undefined && { beside: options.beside }),
+    }
+  }
   const report = (): ManagerReport => activity.report(standing())
   const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
   endings.add(() => sampling.cancel())
