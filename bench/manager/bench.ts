@@ -14,7 +14,7 @@ import { operatorPeer } from '../peers/peers.ts'
 import { dayOf, profile } from './day.ts'
 import { configMaps, deployments, type Ground, type Heard, openGround, widgetName, widgetsOf } from './ground.ts'
 import { controllerRuntimeSide, type Fleet, installMuster, type Side } from './sides.ts'
-import { cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
+import { bareWrites, cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const name = 'manager'
@@ -40,8 +40,8 @@ const full: Sizes = {
   crsOfFurther: 20,
   restMs: 60_000,
   turns: 3,
-  warmUp: 200,
-  oneByOne: 400,
+  warmUp: 400,
+  oneByOne: 600,
   steady: 2000,
   perSecond: 200,
 }
@@ -101,6 +101,7 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
           log,
         )
       : []
+    if (wanted('latency')) log(`the server alone: ${await bareWrites(ground, sizes.oneByOne)}`)
     return { figures: figuresOf(ours, theirs, latencies, sizes, log), missing: [] }
   } catch (error) {
     if (!isMusterError(error, 'BinaryMissing')) throw error

@@ -14,6 +14,7 @@ import { Secret } from '../../operator/kinds.ts'
 import { objectNameOf } from '../config/options-of.ts'
 import type { ClusterSettings, Settings } from '../config/settings.ts'
 import type { Reached } from './clusters.ts'
+import { renewedConnection } from './renewed-connection.ts'
 
 export interface ReachOptions {
   readonly clock: Clock
@@ -48,12 +49,15 @@ async function connectionOf(
   if (inCluster) return await inClusterConnection({ machine: systemMachine, clock })
   if (secret === undefined) return await loadConnection({ kubeconfig, context, clock })
   const source = `Secret ${secret}`
-  const { data = {} } = await local.get(Secret, objectNameOf(secret))
-  const held = Object.hasOwn(data, secretKey) ? data[secretKey] : undefined
-  if (held === undefined) {
-    throw new MusterError('InvalidConfiguration', `clusters.${name}.secretKey: ${source} has no key ${secretKey}.`)
+  const read = async (): Promise<Connection> => {
+    const { data = {} } = await local.get(Secret, objectNameOf(secret))
+    const held = Object.hasOwn(data, secretKey) ? data[secretKey] : undefined
+    if (held === undefined) {
+      throw new MusterError('InvalidConfiguration', `clusters.${name}.secretKey: ${source} has no key ${secretKey}.`)
+    }
+    return await connectionFromKubeconfig(Buffer.from(held, 'base64').toString(), { source, context, clock })
   }
-  return await connectionFromKubeconfig(Buffer.from(held, 'base64').toString(), { source, context, clock })
+  return await renewedConnection({ source, read, clock })
 }
 
 function over(
