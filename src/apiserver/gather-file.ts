@@ -2,6 +2,7 @@
  * The objects of one file of a must-gather directory: an object, a list of them, several documents, in YAML or in JSON. Files
  * of usual size are read whole; larger ones in pieces, so that what is in memory is one object and not the file.
  */
+import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -23,13 +24,12 @@ export async function* objectsInFile(
   wants?: Wants,
   whole: number = largestWhole,
 ): AsyncGenerator<UntypedObject> {
-  const { readFile, stat } = await import('node:fs/promises')
-  const about = await stat(file)
+  const about = statSync(file)
   // A pipe or a device that lies in a directory has no end.
   if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is no file.')
   if (about.size > whole) yield* objectsInPieces(file, wants)
   else {
-    const text = await readFile(file, 'utf8')
+    const text = readFileSync(file, 'utf8')
     if (mayHold(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
   }
 }
@@ -57,7 +57,6 @@ async function* objectsInPieces(file: string, wants: Wants | undefined): AsyncGe
 }
 
 async function* chunksOf(file: string): AsyncGenerator<string> {
-  const { createReadStream } = await import('node:fs')
   const decoder = new TextDecoder()
   for await (const chunk of createReadStream(file, { highWaterMark: 2 ** 20 })) {
     yield decoder.decode(chunk as Uint8Array, { stream: true })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { configMap, embedded, widgetCrd } from '../../test/embedded.ts'
+import { readGather } from './gather.ts'
 
 async function folderWith(files: Readonly<Record<string, string | object>>): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'muster-gather-'))
@@ -120,6 +121,21 @@ describe('a must-gather directory', () => {
     expect(warnings).toHaveLength(1)
     await expect(embedded().server.importGather(folder, { strict: true })).rejects.toThrow('broken.yaml')
     await expect(server.importGather(path.join(folder, 'nowhere'))).rejects.toThrow('nowhere')
+  })
+
+  it('of many files leaves turns to others while it is read', async () => {
+    const names = Array.from({ length: 100 }, (_, at) => `core/configmaps/${at}.json`)
+    const folder = await folderWith(Object.fromEntries(names.map((name, at) => [name, configMap(`a-${at}`, {})])))
+    let read = 0
+    const turns: number[] = []
+    const turn = (): void => void turns.push(read)
+    setImmediate(turn)
+    for await (const _ of readGather(folder)) {
+      // Whoever asks for a turn while it is read has one before its end.
+      if (read++ === 50) setImmediate(turn)
+    }
+    expect(turns).toHaveLength(2)
+    expect(turns.every((at) => at > 0 && at < 100)).toBe(true)
   })
 
   it('is what an export writes, without the values of secrets', async () => {

@@ -5,8 +5,9 @@
  *
  * Objects keep all they have, uid, status and owners included; only their versions are the new cluster's.
  */
-import type { Dirent } from 'node:fs'
+import { type Dirent, readdirSync } from 'node:fs'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { errorCode } from '../client/error-code.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
@@ -104,22 +105,29 @@ export async function* readGather(
     skipped.push(place)
     options.warn?.(`${place} is left out${found > 0 ? ` from its object ${found + 1} on` : ''}: ${error.message}`)
   }
-  for await (const file of filesIn(folder, options.strict ? undefined : leave)) {
+  let read = 0
+  for (const file of filesIn(folder, options.strict ? undefined : leave)) {
     // Whole directories of logs and nodes need not be parsed twice.
     if (definitions && !/definition/i.test(file)) continue
     yield* readObjects(folder, file, options, leave)
+    if (++read % filesInARow === 0) await setImmediate()
   }
 }
+
+/**
+ * Files are small and many: to read one at once takes a fraction of what it takes to ask for it and wait. After so many
+ * others in this process have a turn.
+ */
+const filesInARow = 32
 
 /** Told of what cannot be read, and how many objects of it were. */
 type Leave = (place: string, error: MusterError, found?: number) => void
 
 /** Files in the order of their names, so that an import is the same every time. */
-async function* filesIn(folder: string, leave: Leave | undefined, below = ''): AsyncGenerator<string> {
-  const { readdir } = await import('node:fs/promises')
+function* filesIn(folder: string, leave: Leave | undefined, below = ''): Generator<string> {
   let entries: readonly Dirent[]
   try {
-    entries = await readdir(path.join(folder, below), { withFileTypes: true })
+    entries = readdirSync(path.join(folder, below), { withFileTypes: true })
   } catch (error) {
     if (below === '' || !leave) {
       throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read.`, { cause: error })

@@ -8,12 +8,16 @@ import { writeGoYaml } from './go-yaml.ts'
 import type { ResourceType } from './mutation.ts'
 import type { InputResources, OutputResources, ResourceList, ResourceReference } from './resource-list.ts'
 
+const outputs = new WeakMap<Operator, OutputResources>()
+
 export function outputResourcesOf(operator: Operator): OutputResources {
-  return {
+  const known = outputs.get(operator) ?? {
     configurationResources: outputsIn(operator, 'configuration'),
     managementResources: outputsIn(operator, 'management'),
     userWorkloadResources: outputsIn(operator, 'userWorkload'),
   }
+  outputs.set(operator, known)
+  return known
 }
 
 /** Status and finalizers of its own kinds are among what it writes, and Events are told where those are. */

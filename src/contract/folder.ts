@@ -7,7 +7,25 @@ import path from 'node:path'
  * @throws the error of the system
  */
 export function makeFolder(place: string, mode = 0o777): void {
-  if (existsSync(place)) return
-  makeFolder(path.dirname(place), mode)
-  mkdirSync(place, { mode })
+  folderMaker(mode)(place)
+}
+
+/** The same for many: what has been made is known, and in a folder that is new nothing is looked for. */
+export function folderMaker(mode = 0o777): (place: string) => void {
+  /** Whether we made it. */
+  const known = new Map<string, boolean>()
+  const isNew = (place: string): boolean => {
+    const before = known.get(place)
+    if (before !== undefined) return before
+    const parent = path.dirname(place)
+    // The end of all folders is there.
+    const isThere = parent === place || (!known.get(parent) && existsSync(place))
+    if (!isThere) {
+      isNew(parent)
+      mkdirSync(place, { mode })
+    }
+    known.set(place, !isThere)
+    return !isThere
+  }
+  return (place) => void isNew(place)
 }

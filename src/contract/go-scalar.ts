@@ -43,16 +43,18 @@ const breaks = /[\n\r\u{85}\u{2028}\u{2029}]/u
 type Style = 'plain' | 'single' | 'double' | 'literal'
 
 function styleOf(text: string, isKey: boolean): Style {
-  // A break among those that can be shown as they are, which a carriage return cannot.
-  const shown = '[\n\u2028\u2029]'
-  const isSpecial = unshown.test(text) || new RegExp(` ${shown}`, 'u').test(text)
+  const isSpecial = unshown.test(text) || spaceBreak.test(text)
   const isLine = text.includes('\n')
   if (isLine) return isSpecial || isKey || text.endsWith(' ') ? 'double' : 'literal'
   if (meansElse(text)) return 'double'
-  if (isSpecial || new RegExp(`${shown} `, 'u').test(text)) return 'double'
+  if (isSpecial || breakSpace.test(text)) return 'double'
   const isPlain = !breaks.test(text) && !/^ | $/.test(text) && !signs.test(text)
   return isPlain ? 'plain' : 'single'
 }
+
+/** Breaks among those that can be shown as they are, which a carriage return cannot. */
+const spaceBreak = / [\n\u{2028}\u{2029}]/u
+const breakSpace = /[\n\u{2028}\u{2029}] /u
 
 /** What has no picture, or one that the library does not know: it is escaped. */
 const unshown = /[^\n\u{20}-\u{7e}\u{a0}-\u{d7ff}\u{e000}-\u{fefe}\u{ff00}-\u{fffd}]/u
@@ -140,6 +142,7 @@ interface Folding {
 
 /** Plain, or in single quotes: a line ends at a single space. */
 function folded(text: string, before: string, { indent, fold, quote }: Folding): string {
+  if (before.length + quote.length + text.length <= fold && !breaks.test(text)) return before + quote + text + quote
   const newLine = `\n${' '.repeat(indent)}`
   let out = before + quote
   let column = out.length
@@ -203,6 +206,8 @@ const mustEscape = /[\n\r\u{2028}\u{2029}"\\]/u
 function escaped(text: string, before: string, indent: number, fold: number): string {
   // Behind a byte-order mark nothing is taken for what it looks like.
   const isMarked = text.startsWith('\u{feff}')
+  const isShort = before.length + 1 + text.length <= fold
+  if (isShort && !isMarked && !mustEscape.test(text) && !unshown.test(text)) return `${before}"${text}"`
   const characters = Array.from(text)
   let out = `${before}"`
   let column = out.length

@@ -5,6 +5,7 @@
 import type { ImportOptions } from '../apiserver/gather.ts'
 import { errorCode } from '../client/error-code.ts'
 import { isMusterError } from '../kube/errors.ts'
+import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Operator } from '../operator/operator.ts'
 import { inputResourcesOf, outputResourcesOf } from './declaration.ts'
@@ -25,11 +26,8 @@ export async function readInputs(
   operator: Operator,
   options: ImportOptions = {},
 ): Promise<readonly UntypedObject[]> {
-  const list = declared(operator)
-  const resources = [...operator.inputs, ...operator.outputs]
-  const kinds = new Set(resources.map(({ group, kind }) => `${kind}.${group}`))
+  const { list, withDefinitions, resources, kinds } = wantsOf(operator)
   try {
-    const withDefinitions = { ...list, kindResources: [...(list.kindResources ?? []), definitions] }
     const { pool, namespaces } = await poolOfGather(folder, withDefinitions, { ...options, resources })
     const selected = [...selectObjects(list, pool).values()].flatMap(({ objects }) => objects)
     const defining = pool(definitions).filter((object) => definesOneOf(object, kinds))
@@ -41,6 +39,32 @@ export async function readInputs(
     options.warn?.(`${folder} is not there: it is read as empty`)
     return []
   }
+}
+
+interface Wants {
+  readonly list: ResourceList
+  readonly withDefinitions: ResourceList
+  readonly resources: readonly Resource[]
+  /** `Kind.group` */
+  readonly kinds: ReadonlySet<string>
+}
+
+const wants = new WeakMap<Operator, Wants>()
+
+/** It follows from its declaration, whatever the directory: a suite of tests asks for it once a test. */
+function wantsOf(operator: Operator): Wants {
+  const known = wants.get(operator)
+  if (known) return known
+  const list = declared(operator)
+  const resources = [...operator.inputs, ...operator.outputs]
+  const made: Wants = {
+    list,
+    withDefinitions: { ...list, kindResources: [...(list.kindResources ?? []), definitions] },
+    resources,
+    kinds: new Set(resources.map(({ group, kind }) => `${kind}.${group}`)),
+  }
+  wants.set(operator, made)
+  return made
 }
 
 /** Whoever writes something goes by what is there of it. */

@@ -45,28 +45,26 @@ export interface GatherPool {
  */
 export async function poolOfGather(folder: string, list: ResourceList, options: PruneOptions): Promise<GatherPool> {
   const wanted = new Map(typesIn(list).map((type) => [keyOf(type), type]))
-  const { plurals, kinds } = await namesOfKinds(folder, options, [...wanted.keys()])
+  const kinds = await namesOfKinds(folder, options, [...wanted.keys()])
   const pools = new Map<string, Map<string, UntypedObject>>([...wanted.keys()].map((key) => [key, new Map()]))
   const pool: Pool = (type) => [...(pools.get(keyOf(type))?.values() ?? [])]
   const namespaces = new Map<string, UntypedObject>()
 
-  const described = new Set([...kinds.values()].flat())
   /** Of what nothing describes the kind can only be guessed, and of a kind that nothing describes what it is called. */
   const mayBe = (kind: string, key: string): boolean =>
-    !described.has(key) && (!kinds.has(kind) || key.startsWith(kind.toLowerCase().slice(0, -1)))
+    !kinds.describes(key) && (kinds.resourcesOf(kind).length === 0 || key.startsWith(kind.toLowerCase().slice(0, -1)))
 
   const read = async (clues: Clues, isWanted: Wanted, warn: ImportOptions['warn']): Promise<void> => {
     const wants = (kind: string, text: string): boolean => {
-      const known = kinds.get(kind)
       if (kind === 'Namespace') return true
-      const keys = [...(known ?? []), ...[...clues.keys()].filter((key) => mayBe(kind, key))]
+      const keys = [...kinds.resourcesOf(kind), ...[...clues.keys()].filter((key) => mayBe(kind, key))]
       return keys.some((key) => clues.get(key)?.some((words) => words.every((word) => text.includes(word))))
     }
     for await (const { object, file } of readGather(folder, { ...options, warn, wants })) {
       const { group, version } = parseApiVersion(object.apiVersion)
       const { name = '', namespace = '' } = object.metadata
       if (group === '' && object.kind === 'Namespace') namespaces.set(name, object)
-      const resource = plurals.get(`${object.kind}.${group}`) ?? pluralIn(file, group)
+      const resource = kinds.pluralOf(object.kind, group) ?? pluralIn(file, group)
       const type = resource === undefined ? undefined : wanted.get(keyOf({ group, resource }))
       if (!type || !isWanted(type, object)) continue
       if (type.version !== version) {
@@ -151,33 +149,50 @@ function versionOf(object: UntypedObject | undefined): number {
   return Number(object?.metadata.resourceVersion ?? 0) || 0
 }
 
+/** How kinds and resources are called. */
 interface KindNames {
-  /** By `Kind.group`. */
-  readonly plurals: ReadonlyMap<string, string>
+  pluralOf(kind: string, group: string): string | undefined
   /** The resources that a kind may be, whatever its group. */
-  readonly kinds: ReadonlyMap<string, readonly string[]>
+  resourcesOf(kind: string): readonly string[]
+  describes(resource: string): boolean
 }
+
+type NamedKind = Pick<Resource, 'kind' | 'group' | 'plural'>
 
 /** The directory is asked only for what nobody else describes. */
 async function namesOfKinds(folder: string, options: PruneOptions, wanted: readonly string[]): Promise<KindNames> {
-  const plurals = new Map<string, string>()
-  const kinds = new Map<string, string[]>()
-  const know = (kind: string, group: string, plural: string): void => {
-    plurals.set(`${kind}.${group}`, plural)
-    if (!kinds.has(kind)) kinds.set(kind, [])
-    kinds.get(kind)!.push(keyOf({ group, resource: plural }))
-  }
-  for (const { kind, group, plural } of [...builtinResources(), ...(options.resources ?? [])]) know(kind, group, plural)
-  const described = new Set([...kinds.values()].flat())
-  if (wanted.every((key) => described.has(key))) return { plurals, kinds }
+  const known = namesAmong(options.resources ?? [], builtinNames())
+  if (wanted.every((key) => known.describes(key))) return known
+  const defined: NamedKind[] = []
   for await (const { object } of readGather(folder, { ...options, warn: undefined, strict: false }, [], true)) {
     const { spec } = object as {
       readonly spec?: { readonly group?: string; readonly names?: Readonly<Record<string, string>> }
     }
     if (object.kind !== 'CustomResourceDefinition' || !spec?.names) continue
-    know(spec.names['kind'] ?? '', spec.group ?? '', spec.names['plural'] ?? '')
+    const { kind = '', plural = '' } = spec.names
+    defined.push({ kind, plural, group: spec.group ?? '' })
   }
-  return { plurals, kinds }
+  return namesAmong(defined, known)
+}
+
+let builtin: KindNames | undefined
+
+function builtinNames(): KindNames {
+  return (builtin ??= namesAmong(builtinResources()))
+}
+
+/** Those that `others` tell count, too. */
+function namesAmong(resources: readonly NamedKind[], others?: KindNames): KindNames {
+  const plurals = new Map(resources.map(({ kind, group, plural }) => [`${kind}.${group}`, plural]))
+  const byKind = Map.groupBy(resources, ({ kind }) => kind)
+  const keys = new Set(resources.map(({ group, plural }) => keyOf({ group, resource: plural })))
+  const own = (kind: string): readonly string[] =>
+    (byKind.get(kind) ?? []).map(({ group, plural }) => keyOf({ group, resource: plural }))
+  return {
+    pluralOf: (kind, group) => plurals.get(`${kind}.${group}`) ?? others?.pluralOf(kind, group),
+    resourcesOf: (kind) => [...(others?.resourcesOf(kind) ?? []), ...own(kind)],
+    describes: (resource) => keys.has(resource) || (others?.describes(resource) ?? false),
+  }
 }
 
 /** Of a kind that nothing describes: its directory is named after it. */

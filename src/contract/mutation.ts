@@ -2,7 +2,7 @@
  * A mutation as the contract knows it: one request that changes something, as data. It is what an operator would have sent,
  * written down, so that somebody else can look at it, compare it and send it.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { JsonObject } from '../kube/json.ts'
 
 /** Where it is to be sent: to the cluster that plays this role. */
@@ -76,5 +76,5 @@ export function describeMutation(mutation: RecordedMutation, kind: string): stri
 /** The last two bytes of a SHA-256 of the body; of the options where there is none. */
 export function hashOf(body: string, options: string): string {
   const text = body === '' ? options : body
-  return text === '' ? 'MISSING' : createHash('sha256').update(text).digest('hex').slice(-4)
+  return text === '' ? 'MISSING' : hash('sha256', text, 'hex').slice(-4)
 }

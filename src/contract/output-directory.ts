@@ -16,7 +16,7 @@ import { errorCode } from '../client/error-code.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { type ControllerResult, writeResults } from './controller-results.ts'
-import { makeFolder } from './folder.ts'
+import { folderMaker } from './folder.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import {
   actionOf,
@@ -85,11 +85,7 @@ export function writeOutput(folder: string, output: Output): void {
 
 /** @throws OutputUnwritable */
 export function writeFiles(folder: string, files: ReadonlyMap<string, string>): void {
-  const made = new Set<string>()
-  const make = (place: string): void => {
-    if (!made.has(place)) makeFolder(place)
-    made.add(place)
-  }
+  const make = folderMaker()
   const root = path.resolve(folder)
   try {
     make(root)

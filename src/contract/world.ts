@@ -252,6 +252,15 @@ function definitionsFor(operator: Operator, objects: readonly UntypedObject[]): 
   const known = new Set(
     objects.flatMap(({ kind, metadata }) => (kind === 'CustomResourceDefinition' ? [metadata.name ?? ''] : [])),
   )
+  return ownDefinitions(operator).filter(({ metadata }) => !known.has(metadata.name ?? ''))
+}
+
+const definitions = new WeakMap<Operator, readonly UntypedObject[]>()
+
+/** The same objects each time: an API server compiles a schema once as long as its definition lives. */
+function ownDefinitions(operator: Operator): readonly UntypedObject[] {
+  const made = definitions.get(operator)
+  if (made) return made
   const own = operator.kinds.map((kind) => kind.crd() as unknown as UntypedObject)
   const others = [...operator.controllers.map(({ kind }) => kind), ...operator.outputs]
     .filter(
@@ -260,7 +269,8 @@ function definitionsFor(operator: Operator, objects: readonly UntypedObject[]): 
     )
     .map(openDefinition)
   const all = new Map([...others, ...own].map((crd) => [crd.metadata.name ?? '', crd]))
-  return [...all].flatMap(([name, crd]) => (known.has(name) ? [] : [crd]))
+  definitions.set(operator, [...all.values()])
+  return [...all.values()]
 }
 
 function openDefinition({ group, version, kind, plural, namespaced }: Resource): UntypedObject {

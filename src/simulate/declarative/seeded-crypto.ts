@@ -20,9 +20,14 @@ const running = new AsyncLocalStorage<Source>()
 
 /** Runs it with chance that repeats itself. */
 export async function withSeed<T>(seed: number, run: () => Promise<T>): Promise<T> {
+  return await withSeeds(() => running.run({ seed, block: 0, rest: Buffer.alloc(0) }, run))
+}
+
+/** Around many of those: what has to be put in place for each is put there once. */
+export async function withSeeds<T>(run: () => Promise<T>): Promise<T> {
   install()
   try {
-    return await running.run({ seed, block: 0, rest: Buffer.alloc(0) }, run)
+    return await run()
   } finally {
     uninstall()
   }

@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import { runTest, type TestOptions, type TestResult } from './run-test.ts'
+import { withSeeds } from './seeded-crypto.ts'
 import { findTests } from './test-file.ts'
 
 export interface SuiteOptions extends TestOptions {
@@ -27,6 +28,6 @@ export async function runSuite(folder: string, options: SuiteOptions): Promise<r
       onResult?.(result)
     }
   }
-  await Promise.all(Array.from({ length: Math.min(jobs, folders.length) }, work))
+  await withSeeds(() => Promise.all(Array.from({ length: Math.min(jobs, folders.length) }, work)))
   return folders.map((each) => results.get(each)!)
 }
