@@ -413,6 +413,27 @@ describe('what is observed', () => {
     expect(d.status).toMatchObject({ state: 'start', relapse: { times: 1 } })
   })
 
+  it('and whose objects are taken away after that, is put right at once: it is not stored as ended, by which all would go', () => {
+    const relapse = { from: 'running', times: 3 } as const
+    const d = database({ status: { ...at('running'), relapse }, app: 'running' })
+    Object.assign(d, { app: 'ended', reachable: false, now: Date.parse(d.status!.since) })
+    d.reconcile()
+    expect(d.status).toMatchObject({ state: 'start', transition: { to: 'start' }, relapse })
+  })
+
+  it('and whose objects went because it had ended, is waited with all the same', () => {
+    const d = database({ status: { ...at('running'), relapse: { from: 'running', times: 3 } }, app: 'ended' })
+    d.now = Date.parse(d.status!.since)
+    const { requeueAtMs = 0 } = d.reconcile()
+    expect(d.status).toMatchObject({ state: 'ended', relapse: { times: 4 } })
+    d.reachable = false
+    d.now = requeueAtMs - 1
+    expect(d.reconcile()).toMatchObject({ requeueAtMs, condition: { reason: 'Relapsed' } })
+    d.now = requeueAtMs
+    d.reconcile()
+    expect(d.status).toMatchObject({ state: 'start' })
+  })
+
   it('in a passing state gets time to lead on by itself; after that its action is run', () => {
     const d = database({ status: at('running'), app: 'start' })
     expect(d.reconcile()).toMatchObject({ condition: { reason: 'OnItsOwn' }, requeueAtMs: d.now + pollMs })

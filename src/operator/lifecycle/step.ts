@@ -316,7 +316,7 @@ function moved(turn: Turn, status: LifecycleStatus, here: string): LifecycleStat
   const target = targetOf(turn, status)
   const isCalm = now - timeOf(status.since, now) >= calmMs
   const times = relapse?.from === status.state && !isCalm ? relapse.times + 1 : 1
-  const nextRelapse = status.state === target ? { from: status.state, times } : relapse
+  const nextRelapse = status.state === target && !isTaken(turn) ? { from: status.state, times } : relapse
   return {
     ...rest,
     // It has come where it was wished to be, by whatever help.
@@ -326,6 +326,14 @@ function moved(turn: Turn, status: LifecycleStatus, here: string): LifecycleStat
     since: at,
     history: remember(status.history, { state: here, at, why: 'observed' }),
   }
+}
+
+/**
+ * What it ran on is gone, and not because it had ended: somebody took it away. That is no relapse, and is put right at once
+ * as with any other object; to wait would be to store that it has ended, by which the rest would go, too.
+ */
+function isTaken({ life, before, observed, here }: Turn): boolean {
+  return !observed.reachable && here === life.end && before?.state !== life.end
 }
 
 /** What is to be reached: the wish, or where it led once it has been gone through. */
@@ -346,8 +354,9 @@ function forget({ wish }: Turn, status: LifecycleStatus, isHeld: boolean): Lifec
 }
 
 /** When an application that keeps leaving `target` is next brought back there. */
-function calmAt({ now }: Turn, { relapse, since, history }: LifecycleStatus, target: string): number {
-  if (relapse?.from !== target || relapse.times < 2 || history.at(-1)?.why !== 'observed') return now
+function calmAt(turn: Turn, { relapse, since, history }: LifecycleStatus, target: string): number {
+  const { now } = turn
+  if (relapse?.from !== target || relapse.times < 2 || history.at(-1)?.why !== 'observed' || isTaken(turn)) return now
   return timeOf(since, now) + Math.min(firstRelapseMs * 2 ** Math.min(relapse.times - 2, 30), longestRelapseMs)
 }
 
