@@ -130,7 +130,10 @@ function* filesIn(folder: string, leave: Leave | undefined, below = ''): Generat
     entries = readdirSync(path.join(folder, below), { withFileTypes: true })
   } catch (error) {
     if (below === '' || !leave) {
-      throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read.`, { cause: error })
+      const why = errorCode(error) ?? 'for an unknown reason'
+      throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read (${why}).`, {
+        cause: error,
+      })
     }
     // A folder that one may not open is as good as a broken file.
     leave(below, unreadable(error))

@@ -1,5 +1,4 @@
 /** Makes the input directory of an operator: of a must-gather, or of a cluster. */
-import { readdir, readFile } from 'node:fs/promises'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Resource } from '../kube/kind.ts'
@@ -12,6 +11,7 @@ import { type InputResources, readInputResources } from '../contract/resource-li
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { loadOperator } from './module.ts'
+import { entriesOf, readNamedFile, writing } from './named-file.ts'
 
 export const command: Command = defineCommand({
   usage: 'from-must-gather DIR | from-cluster',
@@ -38,24 +38,22 @@ cluster. Namespaces and discovery are kept. One of --operator, --binary and --in
     }
     const outputDir = flags['output-dir']
     if (outputDir === undefined) throw new MusterError('InvalidFlag', '--output-dir is required.')
-    if (await hasFiles(outputDir)) throw new MusterError('AlreadyThere', `${outputDir} is not empty.`)
+    // What lay there before would be read as a part of it.
+    const there = await entriesOf('output-dir', outputDir)
+    if (there.length > 0) throw new MusterError('AlreadyThere', `${outputDir} is not empty.`)
     const { list, resources } = await declared(flags.operator, flags.binary, flags['input-resources'])
     const { applyConfigurationResources } = list
     const warn = (line: string): void => err(`warning: ${line}`)
     const found = isGather
       ? await inputsOfGather(folder!, applyConfigurationResources, { strict: flags.strict ?? false, warn, resources })
       : await fromCluster(applyConfigurationResources, connectionOptions(flags))
-    const files = openGatherFolder(outputDir).update(flags.redact ? redacted(found) : found)
+    const content = flags.redact ? redacted(found) : found
+    const files = writing('output-dir', outputDir, () => openGatherFolder(outputDir).update(content))
     const objects = [...found.selected.values()].reduce((sum, each) => sum + each.objects.length, 0)
     out(`${objects} objects in ${files} files: ${outputDir}`)
     return 0
   },
 })
-
-/** What lay there before would be read as a part of it. */
-async function hasFiles(folder: string): Promise<boolean> {
-  return (await readdir(folder).catch(() => [])).length > 0
-}
 
 async function fromCluster(
   list: InputResources['applyConfigurationResources'],
@@ -83,19 +81,17 @@ async function declared(
     return { list: inputResourcesOf(operator), resources: operator.inputs }
   }
   if (file !== undefined) {
-    const text = await readFile(file, 'utf8').catch((error: unknown) => {
-      throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
-    })
+    const text = await readNamedFile('input-resources', file)
     return { list: readInputResources(readYaml(text, { source: file }), file), resources: [] }
   }
   const { runProgram } = await import('../contract/external/program.ts')
   const running = { program: { command: binary! }, clock: systemClock, network: 'open' } as const
   const { code, stdout, stderr, trouble } = await runProgram(running, ['input-resources'])
   if (code !== 0) {
-    throw new MusterError(
-      'ExternalFailed',
-      `${binary} input-resources: ${trouble ?? `exit code ${code}`}. ${stderr.trim()}`,
-    )
+    // Its last words tell most, and fit in the line.
+    const said = stderr.trim().split('\n').at(-1) ?? ''
+    const how = `${trouble ?? `exit code ${code}`}${said === '' ? '' : ` (${said})`}`
+    throw new MusterError('ExternalFailed', `${binary} input-resources: ${how}.`)
   }
   return { list: readInputResources(readYaml(stdout, { source: binary! }), binary!), resources: [] }
 }

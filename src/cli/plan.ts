@@ -1,5 +1,4 @@
 /** Shows what an operator would write, as a diff, and writes nothing. */
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { styleText } from 'node:util'
 import type { Client } from '../client/client.ts'
@@ -11,6 +10,7 @@ import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { fileOf } from '../manager/loading/module.ts'
 import { loadOperator } from './module.ts'
+import { readNamedFile } from './named-file.ts'
 import { readNamespaces } from './namespace-flag.ts'
 import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 
@@ -61,9 +61,7 @@ type Named =
 /** An operator of a configuration. */
 async function named(name: string, file: string, muster: OwnMuster): Promise<Named> {
   const { composeConfiguration, textLayer } = await import('../manager/config/open-configuration.ts')
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new MusterError('InvalidFlag', `--file ${file}: it cannot be read.`)
-  })
+  const text = await readNamedFile('file', file)
   const folder = path.dirname(path.resolve(file))
   const loader = muster.manager.createLoader({ folder })
   const { configuration } = await composeConfiguration([await textLayer(file, text)], {

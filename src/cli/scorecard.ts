@@ -1,5 +1,4 @@
 /** Examines an operator by what it does, on an embedded cluster in virtual time. */
-import { readFile } from 'node:fs/promises'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -9,6 +8,7 @@ import { rules, scorecard } from '../simulate/scorecard/scorecard.ts'
 import { formatLine, formatSummary } from '../simulate/scorecard/table.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadExports, loadOperator } from './module.ts'
+import { readNamedFile } from './named-file.ts'
 
 export const command: Command = defineCommand({
   usage: 'MODULE',
@@ -54,16 +54,8 @@ async function readLive(file: string): Promise<() => Live> {
   throw new MusterError('ModuleUnusable', `${file} exports no function live: it makes what answers to exec and http.`)
 }
 
-export async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw new MusterError('InvalidFlag', `${file} cannot be read.`, { cause: error })
-  }
-}
-
 export async function readSample(file: string): Promise<readonly UntypedObject[]> {
-  return readYamlDocuments(await textOf(file)).map((document) => {
+  return readYamlDocuments(await readNamedFile('sample', file), { source: file }).map((document) => {
     const isObject =
       isJsonObject(document) && typeof document['apiVersion'] === 'string' && typeof document['kind'] === 'string'
     if (!isObject || !isJsonObject(document['metadata'])) {

@@ -1,5 +1,4 @@
 /** Plays an operator's scenes with everything that can go wrong in them, on embedded clusters in virtual time. */
-import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
@@ -21,7 +20,8 @@ import { operatorSubject } from '../simulate/subject.ts'
 import { formatTrace } from '../simulate/trace.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadExports, loadOperator } from './module.ts'
-import { readSample, textOf } from './scorecard.ts'
+import { openNamedFile, readNamedFile } from './named-file.ts'
+import { readSample } from './scorecard.ts'
 import { type PartMessage, simulateInParts } from './simulate-parts.ts'
 
 export const command: Command = defineCommand({
@@ -88,6 +88,7 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
     const repeat = `muster simulate ${quoted(module)}${given.join('')}${flags.bare ? ' --bare' : ''}`
 
     if (flags.replay !== undefined) return await replay(options, flags.replay, out)
+    const writeReport = flags.report === undefined ? undefined : openNamedFile('report', flags.report)
     const part = partIn(flags.part)
     const jobs = numberIn('jobs', flags.jobs) ?? usualJobs(options.limit, part)
     const progress = process.stderr.isTTY && !process.send ? progressBar() : undefined
@@ -101,7 +102,7 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
         : await simulate({ ...options, part, onProgress })
     progress?.end()
     if (part) process.send?.({ report } satisfies PartMessage)
-    if (flags.report !== undefined) await writeFile(flags.report, `${JSON.stringify(report, undefined, 2)}\n`)
+    writeReport?.(`${JSON.stringify(report, undefined, 2)}\n`)
     for (const failure of report.failures) for (const line of formatFailure(failure, repeat)) out(line)
     for (const line of formatReport(report)) out(line)
     if (signal.aborted) err('It was stopped before the end.')
@@ -207,7 +208,7 @@ function quoted(text: string): string {
 
 /** `back up: [{ spec: { state: servicing } }]` */
 async function readScenes(file: string): Promise<Readonly<Record<string, readonly JsonObject[]>>> {
-  const scenes = readYaml(await textOf(file))
+  const scenes = readYaml(await readNamedFile('scenes', file), { source: file })
   const isScene = ([name, patches]: readonly [string, Json | undefined]): boolean =>
     !name.includes(': ') && isJsonArray(patches) && patches.length > 0 && patches.every(isJsonObject)
   if (!isJsonObject(scenes) || !Object.entries(scenes).every(isScene)) {

@@ -1,6 +1,5 @@
 /** Runs declarative tests: folders with a test.yaml. */
 import { spawn } from 'node:child_process'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { styleText } from 'node:util'
 import { systemClock } from '../clock/system-clock.ts'
@@ -8,9 +7,11 @@ import { MusterError } from '../kube/errors.ts'
 import { junitReport } from '../simulate/declarative/junit.ts'
 import type { TestResult } from '../simulate/declarative/run-test.ts'
 import { runSuite } from '../simulate/declarative/suite.ts'
+import { findTests } from '../simulate/declarative/test-file.ts'
 import { isWatched } from '../simulate/declarative/watched.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
+import { emptyFolder, openNamedFile } from './named-file.ts'
 
 export const command: Command = defineCommand({
   usage: 'DIR …',
@@ -47,9 +48,10 @@ Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
       if (holds !== undefined) {
         throw new MusterError('InvalidFlag', `--output-dir ${outputDir} is emptied first, and ${holds} lies in it.`)
       }
-      await rm(outputDir, { recursive: true, force: true })
-      await mkdir(outputDir, { recursive: true })
+      emptyFolder('output-dir', outputDir)
     }
+    const report = flags.junit ?? (outputDir === undefined ? undefined : path.join(outputDir, 'junit.xml'))
+    const writeReport = report === undefined ? undefined : openNamedFile('junit', report)
     const startedAt = performance.now()
     const results: TestResult[] = []
     for (const folder of positionals) {
@@ -63,8 +65,7 @@ Exit code: 0 all passed, 1 some failed, 2 some could not be run.`,
       })
       results.push(...run)
     }
-    const report = flags.junit ?? (outputDir === undefined ? undefined : path.join(outputDir, 'junit.xml'))
-    if (report !== undefined) await writeFile(report, junitReport(results))
+    writeReport?.(junitReport(results))
     const count = (outcome: TestResult['outcome']): number => results.filter((each) => each.outcome === outcome).length
     const updated = count('updated')
     const failed = count('failed') + count('broken')
@@ -102,6 +103,8 @@ async function watch(
   const { watch: watchFiles } = await import('node:fs')
   const args = [...process.execArgv, ...process.argv.slice(1)].filter((word) => word !== '--watch' && word !== '-w')
   let changed = Promise.withResolvers<void>()
+  // What is no folder is told of now; tests may come into one later.
+  for (const folder of folders) findTests(folder)
   const watchers = [...new Set(['.', ...folders])].map((folder) =>
     watchFiles(folder, { recursive: true }, (_event, file) => {
       if (isWatched(path.resolve(folder, file ?? ''), written)) changed.resolve()

@@ -771,7 +771,7 @@ export const errorTable = {
     code: 'MUS2007',
     retry: 'terminal',
     meaning: 'What came out of a run cannot be written where it was asked for.',
-    cure: 'Give a directory that can be made, or an empty one that this user may write to.',
+    cure: 'Give a path in a folder that this user may write to; an output directory is a new or an empty one.',
   },
 } as const
 

@@ -17,6 +17,7 @@
  */
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { errorCode } from '../../client/error-code.ts'
 import { durationToMs, parseDuration } from '../../kube/duration.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -80,7 +81,7 @@ export function findTests(folder: string): readonly string[] {
   try {
     entries = readdirSync(folder, { withFileTypes: true })
   } catch (error) {
-    throw new MusterError('InvalidTest', `${folder} cannot be read.`, { cause: error })
+    throw new MusterError('InvalidTest', `${folder} cannot be read (${errorCode(error)}).`, { cause: error })
   }
   const here = entries.some((entry) => entry.name === testFile && entry.isFile()) ? [folder] : []
   const below = entries
