@@ -9,6 +9,7 @@ import { type Dirent, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorCode } from '../client/error-code.ts'
+import { makeFolder } from '../client/folder.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
 import { parseApiVersion } from '../kube/kind.ts'
@@ -265,7 +266,7 @@ export interface ExportOptions {
 
 /** Writes everything in the form that `oc adm inspect` uses. Returns how many objects there were. */
 export async function exportGather(state: ClusterState, folder: string, options: ExportOptions = {}): Promise<number> {
-  const { mkdir, writeFile } = await import('node:fs/promises')
+  const { writeFile } = await import('node:fs/promises')
   let objects = 0
   for (const table of state.storage.tables()) {
     const served = state.catalog.ofTable(table.name)
@@ -273,7 +274,7 @@ export async function exportGather(state: ClusterState, folder: string, options:
     for (const stored of table.objects()) {
       const object = table.name === 'secrets' && !options.secrets ? withoutValues(stored) : stored
       const file = path.join(folder, placeOf(served, object))
-      await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+      makeFolder(path.dirname(file), 0o700)
       await writeFile(file, writeYaml(object as unknown as Json), { mode: 0o600 })
       objects++
     }

@@ -1,12 +1,13 @@
 /** What `muster start` and `muster apiserver` have in common: a cluster on loopback, and a kubeconfig that leads to it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { administrator } from '../apiserver/access/identity.ts'
 import type { ApiServer, DurableApiServer, Workloads } from '../apiserver/api-server.ts'
 import { type JournalFolder, openFolder } from '../apiserver/journal/folder.ts'
 import { type Listener, loopbackAuthority, startListener } from '../apiserver/listener.ts'
 import { createWakingServer, type WakingServer } from '../apiserver/waking.ts'
+import { makeFolder } from '../client/folder.ts'
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -104,7 +105,7 @@ async function open(
           const { createLazyApiServer } = await import('../apiserver/lazy-server.ts')
           return await createLazyApiServer({ ...common, access: { tokens }, workloads: await workloadsOn(count) })
         })
-      : inFolder(await openFolder(folder), async (kept) => {
+      : inFolder(await openData(folder), async (kept) => {
           const { openLazyApiServer } = await import('../apiserver/lazy-server.ts')
           const access = { tokens, signingKey: signingKeyIn(folder) }
           return await openLazyApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
@@ -188,9 +189,19 @@ contexts:
     namespace: default
 current-context: muster
 `
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(path.dirname(file), 0o700)
   rmSync(file, { force: true })
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
+}
+
+/** @throws OutputUnwritable */
+async function openData(folder: string): Promise<JournalFolder> {
+  try {
+    return await openFolder(folder)
+  } catch (error) {
+    const { unwritable } = await import('./named-file.ts')
+    throw unwritable('data', folder, error)
+  }
 }
 
 /** As a shell reads it. */

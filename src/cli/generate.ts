@@ -1,10 +1,11 @@
 /** Writes what follows from an operator and its kinds, or begins what its author goes on with. */
-import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { makeFolder } from '../client/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand, type FlagValues, type Invocation } from './command.ts'
 import type { Made } from './generate/made.ts'
+import { writing } from './named-file.ts'
 import { readNamespaces } from './namespace-flag.ts'
 import { nearest } from '../kube/nearest.ts'
 
@@ -51,26 +52,26 @@ const generators: Readonly<Record<string, Generator>> = {
     takes: 'MODULE',
     flags: ['out'],
     run: async (module, { flags: { out }, out: print }) =>
-      await put(await (await import('./generate/crd.ts')).crdFiles(module), out, print),
+      put(await (await import('./generate/crd.ts')).crdFiles(module), out, print),
   },
   types: {
     takes: 'FILE',
     flags: ['out'],
     run: async (file, { flags: { out }, out: print }) =>
-      await put(await (await import('./generate/types.ts')).typeFiles(file), out, print),
+      put(await (await import('./generate/types.ts')).typeFiles(file), out, print),
   },
   docs: {
     takes: 'MODULE',
     flags: ['out'],
     run: async (module, { flags: { out }, out: print }) =>
-      await put(await (await import('./generate/docs.ts')).docsFiles(module), out, print),
+      put(await (await import('./generate/docs.ts')).docsFiles(module), out, print),
   },
   rbac: {
     takes: 'MODULE',
     flags: ['out', 'name', 'namespace', 'account'],
     async run(module, { flags: { out, name, namespace, account }, out: print }) {
       const { rbacFiles } = await import('./generate/rbac.ts')
-      await put(await rbacFiles(module, { name, account, namespaces: readNamespaces(namespace) }), out, print)
+      put(await rbacFiles(module, { name, account, namespaces: readNamespaces(namespace) }), out, print)
     },
   },
   resource: { takes: 'KIND', flags: ['out', 'from', 'for', 'crd', 'stdout'], run: resource },
@@ -112,12 +113,14 @@ function checkFlags(what: string, generator: Generator, given: GenerateFlags): v
 }
 
 /** These are made anew each time: what was made before may be written over. */
-async function put(made: readonly Made[], folder: string | undefined, print: (line: string) => void): Promise<void> {
+function put(made: readonly Made[], folder: string | undefined, print: (line: string) => void): void {
   for (const { name, text } of made) {
     if (folder === undefined) print(text.trimEnd())
     else {
-      await mkdir(folder, { recursive: true })
-      await writeFile(path.join(folder, name), text)
+      writing('out', folder, () => {
+        makeFolder(folder)
+        writeFileSync(path.join(folder, name), text)
+      })
       print(path.join(folder, name))
     }
   }

@@ -1,8 +1,9 @@
 /** Begins an operator: a project that passes its test and runs as it is. */
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeFolder } from '../client/folder.ts'
 import { builtinResources } from '../kube/builtin.ts'
 import { MusterError } from '../kube/errors.ts'
 import { checkDns1035Label, checkDnsSubdomain } from '../kube/name.ts'
@@ -41,7 +42,7 @@ npm start. The kind is called after NAME: web-shop, or web-shop-operator, is abo
     })
     for (const [file, text] of files) {
       const place = path.join(folder, file)
-      await mkdir(path.dirname(place), { recursive: true })
+      makeFolder(path.dirname(place))
       await writeFile(place, text, { flag: 'wx' })
       out(place)
     }
@@ -71,7 +72,7 @@ const taken: ReadonlySet<string> = new Set(['ObjectOf'])
 
 async function makeEmpty(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true })
+    makeFolder(folder)
     if ((await readdir(folder)).length === 0) return
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

@@ -2,8 +2,9 @@
  * Where a manager that runs on this machine is found: `.muster/manager.json` in the folder that it was started in, for its
  * owner alone. `muster top` and `muster cost` read it, so that nobody has to remember a port.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { makeFolder } from '../client/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import { type ManagerReport, readReport } from '../manager/report.ts'
 
@@ -19,7 +20,7 @@ const place = (folder: string): string => path.join(folder, '.muster', 'manager.
 export function writeManagerFile(url: string, folder = '.'): () => void {
   const file = place(folder)
   const text = JSON.stringify({ url, pid: process.pid } satisfies ManagerFile)
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(path.dirname(file), 0o700)
   rmSync(file, { force: true })
   writeFileSync(file, `${text}\n`, { mode: 0o600, flag: 'wx' })
   return () => {

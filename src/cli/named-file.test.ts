@@ -5,14 +5,17 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runContractCommand } from '../contract/commands.ts'
 import { describeError } from '../kube/errors.ts'
+import { command as apiserver } from './apiserver.ts'
 import type { Command } from './command.ts'
 import { command as config } from './config.ts'
+import { command as generate } from './generate.ts'
 import { command as inputs } from './inputs.ts'
 import { loadOperator } from './module.ts'
 import { command as plan } from './plan.ts'
 import { command as scorecard } from './scorecard.ts'
 import { command as simulate } from './simulate.ts'
 import { command as test } from './test.ts'
+import { command as up } from './up.ts'
 
 const module = 'examples/memcached/operator.ts'
 const tests = 'examples/memcached/tests/creates'
@@ -132,6 +135,9 @@ const foldersWritten: Table = {
     words: () => [tests],
     flags: (place) => ({ 'allow-network': true, 'output-dir': place }),
   },
+  'apiserver --data': { command: apiserver, words: () => [], flags: (data) => ({ data, port: '0' }) },
+  'up --data': { command: up, words: () => [], flags: (data) => ({ data, port: '0' }) },
+  'generate rbac --out': { command: generate, words: () => ['rbac', module], flags: (out) => ({ out }) },
 }
 
 const filesWritten: Table = {

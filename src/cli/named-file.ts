@@ -4,8 +4,8 @@
  */
 import { closeSync, statSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { makeFolder } from '../contract/folder.ts'
 import { errorCode } from '../client/error-code.ts'
+import { makeFolder } from '../client/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 
 const words: Readonly<Record<string, string>> = {
@@ -70,10 +70,12 @@ export function writing<T>(flag: string, place: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw error instanceof MusterError ? error : unwritable(flag, place, error)
+    throw unwritable(flag, place, error)
   }
 }
 
-function unwritable(flag: string, place: string, cause: unknown): MusterError {
+/** OutputUnwritable, unless it is an error that says what is wrong by itself. */
+export function unwritable(flag: string, place: string, cause: unknown): MusterError {
+  if (cause instanceof MusterError) return cause
   return new MusterError('OutputUnwritable', `--${flag} ${place} cannot be written: ${reasonOf(cause)}.`, { cause })
 }

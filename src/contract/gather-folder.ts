@@ -5,10 +5,10 @@
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { makeFolder } from '../client/folder.ts'
 import type { Json } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { makeFolder } from './folder.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import type { ResourceType } from './mutation.ts'
 import type { Selected } from './selection.ts'

@@ -13,10 +13,10 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../client/error-code.ts'
+import { folderMaker } from '../client/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { type ControllerResult, writeResults } from './controller-results.ts'
-import { folderMaker } from './folder.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import {
   actionOf,

@@ -15,6 +15,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { makeFolder } from '../client/folder.ts'
 import { isJsonArray } from '../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import type { ActionSpec, EnvironmentSpec } from './action.ts'
@@ -56,7 +57,7 @@ export async function createFolder(actions: string, saved: SavedAction, input: J
 
 /** All there are; what was never finished is removed. */
 export async function findFolders(actions: string): Promise<readonly FoundFolder[]> {
-  await mkdir(actions, { recursive: true, mode: 0o700 })
+  makeFolder(actions, 0o700)
   const found: FoundFolder[] = []
   for (const entry of await readdir(actions, { withFileTypes: true })) {
     const folder = path.join(actions, entry.name)

@@ -1,6 +1,7 @@
 /** One sidecar a state directory: two would both answer for the same actions. */
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
+import { makeFolder } from '../client/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import { claimDurably, readObject } from './durable-file.ts'
 import { isAlive, ownIdentity, readIdentity } from './process-identity.ts'
@@ -12,7 +13,7 @@ import { isAlive, ownIdentity, readIdentity } from './process-identity.ts'
 export async function lockState(directory: string): Promise<() => Promise<void>> {
   const file = path.join(directory, 'lock.json')
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    makeFolder(directory, 0o700)
     for (let tries = 1; !(await claimDurably(file, JSON.stringify(await ownIdentity()))); tries++) {
       const holder = readIdentity(await readObject(file))
       if (tries === 3 || (holder && (await isAlive(holder))))

@@ -8,6 +8,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../../client/error-code.ts'
+import { makeFolder } from '../../client/folder.ts'
 import { MusterError } from '../../kube/errors.ts'
 
 export interface DiskFile {
@@ -34,7 +35,7 @@ export interface Disk {
  * Makes the folder one process's own, until the returned function is called. A lock whose process is gone is taken over.
  */
 export function lockFolder(folder: string): () => void {
-  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const file = path.join(folder, 'lock')
   for (let attempt = 1; ; attempt++) {
     try {
@@ -71,7 +72,7 @@ function isAlive(pid: number): boolean {
 }
 
 export function folderDisk(folder: string): Disk {
-  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const at = (name: string): string => path.join(folder, name)
   return {
     list: async () => await called<string[]>((done) => fs.readdir(folder, done)),

@@ -2,8 +2,9 @@
  * A resource file to fill in: what it always looks like, what the CR says about it, and which of it is kept that way. It
  * type-checks as it is; from then on it is its author's, and nothing of theirs is ever overwritten.
  */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { makeFolder } from '../../client/folder.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { readYamlDocuments, writeYaml } from '../../kube/yaml.ts'
@@ -63,7 +64,7 @@ export async function generateResource(request: ResourceRequest): Promise<Genera
 
 /** Writes what is new. @throws AlreadyThere before anything is written */
 export async function writeResource({ file, text, types }: GeneratedResource): Promise<readonly string[]> {
-  await mkdir(path.dirname(file), { recursive: true })
+  makeFolder(path.dirname(file))
   try {
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {

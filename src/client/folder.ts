@@ -1,6 +1,7 @@
-/** Making folders. */
+/** Making folders, whoever asks for them. */
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
+import { errorCode } from './error-code.ts'
 
 /**
  * With all above it. One at a time: Node's own way tries for ever where none can be made, as below `/proc`.
@@ -22,10 +23,19 @@ export function folderMaker(mode = 0o777): (place: string) => void {
     const isThere = parent === place || (!known.get(parent) && existsSync(place))
     if (!isThere) {
       isNew(parent)
-      mkdirSync(place, { mode })
+      makeOne(place, mode)
     }
     known.set(place, !isThere)
     return !isThere
   }
   return (place) => void isNew(place)
+}
+
+function makeOne(place: string, mode: number): void {
+  try {
+    mkdirSync(place, { mode })
+  } catch (error) {
+    // Somebody was faster.
+    if (errorCode(error) !== 'EEXIST') throw error
+  }
 }
