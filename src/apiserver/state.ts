@@ -6,7 +6,7 @@ import type { Access } from './access/access.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
 import type { Call } from './call.ts'
 import type { Catalog, Served } from './catalog.ts'
-import type { Recall } from './recall.ts'
+import type { Recall } from '../kube/recall.ts'
 import type { Storage, StoredObject } from './storage.ts'
 import type { WebhookCaller } from './webhook-caller.ts'
 

@@ -10,6 +10,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { KubeObject } from '../kube/object.ts'
+import { noRecall, type Recall } from '../kube/recall.ts'
 import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } from './cursor.ts'
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
 import { freezeDeep, type InternPool, isSame, type Node } from './intern.ts'
@@ -35,6 +36,8 @@ export interface DecoderOptions {
   readonly detail?: Detail | undefined
   /** @default false */
   readonly keepManagedFields?: boolean | undefined
+  /** What was parsed before, by this decoder or another one. @default nothing */
+  readonly recall?: Recall | undefined
 }
 
 /** Decodes the objects of one resource. It learns how they are spelled: keep it as long as the resource is read. */
@@ -100,9 +103,20 @@ class JsonDecoder implements Decoder {
   }
 
   parse(text: string, start: number, end: number): KubeObject | undefined {
-    const { apiVersion, kind, detail = 'full', keepManagedFields = false } = this.#options
+    const { apiVersion, kind, detail = 'full', keepManagedFields = false, recall = noRecall } = this.#options
     if (detail !== 'full') return undefined
     this.#work ??= prepare(this.#options)
+    const object = recall(
+      () => `${apiVersion} ${kind} ${keepManagedFields} ${text.slice(start, end)}`,
+      () => this.#parse(text, start, end),
+    )
+    this.#work.siblings.note(object)
+    this.#work.plain.add(object)
+    return object
+  }
+
+  #parse(text: string, start: number, end: number): KubeObject {
+    const { apiVersion, kind, keepManagedFields = false } = this.#options
     cursor.load(text, start, end)
     try {
       const parsed = cursor.parse(0, end - start)
@@ -117,10 +131,7 @@ class JsonDecoder implements Decoder {
         const { managedFields: _, ...kept } = metadata
         members.set('metadata', kept)
       }
-      const object = freezeDeep(build(noMembers, members)) as unknown as KubeObject
-      this.#work.siblings.note(object)
-      this.#work.plain.add(object)
-      return object
+      return freezeDeep(build(noMembers, members)) as unknown as KubeObject
     } finally {
       cursor.unload()
     }

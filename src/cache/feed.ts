@@ -178,10 +178,10 @@ export class Feed implements SliceOwner {
     const key = describeShape(shape)
     let decoder = this.#decoders.get(key)
     if (!decoder) {
-      const { resource, pool } = this.#input
+      const { resource, pool, recall } = this.#input
       const { detail, managedFields: keepManagedFields } = shape
       const { kind } = resource
-      decoder = createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields })
+      decoder = createDecoder({ apiVersion: formatApiVersion(resource), kind, pool, detail, keepManagedFields, recall })
       this.#decoders.set(key, decoder)
     }
     return decoder

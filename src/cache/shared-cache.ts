@@ -6,6 +6,7 @@ import type { Client, ObjectRef } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import type { Recall } from '../kube/recall.ts'
 import { labelSelector, parseFields } from '../kube/selector.ts'
 import { Feed, type Member, type MemberOptions, type Seat, visibleTo } from './feed.ts'
 import { createInternPool } from './intern.ts'
@@ -25,6 +26,8 @@ export interface SharedCacheOptions {
   readonly reflector?: Partial<ReflectorOptions> | undefined
   /** Watches a resource may have before several are made one; `watch-plan.ts` has the rule. @default 50 */
   readonly mostWatches?: number | undefined
+  /** What was decoded before, of caches that are made over and over: in a simulation. @default nothing */
+  readonly recall?: Recall | undefined
   /** What consumers' code threw. It was contained; say it somewhere. @default ignored */
   readonly onProblem?: ((problem: ConsumerProblem) => void) | undefined
 }
@@ -64,7 +67,7 @@ export interface SharedCache {
 
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { client, clock = systemClock, random = systemRandom, onProblem = () => undefined } = options
-  const { mostWatches = mostWatchesByDefault } = options
+  const { mostWatches = mostWatchesByDefault, recall } = options
   const reflector: ReflectorOptions = { ...defaultReflectorOptions, ...options.reflector }
   const pool = createInternPool()
   const warmUp = createWarmUp()
@@ -78,7 +81,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     let feed = feeds.get(key)
     if (!feed) {
       const shared = { client, clock, random, pool, warmUp, traits, options: reflector, onProblem, mostWatches }
-      feed = new Feed({ resource, ...shared })
+      feed = new Feed({ resource, recall, ...shared })
       feeds.set(key, feed)
       resources.set(key, resource)
     }

@@ -13,6 +13,7 @@ import type { ObjectRef } from '../client/client.ts'
 import { stringifyJson } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
+import type { Recall } from '../kube/recall.ts'
 import { type Answers, createAnswers } from './answers.ts'
 import type { Decoder } from './decode.ts'
 import { Delivery } from './delivery.ts'
@@ -29,6 +30,8 @@ import type { WarmUp } from './warm-up.ts'
 export interface SliceInput extends ReflectorInput {
   readonly resource: Resource
   readonly warmUp: WarmUp
+  /** Objects that were decoded before, by whomever. */
+  readonly recall?: Recall | undefined
   readonly onProblem: (problem: ConsumerProblem) => void
 }
 
@@ -277,9 +280,12 @@ export class Slice {
   #decode(text: string, start: number, end: number): KubeObject {
     const unwanted = this.#wanted && glimpseUnwanted(text, start, end, this.#wanted.mayHave)
     if (unwanted) return unwanted
+    const decoder = this.#owner.decoderOf(this)
+    // What is recalled is shared with more than this copy.
+    const known = this.#input.recall && decoder.parse(text, start, end)
+    if (known) return known
     const ref = scanIdentity(text, start, end)
     const { namespace, name } = ref
-    const decoder = this.#owner.decoderOf(this)
     const stored = this.#read(ref) ?? this.#lookElsewhere(ref)
     const isPlain = !stored || decoder.isPlain(stored)
     const plain = isPlain && this.#input.warmUp.take(end - start) && decoder.parse(text, start, end)

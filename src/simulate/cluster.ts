@@ -4,7 +4,7 @@
  * run came to rest, and none of them pays for how it got there.
  */
 import { seededRandom } from '../clock/random.ts'
-import type { Recall } from '../apiserver/recall.ts'
+import type { Recall } from '../kube/recall.ts'
 import { createServer } from '../apiserver/server.ts'
 import { simulatedNodes, simulatedWorkloads } from '../apiserver/simulated/simulation.ts'
 import type { JsonObject } from '../kube/json.ts'

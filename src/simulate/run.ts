@@ -4,7 +4,7 @@
  */
 import { seededRandom } from '../clock/random.ts'
 import { createSharedCache } from '../cache/shared-cache.ts'
-import type { Recall } from '../apiserver/recall.ts'
+import type { Recall } from '../kube/recall.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import type { JsonObject } from '../kube/json.ts'
@@ -245,7 +245,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
       told,
     )
     const own = createClient({ transport: wire.transport(life), clock: life.clock, random })
-    const cache = createSharedCache({ client: own, clock: life.clock, random })
+    const cache = createSharedCache({ client: own, clock: life.clock, random, recall: options.recall })
     try {
       const program = await time.hold(Promise.resolve(subject.spawn()))
       entry.running = await program({

@@ -1,7 +1,7 @@
 /** What runs share must not show: each is the same as if everything were worked out for it alone. */
 import { describe, expect, it } from 'vitest'
 import { memcached } from '../../test/examples.ts'
-import { noRecall, type Recall } from '../apiserver/recall.ts'
+import { noRecall, type Recall } from '../kube/recall.ts'
 import { formatPlan } from './fault.ts'
 import { plansOf, someOf } from './plans.ts'
 import type { MakeOutside } from './run.ts'

@@ -2,7 +2,7 @@
  * The stage: everything that is the same for all runs of a simulation. The kinds of the operator are installed
  * once, each scene is played once without faults, and where it ended is where those that come after it begin.
  */
-import { createRecall, type Recall } from '../apiserver/recall.ts'
+import { createRecall, type Recall } from '../kube/recall.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import { seededRandom } from '../clock/random.ts'

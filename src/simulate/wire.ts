@@ -6,7 +6,7 @@
 import type { Random } from '../clock/random.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
 import type { ApiServer } from '../apiserver/api-server.ts'
-import type { Recall } from '../apiserver/recall.ts'
+import type { Recall } from '../kube/recall.ts'
 import type { Storage } from '../apiserver/storage.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { UntypedObject } from '../kube/object.ts'
