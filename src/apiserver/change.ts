@@ -39,19 +39,18 @@ export async function change(
   for (let attempt = 1; attempt <= attempts; attempt++) {
     const stored = findObject(state, served, namespace, name)
     if (!stored) throw notFound(served, name)
-    const live = await oneAtVersion(stored, served)
-    const wanted = await produce(live)
+    const converted = oneAtVersion(stored, served)
+    const live = converted instanceof Promise ? await converted : converted
+    const produced = produce(live)
+    const wanted = produced instanceof Promise ? await produced : produced
     const asked = { ...admissionOf(writing, 'UPDATE'), name, oldObject: live }
     const admitted = await admitObject(state, { ...asked, object: wanted })
     const defaulted = admitted === wanted ? wanted : withDefaults(served, admitted)
     const prepared = prepare(state, writing, live, defaulted)
     checkChange(state, writing, live, prepared)
     await checkAdmission(state, { ...asked, object: prepared })
-    const outgoing = withOwnPart(
-      writing,
-      stored,
-      asStored(served, await oneAtVersion(prepared, served, served.storedAs)),
-    )
+    const kept = oneAtVersion(prepared, served, served.storedAs)
+    const outgoing = withOwnPart(writing, stored, asStored(served, kept instanceof Promise ? await kept : kept))
     if (findObject(state, served, namespace, name) !== stored) continue
     settleAdmission(state, { ...asked, object: prepared })
     return commit(state, writing, stored, outgoing)

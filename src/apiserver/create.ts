@@ -57,7 +57,8 @@ export async function createOwned(
   const name = prepared.metadata.name ?? ''
   checkNew(state, writing, prepared)
   await checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
-  const stored = asStored(served, await oneAtVersion(prepared, served, served.storedAs))
+  const kept = oneAtVersion(prepared, served, served.storedAs)
+  const stored = asStored(served, kept instanceof Promise ? await kept : kept)
   settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
   if (isPlain && !dryRun && Number(prepared.metadata.resourceVersion ?? 0) > 0) {
     throw new Refusal(500, '', 'resourceVersion should not be set on objects to be created')

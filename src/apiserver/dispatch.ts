@@ -11,50 +11,47 @@ import type { ClusterState } from './state.ts'
 import { warningHeaders } from './warning-header.ts'
 import { watch } from './watch.ts'
 
-/** Answers a request, or raises a Refusal. */
-export async function dispatch(
-  state: ClusterState,
-  request: TransportRequest,
-  peer?: Peer,
-): Promise<TransportResponse> {
+/** Answers a request, or raises a Refusal, at once or later. */
+export function dispatch(state: ClusterState, request: TransportRequest, peer?: Peer): Promise<TransportResponse> {
   const mark = request.path.indexOf('?')
   const path = (mark < 0 ? request.path : request.path.slice(0, mark)).replace(/(.)\/$/, '$1')
   const query = new URLSearchParams(mark < 0 ? '' : request.path.slice(mark + 1))
   const user = state.access.admit(request, peer)
   const route = findRoute(path, state.catalog)
-  if (!route) return await respondAbove(state, request, path)
+  if (!route) return respondAbove(state, request, path)
   const { served, subresource } = route
   const isThere = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
   const deprecation = isThere ? served.deprecation : undefined
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
   const representation = representationOf(request.headers['accept'], route.name === undefined, route.served.custom)
   if (representation instanceof Refusal)
-    return await warning(Promise.reject(representation), warnings, 'json', served.custom)
+    return warning(() => Promise.reject(representation), warnings, 'json', served.custom)
   const includeObject = query.get('includeObject') ?? 'Metadata'
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
-  const answering = onRoute({ state, request, route, query, dressing, user, warnings })
-  return await warning(answering, warnings, dressing.syntax, served.custom)
+  const call = { state, request, route, query, dressing, user, warnings }
+  return warning(() => onRoute(call), warnings, dressing.syntax, served.custom)
 }
 
-async function onRoute(call: Call): Promise<TransportResponse> {
+function onRoute(call: Call): TransportResponse | Promise<TransportResponse> {
   const { state, request, route } = call
   if (request.method === 'GET' && route.subresource === '') {
-    return route.name === undefined ? await readCollection(call) : await readObject(call)
+    return route.name === undefined ? readCollection(call) : readObject(call)
   }
   const writePath = state.writePath()
   // A turn less for every write but the first.
-  return await (writePath instanceof Promise ? await writePath : writePath).answer(call)
+  return writePath instanceof Promise ? writePath.then((path) => path.answer(call)) : writePath.answer(call)
 }
 
 /** Warnings come with every answer, a refusal too. */
 async function warning(
-  answering: Promise<TransportResponse>,
+  act: () => TransportResponse | Promise<TransportResponse>,
   warnings: ReadonlySet<string>,
   syntax: Dressing['syntax'],
   isCustom: boolean,
 ): Promise<TransportResponse> {
   try {
-    const response = await answering
+    const answering = act()
+    const response = answering instanceof Promise ? await answering : answering
     return warnings.size === 0
       ? response
       : { ...response, headers: { ...response.headers, ...warningHeaders(warnings) } }
@@ -94,12 +91,12 @@ function isInServedVersion({ catalog }: ClusterState, path: string): boolean {
   return catalog.all().some((served) => served.group === group && served.version === version)
 }
 
-async function readCollection(call: Call): Promise<TransportResponse> {
+function readCollection(call: Call): TransportResponse | Promise<TransportResponse> {
   const { state, route, query, dressing } = call
   checkVerb(route, 'list')
   if (isTrue(query.get('watch'))) return startWatch(call)
   const { objects, metadata } = list(state, route, query)
-  return await answer(200, await dressList(objects, metadata, dressing), dressing.syntax)
+  return dressList(objects, metadata, dressing).then((shown) => answer(200, shown, dressing.syntax))
 }
 
 function startWatch({ state, request, route, query, dressing }: Call): TransportResponse {

@@ -14,6 +14,7 @@ import type { Served } from './catalog.ts'
 import { change, checkVersion } from './change.ts'
 import { createOwned, withoutSystemFields } from './create.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
+import { textOnce } from './object-text.ts'
 import { patchRefusal } from './patch-refusal.ts'
 import { forbidden, required } from './kinds/problem.ts'
 import { badRequest, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
@@ -177,7 +178,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
     metadata: { ...identified.metadata, name, ...(served.namespaced && namespace !== undefined && { namespace }) },
   }
   const inputOf = (live: UntypedObject | undefined): string =>
-    `apply ${writingText(state, writing)} ${force} ${stringifyJson(live)} ${stringifyJson(applied)}`
+    `apply ${writingText(state, writing)} ${force} ${live ? textOnce(live) : ''} ${stringifyJson(applied)}`
   if (!findObject(state, served, namespace, name)) {
     if (writing.subresource !== '' && !isCreatedByUpdate(served) && !isCreatedByStatus(served))
       throw notFound(served, name)

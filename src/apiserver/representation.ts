@@ -82,17 +82,27 @@ export interface Dressing extends Representation {
   readonly now: number
 }
 
-/** One object as it stands alone: in the answer to a get or a write, or in an event (where only the first has headers). */
-export async function dressObject(object: UntypedObject, dressing: Dressing, hasHeaders = true): Promise<unknown> {
+/**
+ * One object as it stands alone: in the answer to a get or a write, or in an event (where only the first has headers). A
+ * promise of it where a webhook must be asked, or a printer fetched.
+ */
+export function dressObject(object: UntypedObject, dressing: Dressing, hasHeaders = true): unknown {
   const { form, served } = dressing
   if (form === 'metadata list')
     throw wrongForm('PartialObjectMetadataList, but the requested object is not a list', served)
   if (form === 'metadata') return partial(object, dressing)
-  const shown = await oneAtVersion(object, served)
-  if (form !== 'table') return shown
+  const shown = oneAtVersion(object, served)
+  return form === 'table' ? tableOfOne(object, shown, { ...dressing, hasHeaders }) : shown
+}
+
+async function tableOfOne(
+  stored: UntypedObject,
+  shown: UntypedObject | Promise<UntypedObject>,
+  dressing: Dressing & { readonly hasHeaders: boolean },
+): Promise<unknown> {
   const { tableOf } = await import('./printer/table.ts')
-  const { resourceVersion = '' } = object.metadata
-  return tableOf({ stored: object, shown }, { resourceVersion }, { ...dressing, hasHeaders })
+  const { resourceVersion = '' } = stored.metadata
+  return tableOf({ stored, shown: await shown }, { resourceVersion }, dressing)
 }
 
 export async function dressList(
@@ -136,24 +146,33 @@ function partial(object: UntypedObject, dressing: Dressing): unknown {
   return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
 }
 
-export async function answer(
+/** At once, unless it is to be YAML. */
+export function answer(
   status: number,
   value: unknown,
   syntax: Representation['syntax'] = 'json',
   headers: Readonly<Record<string, string>> = {},
+): TransportResponse | Promise<TransportResponse> {
+  if (syntax === 'yaml') return yamlAnswer(status, value, headers)
+  return whole(status, { 'content-type': 'application/json', ...headers }, textOnce(value))
+}
+
+async function yamlAnswer(
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>>,
 ): Promise<TransportResponse> {
-  const isYaml = syntax === 'yaml'
-  const text = isYaml ? (await import('../kube/yaml.ts')).writeYaml(value as Json) : textOnce(value)
-  return whole(status, { 'content-type': isYaml ? 'application/yaml' : 'application/json', ...headers }, text)
+  const { writeYaml } = await import('../kube/yaml.ts')
+  return whole(status, { 'content-type': 'application/yaml', ...headers }, writeYaml(value as Json))
 }
 
 /** A refusal as an answer. How long to wait is said in a header, too. */
-export async function refuse(
+export function refuse(
   { status }: Refusal,
   syntax: Representation['syntax'] = 'json',
-): Promise<TransportResponse> {
+): TransportResponse | Promise<TransportResponse> {
   const wait = status.details?.retryAfterSeconds
-  return await answer(status.code, status, syntax, wait ? { 'retry-after': String(wait) } : {})
+  return answer(status.code, status, syntax, wait ? { 'retry-after': String(wait) } : {})
 }
 
 export function answerText(status: number, text: string): TransportResponse {

@@ -134,21 +134,28 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
   }
   if (!keeper) readyState('')
 
+  const handleIn = async (
+    { name, path }: ClusterPath,
+    request: TransportRequest,
+    peer: Peer | undefined,
+  ): Promise<TransportResponse> => {
+    if (dnsLabel(name).length > 0) return answerText(404, '404 page not found\n')
+    if (!states.has(name)) {
+      // Nobody makes a cluster by asking for it who could not do everything in it.
+      const refusal = refusalOf(() => stateOf('').access.admit({ ...request, path: `/clusters/${name}` }, peer))
+      if (refusal) return await refuse(refusal)
+    }
+    return await handle(readyState(name), { ...request, path }, peer)
+  }
+
   const server: ApiServer = {
-    async handle(request, peer) {
+    handle(request, peer) {
       const found = clusterIn(request.path)
-      if (!found) return await handle(readyState(''), request, peer)
-      if (dnsLabel(found.name).length > 0) return answerText(404, '404 page not found\n')
-      if (!states.has(found.name)) {
-        // Nobody makes a cluster by asking for it who could not do everything in it.
-        const refusal = refusalOf(() => stateOf('').access.admit({ ...request, path: `/clusters/${found.name}` }, peer))
-        if (refusal) return await refuse(refusal)
-      }
-      return await handle(readyState(found.name), { ...request, path: found.path }, peer)
+      return found ? handleIn(found, request, peer) : handle(readyState(''), request, peer)
     },
     cluster(name) {
       const state = readyState(name)
-      return { handle: async (request) => await handle(state, request) }
+      return { handle: (request) => handle(state, request) }
     },
     async importGather(folder, { cluster = '', ...how } = {}) {
       const [{ importGather }] = await Promise.all([import('./gather.ts'), writePath()])
@@ -235,8 +242,14 @@ function restoreEntry(storage: Storage, entry: Entry): void {
   storage.restoreFoundation(foundation)
 }
 
+interface ClusterPath {
+  readonly name: string
+  readonly path: string
+}
+
 /** `/clusters/blue/api/v1` is `/api/v1` of blue. */
-function clusterIn(path: string): { readonly name: string; readonly path: string } | undefined {
+function clusterIn(path: string): ClusterPath | undefined {
+  if (!path.startsWith('/clusters/')) return undefined
   const match = /^\/clusters\/([^/?]+)(.*)$/s.exec(path)
   return match ? { name: match[1]!, path: match[2]!.startsWith('/') ? match[2]! : `/${match[2]}` } : undefined
 }
@@ -258,7 +271,8 @@ async function handle(state: ClusterState, request: TransportRequest, peer?: Pee
   try {
     const answered = await dispatch(state, request, peer)
     // Nobody is told what a crash could still undo, or what has been undone: neither who wrote nor who read.
-    await storage.durable()
+    const kept = storage.durable()
+    if (kept) await kept
     if (storage.losses > losses) throw new MusterError('StorageFailed', 'changes could not be written meanwhile.')
     return answered
   } catch (error) {

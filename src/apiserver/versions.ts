@@ -24,13 +24,10 @@ export function atVersion<T extends UntypedObject>(
   return served.convert(objects, apiVersion) as readonly T[] | Promise<readonly T[]>
 }
 
-export async function oneAtVersion<T extends UntypedObject>(
-  object: T,
-  served: Served,
-  apiVersion?: string,
-): Promise<T> {
+/** One of them. */
+export function oneAtVersion<T extends UntypedObject>(object: T, served: Served, apiVersion?: string): T | Promise<T> {
   const converted = atVersion([object], served, apiVersion)
-  return (converted instanceof Promise ? await converted : converted)[0]!
+  return converted instanceof Promise ? converted.then(([one]) => one!) : converted[0]!
 }
 
 function named<T extends UntypedObject>(object: T, apiVersion: string): T {

@@ -48,13 +48,16 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
   const timeoutMs = (numberIn(query, 'timeoutSeconds') || 0) * 1000 || leastWatchMs * (1 + state.random.next())
   // The first table has headers, the others do without.
   let hasHeaders = true
-  const encode = async (event: WatchEvent): Promise<string> => {
-    // Nobody hears of what a crash could still undo.
-    await state.storage.durable()
+  const encodeNow = (event: WatchEvent): string | Promise<string> => {
     const isFirst = hasHeaders
     hasHeaders = false
     // Ages in tables are those of the event, not of the request.
-    return await encodeEvent(event, { ...dressing, now: state.clock.now() }, isFirst)
+    return encodeEvent(event, { ...dressing, now: state.clock.now() }, isFirst)
+  }
+  const encode = (event: WatchEvent): string | Promise<string> => {
+    // Nobody hears of what a crash could still undo.
+    const kept = state.storage.durable()
+    return kept ? kept.then(() => encodeNow(event)) : encodeNow(event)
   }
   const stream = createStream({ signal, encode })
 
@@ -143,13 +146,17 @@ function seenAs(
   }
 }
 
-async function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boolean): Promise<string> {
+/** At once, unless a webhook must be asked. */
+function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boolean): string | Promise<string> {
   if (!('raw' in event)) return `{"type":"${event.type}","object":${stringifyJson(event.object)}}\n`
   // There is nothing to convert in a bookmark.
   const own = event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
-  const object = await dressObject(event.raw, own, isFirst)
-  const text = object === event.raw ? textOf(event.raw) : stringifyJson(object)
-  return `{"type":"${event.type}","object":${text}}\n`
+  const dressed = dressObject(event.raw, own, isFirst)
+  const write = (object: unknown): string => {
+    const text = object === event.raw ? textOf(event.raw) : stringifyJson(object)
+    return `{"type":"${event.type}","object":${text}}\n`
+  }
+  return dressed instanceof Promise ? dressed.then(write) : write(dressed)
 }
 
 interface EventStream {
@@ -166,7 +173,7 @@ interface EventStream {
 
 interface StreamOptions {
   readonly signal: AbortSignal | undefined
-  readonly encode: (event: WatchEvent) => Promise<string>
+  readonly encode: (event: WatchEvent) => string | Promise<string>
 }
 
 /** Of a burst, what goes out in one write: enough to save writes, and little enough to hold for a slow reader. */
@@ -202,7 +209,8 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   const burst = async (): Promise<Uint8Array> => {
     const lines: string[] = []
     for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
-      lines.push(await encode(buffered.shift()!))
+      const line = encode(buffered.shift()!)
+      lines.push(typeof line === 'string' ? line : await line)
     }
     return Buffer.from(lines.join(''))
   }

@@ -32,10 +32,10 @@ import { readRequest, startWriting } from './written-call.ts'
 import { decode } from './writing.ts'
 
 export const writePath: WritePath = {
-  async answer(call) {
+  answer(call) {
     const { route } = call
-    if (route.subresource !== '') return await onSubresource(call, onObject)
-    return route.name === undefined ? await onCollection(call) : await onObject(call)
+    if (route.subresource !== '') return onSubresource(call, onObject)
+    return route.name === undefined ? onCollection(call) : onObject(call)
   },
   admissionPlugins,
   keep(state, { collectGarbage, serviceAccounts, rootCa }) {

@@ -20,6 +20,7 @@ import { rulesOf } from './kinds/kinds.ts'
 import type { KeyScan } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { invalid as invalidValue, tooLong, unsupported } from './kinds/problem.ts'
+import { textOnce } from './object-text.ts'
 import { prune } from './prune.ts'
 import { identityOf, noRecall, type Recall } from '../kube/recall.ts'
 import { badRequest, type Cause, invalid, invalidOptions, Refusal } from './refusal.ts'
@@ -388,7 +389,7 @@ export function recordUpdate(
   updated: UntypedObject,
 ): UntypedObject {
   return state.recall(
-    () => `update ${writingText(state, writing)} ${stringifyJson(live)} ${stringifyJson(updated)}`,
+    () => `update ${writingText(state, writing)} ${live ? textOnce(live) : ''} ${stringifyJson(updated)}`,
     () => withRecord(state, writing, live, updated),
   )
 }

@@ -1,6 +1,7 @@
 /** A request that writes: what it brings, and the answer that tells what became of it. */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
 import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
+import type { Recall } from '../kube/recall.ts'
 import type { Call } from './call.ts'
 import { type KeyScan, scanKeys } from './duplicate-keys.ts'
 import { textOf } from './object-text.ts'
@@ -28,21 +29,22 @@ const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
   PATCH: 'PatchOptions',
 }
 
-export function startWriting({ request, route, query, user, dressing, warnings }: Call): Answering {
+export function startWriting({ state, request, route, query, user, dressing, warnings }: Call): Answering {
   const userAgent = request.headers['user-agent']
   const writing = writingOf(route, {
     query,
     userAgent: typeof userAgent === 'string' ? userAgent : '',
     user,
     optionsKind: optionsKinds[request.method] ?? 'UpdateOptions',
-    scan: () => scanOf(request),
+    scan: () => scanOf(request, state.recall),
     warn: (text) => void warnings.add(text),
   })
   const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
   return {
     writing,
     async object(status, object) {
-      const shown = await dressObject(object, dressing)
+      const dressed = dressObject(object, dressing)
+      const shown = dressed instanceof Promise ? await dressed : dressed
       // Here it has not changed since it was stored, so the journal and watches want the same text.
       if (shown === object) textOf(object)
       return await answer(status, shown, dressing.syntax, headers())
@@ -54,9 +56,12 @@ export function startWriting({ request, route, query, user, dressing, warnings }
 const nothingTwice: KeyScan = { duplicates: [], order: [] }
 
 /** A patch is no object, and other encodings have no doubles: only a body of JSON is looked at. */
-function scanOf({ method, headers, body }: TransportRequest): KeyScan {
+function scanOf({ method, headers, body }: TransportRequest, recall: Recall): KeyScan {
   if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
   const text = typeof body === 'string' ? body : Buffer.from(body).toString()
-  // What comes out of the parser as it went in has nothing that the parser dropped.
-  return stringifyJson(parseJson(text)) === text ? nothingTwice : scanKeys(text)
+  return recall(
+    () => `scan ${text}`,
+    // What comes out of the parser as it went in has nothing that the parser dropped.
+    () => (stringifyJson(parseJson(text)) === text ? nothingTwice : scanKeys(text)),
+  )
 }

@@ -29,7 +29,12 @@ export async function readText(body: Body): Promise<string> {
 
 /** The body as JSON; `what` names the request in the message when it is none. */
 export async function readJson(body: Body, what = 'the answer'): Promise<Json> {
-  const text = await readText(body)
+  return jsonIn(await readBytes(body, maxTextBytes), what)
+}
+
+/** The same, of a body that is there. */
+export function jsonIn(bytes: Uint8Array, what = 'the answer'): Json {
+  const text = decode(bytes)
   try {
     return parseJson(text)
   } catch {

@@ -7,7 +7,7 @@ import { isJsonObject, type Json, stringifyJson } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeList, KubeObject } from '../kube/object.ts'
 import { whereabouts } from './api-error.ts'
-import { readJson, readLineBatches } from './body.ts'
+import { jsonIn, readJson, readLineBatches } from './body.ts'
 import type {
   Client,
   DeleteOptions,
@@ -80,7 +80,10 @@ export function createClient(options: ClientOptions): Client {
       throw error
     }
   }
-  const ask = async (raw: RawRequest): Promise<Json> => await readJson((await request(raw)).body, whereabouts(raw))
+  const ask = async (raw: RawRequest): Promise<Json> => {
+    const { whole, body } = await request(raw)
+    return whole ? jsonIn(whole, whereabouts(raw)) : await readJson(body, whereabouts(raw))
+  }
 
   /** An answer that must be an object; its type is the caller's word. */
   const askObject = async <T>(raw: RawRequest): Promise<T> => {

@@ -80,6 +80,8 @@ function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
       return
     }
     signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    const leave = (): void => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject)
+    work.then(leave, leave)
   })
 }

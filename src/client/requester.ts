@@ -53,21 +53,21 @@ export function createRequester(options: RequesterOptions): Requester {
   })
 
   /** Runs `attempt` in turn, again where that is safe, until the deadline. */
-  const run = async <T>(raw: RawRequest, deadline: Deadline, attempt: () => Promise<T>): Promise<T> => {
-    const inTurn = async (): Promise<T> => {
-      await flow?.take(deadline.signal)
+  const run = <T>(raw: RawRequest, deadline: Deadline, attempt: () => Promise<T>): Promise<T> => {
+    const go = (): Promise<T> => {
       requests++
-      return await deadline.race(attempt())
+      return deadline.race(attempt())
     }
+    const inTurn = flow ? (): Promise<T> => flow.take(deadline.signal).then(go) : go
     deadline.signal.throwIfAborted()
-    if (raw.retry === false) return await inTurn()
+    if (raw.retry === false) return inTurn()
     const onWait = (ms: number): void => {
       retries++
       retryWaitMs += ms
     }
     const repeatable = raw.repeatable ?? raw.method === 'GET'
     const { at, signal } = deadline
-    return await withRetries({ policy: options.retry, clock, random, repeatable, deadline: at, signal, onWait }, inTurn)
+    return withRetries({ policy: options.retry, clock, random, repeatable, deadline: at, signal, onWait }, inTurn)
   }
 
   const start = (raw: RawRequest): Deadline =>
@@ -88,7 +88,10 @@ export function createRequester(options: RequesterOptions): Requester {
     const warnings = onWarning && response.headers['warning']
     if (warnings) for (const warning of parseWarnings(warnings)) onWarning(warning, raw)
     if (!isWanted(raw, response.status)) throw await apiError(raw, response, clock.now())
-    return raw.streaming ? response : { ...response, body: bodyOf(await readBytes(response.body)) }
+    // What is there from the start need not be waited for.
+    if (raw.streaming || response.whole) return response
+    const whole = await readBytes(response.body)
+    return { ...response, body: bodyOf(whole), whole }
   }
 
   return {

@@ -56,9 +56,8 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
 
   const held = new Set<Promise<unknown>>()
 
-  /** Lets everything that is ready run. */
-  const settle = async (): Promise<void> => {
-    await dry()
+  /** Waits for what is not part of the simulation. */
+  const release = async (): Promise<void> => {
     while (held.size > 0) {
       await Promise.allSettled(held)
       await dry()
@@ -82,13 +81,14 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
     sleep: (ms, signal) => sleepOn(after, ms, signal),
     hold(work) {
       held.add(work)
-      const release = (): void => void held.delete(work)
-      work.then(release, release)
+      const letGo = (): void => void held.delete(work)
+      work.then(letGo, letGo)
       return work
     },
     async run(limitMs, isDone = () => false) {
       const end = now + limitMs
-      await settle()
+      await dry()
+      if (held.size > 0) await release()
       while (!isDone()) {
         const timer = next()
         if (!timer || timer.at > end) {
@@ -99,7 +99,8 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
         timer.isCancelled = true
         now = timer.at
         timer.fire()
-        await settle()
+        await dry()
+        if (held.size > 0) await release()
       }
       return true
     },

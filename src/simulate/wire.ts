@@ -150,11 +150,8 @@ export function openWire(options: WireOptions): Wire {
       }
     }
 
-    const handle = async (sent: TransportRequest): Promise<TransportResponse> => {
-      const { signal: _, ...rest } = sent
-      // A server goes on with what it was asked, whatever becomes of the client.
-      return await server.handle(rest)
-    }
+    /** A server goes on with what it was asked, whatever becomes of the client. */
+    const handle = (sent: TransportRequest): Promise<TransportResponse> => server.handle({ ...sent, signal: undefined })
 
     /** What is served is the same for all runs: the answer to that is kept as long as no definition changes. */
     const known = async (sent: TransportRequest): Promise<TransportResponse> => {
@@ -362,15 +359,12 @@ export function openWire(options: WireOptions): Wire {
       notBefore: (version: number) => number = () => 0,
     ): AsyncGenerator<Uint8Array> {
       let isInitial = beginsWithState
-      const lines = linesOf(body)[Symbol.asyncIterator]()
-      let pulled: Promise<IteratorResult<Uint8Array>> | undefined
-      const pull = (): Promise<IteratorResult<Uint8Array>> => (pulled ??= lines.next())
+      const lines = readLines(body)
       try {
         for (;;) {
-          const next = await pull()
-          pulled = undefined
-          if (next.done) return
-          const line = next.value
+          if (!lines.isReady) await lines.wait()
+          const line = lines.take()
+          if (!line) return
           // What there is at the begin is no event.
           if (isInitial && !isBookmark(line)) {
             yield line
@@ -424,11 +418,11 @@ export function openWire(options: WireOptions): Wire {
                 const held = [line]
                 const deadline = time.sleep(mergeMs, signal).then(() => undefined)
                 for (;;) {
-                  const later = await Promise.race([pull(), deadline])
-                  if (!later || later.done) break
-                  pulled = undefined
-                  held.push(later.value)
-                  const other = eventIn(later.value, recall)
+                  if (!lines.isReady) await Promise.race([lines.wait(), deadline])
+                  const later = lines.take()
+                  if (!later) break
+                  held.push(later)
+                  const other = eventIn(later, recall)
                   if (shownObject(request, other.object) !== event.object) continue
                   held.shift()
                   held.pop()
@@ -449,7 +443,7 @@ export function openWire(options: WireOptions): Wire {
           }
         }
       } finally {
-        await lines.return?.(undefined)
+        lines.leave()
       }
     }
 
@@ -493,15 +487,14 @@ function shownObject({ resource }: Request, { metadata }: UntypedObject): string
   return `${resource?.plural ?? ''} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
 }
 
-async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const abort = (): void => reject(signal.reason as Error)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+    const leave = (): void => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject)
+    work.then(leave, leave)
+  })
 }
 
 function bytesOf(event: unknown): Uint8Array {
@@ -514,17 +507,46 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Each with its newline, as bytes: most are only passed on. */
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** The lines of a watch, each with its newline, as bytes: most are only passed on. */
+interface Lines {
+  readonly isReady: boolean
+  /** Until there is one, or no more will come. */
+  wait(): Promise<void>
+  /** One that is there. */
+  take(): Uint8Array | undefined
+  leave(): void
+}
+
+function readLines(body: AsyncIterable<Uint8Array>): Lines {
+  const chunks = body[Symbol.asyncIterator]()
+  const there: Uint8Array[] = []
   let rest: Uint8Array | undefined
-  for await (const chunk of body) {
+  /** Somebody who gave up waiting may wait again. */
+  let waiting: Promise<void> | undefined
+  const split = (chunk: Uint8Array): void => {
     const bytes = rest ? Buffer.concat([rest, chunk]) : chunk
     let start = 0
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
-      yield bytes.subarray(start, end + 1)
+      there.push(bytes.subarray(start, end + 1))
       start = end + 1
     }
     rest = start < bytes.length ? bytes.subarray(start) : undefined
+  }
+  const fill = async (): Promise<void> => {
+    while (there.length === 0) {
+      const { done, value } = await chunks.next()
+      if (done) break
+      split(value)
+    }
+    waiting = undefined
+  }
+  return {
+    get isReady() {
+      return there.length > 0
+    },
+    wait: () => (waiting ??= fill()),
+    take: () => there.shift(),
+    leave: () => void chunks.return?.(),
   }
 }
 

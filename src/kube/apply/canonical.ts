@@ -67,27 +67,39 @@ function compareMaps(a: JsonObject, b: JsonObject): number {
 }
 
 function sortedKeys(map: JsonObject): readonly string[] {
-  return Object.keys(map)
-    .filter((key) => map[key] !== undefined)
-    .toSorted(compareText)
+  const keys: string[] = []
+  let isSorted = true
+  for (const key of Object.keys(map)) {
+    if (map[key] === undefined) continue
+    if (isSorted && keys.length > 0 && compareText(keys.at(-1)!, key) > 0) isSorted = false
+    keys.push(key)
+  }
+  // Most maps are written in order.
+  return isSorted ? keys : keys.toSorted(compareText)
 }
 
 /** Compact JSON with sorted keys and HTML-safe strings. */
 export function canonicalJson(value: Json): string {
   if (typeof value === 'string') return quote(value)
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return String(value)
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) text += `${text === '' ? '' : ','}${canonicalJson(item)}`
+    return `[${text}]`
+  }
   const map = value as JsonObject
-  const members = sortedKeys(map).map((key) => `${quote(key)}:${canonicalJson(map[key] as Json)}`)
-  return `{${members.join(',')}}`
+  for (const key of sortedKeys(map)) {
+    text += `${text === '' ? '' : ','}${quote(key)}:${canonicalJson(map[key] as Json)}`
+  }
+  return `{${text}}`
 }
 
 /** What must not stand as it is in a string: quotes, control characters, and what HTML would misread. */
 // oxlint-disable-next-line no-control-regex
-const unsafe = /["\\<>&\u0000-\u001f\u2028\u2029]/g
+const unsafe = /["\\<>&\u0000-\u001f\u2028\u2029]/
 
 function quote(text: string): string {
-  return `"${text.replace(unsafe, escapeCharacter)}"`
+  return unsafe.test(text) ? `"${text.replaceAll(new RegExp(unsafe, 'g'), escapeCharacter)}"` : `"${text}"`
 }
 
 const shortEscapes: Readonly<Record<string, string>> = {
