@@ -1,14 +1,12 @@
 /** How many plans a second the simulator plays on one core, for the memcached example; and how long all of them take. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { text as readText } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { memcached as operator } from '../../test/examples.ts'
-import { someOf } from '../../src/simulate/plans.ts'
-import { samplesOf } from '../../src/simulate/scorecard/sample.ts'
-import { openSimulator } from '../../src/simulate/simulate.ts'
-import { operatorSubject } from '../../src/simulate/subject.ts'
+import { engineFlags } from '../../src/cli/simulate-parts.ts'
 import { type BenchReport, figure, type Figure } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
+import type { Rate, RateOptions } from './rate.ts'
 
 /** What an operator's author can wait for. */
 const wantedPlansPerSecond = 200
@@ -25,31 +23,23 @@ export async function run({ quick, only, log }: BenchOptions): Promise<BenchRepo
   return { figures, missing: [] }
 }
 
+/** In a process like those that the command shares its plans out to. */
 async function measure(
   name: string,
   workloads: boolean,
   quick: boolean,
   log: BenchOptions['log'],
 ): Promise<readonly Figure[]> {
-  const subject = await operatorSubject(() => operator)
-  const simulator = await openSimulator({ subject, sample: samplesOf(operator), workloads })
-  const all = await Array.fromAsync(simulator.plans())
-  const plans = quick ? someOf(all, 80, 1) : all
-  // The rate is that of a set that goes on: what is new to the machine is compiled first, and that is counted below.
-  for (const plan of someOf(all, quick ? 20 : 400, 2)) await simulator.play(plan)
-  const warm = performance.now()
-  // Of the process, so that what else runs on the machine does not count; what compiles and collects beside it does.
-  const before = process.cpuUsage()
-  let broken = 0
-  for (const plan of plans) if ((await simulator.play(plan)).failings.length > 0) broken++
-  const { user, system } = process.cpuUsage(before)
-  const seconds = (user + system) / 1_000_000
-  const wall = (performance.now() - warm) / 1000
-  log(
-    `${name}: ${plans.length} of ${all.length} plans, ${broken} broken, ${seconds.toFixed(1)} s of CPU, ${wall.toFixed(1)} s`,
-  )
+  const rate = fileURLToPath(new URL('rate.ts', import.meta.url))
+  const options: RateOptions = { workloads, quick }
+  const child = spawn(process.execPath, ['--conditions=muster-source', ...engineFlags, rate, JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [text] = await Promise.all([readText(child.stdout), once(child, 'close')])
+  const { all, played, broken, seconds, wall } = JSON.parse(text) as Rate
+  log(`${name}: ${played} of ${all} plans, ${broken} broken, ${seconds.toFixed(1)} s of CPU, ${wall.toFixed(1)} s`)
   return [
-    figure('simulate', `plans a second of CPU, ${name}`, plans.length / seconds, wantedPlansPerSecond, 'wanted', {
+    figure('simulate', `plans a second of CPU, ${name}`, played / seconds, wantedPlansPerSecond, 'wanted', {
       relation: '>=',
       limit: 1,
     }),

@@ -185,11 +185,14 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   let isEnded = false
   let cleanUp: () => void = () => undefined
   /** The reader waits for something to happen. */
-  let wake: (() => void) | undefined
+  let wake: ((next: Promise<IteratorResult<Uint8Array>> | IteratorResult<Uint8Array>) => void) | undefined
 
+  /** Not at once: what else happens in this moment goes out together. */
   const rouse = (): void => {
-    wake?.()
+    if (!wake) return
+    const tell = wake
     wake = undefined
+    queueMicrotask(() => tell(iterator.next()))
   }
   const end = (): void => {
     if (isEnded) return
@@ -206,23 +209,21 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   else signal?.addEventListener('abort', abort, { once: true })
 
   /** What is ready goes out together: a burst costs one write, not one an event. */
-  const burst = async (): Promise<Uint8Array> => {
+  const burst = async (): Promise<IteratorResult<Uint8Array>> => {
     const lines: string[] = []
     for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
       const line = encode(buffered.shift()!)
       lines.push(typeof line === 'string' ? line : await line)
     }
-    return Buffer.from(lines.join(''))
+    return { done: false, value: Buffer.from(lines.join('')) }
   }
 
   const iterator: AsyncIterator<Uint8Array> = {
-    async next() {
-      for (;;) {
-        if (signal?.aborted) throw signal.reason
-        if (buffered.length > 0) return { done: false, value: await burst() }
-        if (isEnded) return { done: true, value: undefined }
-        await new Promise<void>((resolve) => (wake = resolve))
-      }
+    next() {
+      if (signal?.aborted) return Promise.reject(signal.reason as Error)
+      if (buffered.length > 0) return burst()
+      if (isEnded) return Promise.resolve({ done: true, value: undefined })
+      return new Promise((resolve) => (wake = resolve))
     },
     return() {
       abort()

@@ -52,21 +52,19 @@ export async function* readLines(body: Body, options: LineOptions = {}): AsyncGe
  * The lines of a stream, as many at a time as have arrived: one promise a batch, however small the lines.
  * Empty lines are left out. A stream that ends within a line fails with `ConnectionLost`.
  */
-export async function* readLineBatches(
-  body: Body,
-  options: LineOptions = {},
-): AsyncGenerator<readonly string[], void, void> {
+export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIterableIterator<readonly string[]> {
   const { maxLineBytes = defaultMaxLineBytes, what = 'the stream' } = options
+  const chunks = body[Symbol.asyncIterator]()
   /** The beginning of a line whose end has not come. */
   let begun: Uint8Array[] = []
   let begunBytes = 0
   const checkLength = (bytes: number): void => {
-    if (bytes > maxLineBytes) {
-      throw new MusterError('ProtocolError', `${what}: a line is longer than ${maxLineBytes} bytes.`)
-    }
+    if (bytes <= maxLineBytes) return
+    void chunks.return?.().then(undefined, () => undefined)
+    throw new MusterError('ProtocolError', `${what}: a line is longer than ${maxLineBytes} bytes.`)
   }
 
-  for await (const chunk of body) {
+  const split = (chunk: Uint8Array): readonly string[] => {
     const lines: string[] = []
     let start = 0
     // A newline byte is never part of another character in UTF-8: cutting there never splits one.
@@ -87,11 +85,29 @@ export async function* readLineBatches(
       begunBytes += chunk.length - start
       checkLength(begunBytes)
     }
-    if (lines.length > 0) yield lines
+    return lines
   }
-  if (begunBytes > 0) {
+  const take = ({
+    done,
+    value,
+  }: IteratorResult<Uint8Array>): IteratorResult<readonly string[]> | Promise<IteratorResult<readonly string[]>> => {
+    if (!done) {
+      const lines = split(value)
+      return lines.length > 0 ? { done: false, value: lines } : batches.next()
+    }
+    if (begunBytes === 0) return over
     throw new MusterError('ConnectionLost', `${what}: cut off within a line, after ${begunBytes} bytes of it.`)
   }
+  // No generator: each of its turns costs four promises, and every watch waits in one.
+  const batches: AsyncIterableIterator<readonly string[]> = {
+    [Symbol.asyncIterator]: () => batches,
+    next: () => chunks.next().then(take),
+    async return() {
+      await chunks.return?.()
+      return over
+    },
+  }
+  return batches
 }
 
 /** All bytes of a body. */

@@ -273,7 +273,7 @@ export function openWire(options: WireOptions): Wire {
     /** Lists and watches: how caches are kept. */
     const read = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
       const place = `${life.number} ${sent.path.split('?')[0]}`
-      await sleepUntil(life.frozenUntil)
+      if (life.frozenUntil > time.now()) await sleepUntil(life.frozenUntil)
       await travel(latency())
       sent.signal?.throwIfAborted()
       if ((brokenUntil.get(place) ?? 0) > time.now()) {
