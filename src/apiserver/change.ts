@@ -44,11 +44,13 @@ export async function change(
     const produced = produce(live)
     const wanted = produced instanceof Promise ? await produced : produced
     const asked = { ...admissionOf(writing, 'UPDATE'), name, oldObject: live }
-    const admitted = await admitObject(state, { ...asked, object: wanted })
+    const admitting = admitObject(state, { ...asked, object: wanted })
+    const admitted = admitting instanceof Promise ? await admitting : admitting
     const defaulted = admitted === wanted ? wanted : withDefaults(served, admitted)
     const prepared = prepare(state, writing, live, defaulted)
     checkChange(state, writing, live, prepared)
-    await checkAdmission(state, { ...asked, object: prepared })
+    const checking = checkAdmission(state, { ...asked, object: prepared })
+    if (checking) await checking
     const kept = oneAtVersion(prepared, served, served.storedAs)
     const outgoing = withOwnPart(writing, stored, asStored(served, kept instanceof Promise ? await kept : kept))
     if (findObject(state, served, namespace, name) !== stored) continue

@@ -51,12 +51,14 @@ export async function createOwned(
   if (served.isTerminating) {
     throw forbidden(served, sent, 'create not allowed while custom resource definition is terminating')
   }
-  const admitted = await admitObject(state, { ...asked, name: sent, object: owned, oldObject: undefined })
+  const admitting = admitObject(state, { ...asked, name: sent, object: owned, oldObject: undefined })
+  const admitted = admitting instanceof Promise ? await admitting : admitting
   const defaulted = admitted === owned ? owned : withDefaults(served, admitted)
   const prepared = prepareNew(state, writing, withSystemFields(state, writing, defaulted))
   const name = prepared.metadata.name ?? ''
   checkNew(state, writing, prepared)
-  await checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
+  const checking = checkAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
+  if (checking) await checking
   const kept = oneAtVersion(prepared, served, served.storedAs)
   const stored = asStored(served, kept instanceof Promise ? await kept : kept)
   settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })

@@ -56,7 +56,8 @@ export function patchOf({ request, query }: Call): PatchRequest {
 export async function patch(state: ClusterState, writing: Writing, request: PatchRequest): Promise<Updated> {
   checkPatch(writing.served, request)
   if (request.type === applyPatch) {
-    const applied = await readYamlBody(request.body)
+    const read = readYamlBody(request.body)
+    const applied = read instanceof Promise ? await read : read
     return await apply(state, writing, applied, request.force ?? false)
   }
   const wanted = readPatch(request.body)

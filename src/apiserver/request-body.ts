@@ -66,9 +66,13 @@ export function readJsonBody(body: string | Uint8Array | undefined): Json {
   return value
 }
 
-export async function readYamlBody(body: string | Uint8Array | undefined): Promise<Json> {
+/** At once, if it is JSON. */
+export function readYamlBody(body: string | Uint8Array | undefined): Json | Promise<Json> {
   const text = readText(body)
-  if (/^\s*\{/.test(text)) return readJsonBody(text)
+  return /^\s*\{/.test(text) ? readJsonBody(text) : yamlIn(text)
+}
+
+async function yamlIn(text: string): Promise<Json> {
   const { readYaml } = await import('../kube/yaml.ts')
   try {
     const value = readYaml(text)

@@ -18,9 +18,9 @@ export async function readRequest({ request }: Call): Promise<Json> {
 /** A write under way. What it has to warn of is known when it is done, and goes into the answer. */
 export interface Answering {
   readonly writing: Writing
-  object(status: number, object: StoredObject): Promise<TransportResponse>
+  object(status: number, object: StoredObject): TransportResponse | Promise<TransportResponse>
   /** An answer that is no object of the resource. */
-  value(status: number, value: unknown): Promise<TransportResponse>
+  value(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
 }
 
 const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
@@ -42,14 +42,16 @@ export function startWriting({ state, request, route, query, user, dressing, war
   const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
   return {
     writing,
-    async object(status, object) {
+    object(status, object) {
+      const say = (shown: unknown): TransportResponse | Promise<TransportResponse> => {
+        // Here it has not changed since it was stored, so the journal and watches want the same text.
+        if (shown === object) textOf(object)
+        return answer(status, shown, dressing.syntax, headers())
+      }
       const dressed = dressObject(object, dressing)
-      const shown = dressed instanceof Promise ? await dressed : dressed
-      // Here it has not changed since it was stored, so the journal and watches want the same text.
-      if (shown === object) textOf(object)
-      return await answer(status, shown, dressing.syntax, headers())
+      return dressed instanceof Promise ? dressed.then(say) : say(dressed)
     },
-    value: async (status, value) => await answer(status, value, dressing.syntax, headers()),
+    value: (status, value) => answer(status, value, dressing.syntax, headers()),
   }
 }
 

@@ -87,18 +87,19 @@ export function createClient(options: ClientOptions): Client {
 
   /** An answer that must be an object; its type is the caller's word. */
   const askObject = async <T>(raw: RawRequest): Promise<T> => {
-    const answer = await ask(raw)
+    const { whole, body } = await request(raw)
+    const answer = whole ? jsonIn(whole, whereabouts(raw)) : await readJson(body, whereabouts(raw))
     if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${whereabouts(raw)}: no object came.`)
     return answer as T
   }
 
-  const write = async <T>(
+  const write = <T>(
     method: 'POST' | 'PUT' | 'PATCH',
     path: string,
     body: unknown,
     writing: WriteOptions & { readonly query?: Query; readonly contentType?: string; readonly repeatable: boolean },
   ): Promise<T> =>
-    await askObject<T>({
+    askObject<T>({
       method,
       path: withQuery(path, {
         dryRun: writing.dryRun ? 'All' : undefined,

@@ -68,10 +68,9 @@ function eventsOf({ journal: { stepFailure }, isFinalizing }: Run): readonly Ste
   return [...trouble, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
 }
 
-async function* take(run: Run, step: string): Waves {
+function take(run: Run, step: string): Waves {
   const override = run.situation.controller.options.steps?.[step]
-  if (override) yield* takeOverridden(run, override, () => takeByDefault(run, step))
-  else yield* takeByDefault(run, step)
+  return override ? takeOverridden(run, override, () => takeByDefault(run, step)) : takeByDefault(run, step)
 }
 
 async function* takeByDefault(run: Run, step: string): Waves {

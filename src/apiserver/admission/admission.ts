@@ -63,32 +63,36 @@ export interface AdmissionPlugin {
   readonly settle?: (state: ClusterState, request: AdmissionRequest) => void
 }
 
-export async function admitObject(
+/** At once, unless somebody outside must be asked. */
+export function admitObject(
   state: ClusterState,
   request: AdmissionRequest & { readonly object: UntypedObject },
-): Promise<UntypedObject> {
+): UntypedObject | Promise<UntypedObject> {
   const memory = new Map<string, unknown>()
   let wantsSecond = false
   const first = { isSecond: false, again: () => void (wantsSecond = true), memory }
-  const object = await oneRound(state, { ...request, rounds: first })
-  if (!wantsSecond) return object
-  return await oneRound(state, { ...request, object, rounds: { ...first, isSecond: true } })
+  const second = (object: UntypedObject): UntypedObject | Promise<UntypedObject> =>
+    wantsSecond ? oneRound(state, { ...request, object, rounds: { ...first, isSecond: true } }) : object
+  const object = oneRound(state, { ...request, rounds: first })
+  return object instanceof Promise ? object.then(second) : second(object)
 }
 
-async function oneRound(state: ClusterState, request: MutatingRequest): Promise<UntypedObject> {
+function oneRound(state: ClusterState, request: MutatingRequest, from = 0): UntypedObject | Promise<UntypedObject> {
   let object = request.object
-  for (const { mutate } of state.admission) {
-    if (!mutate) continue
+  for (const [at, { mutate }] of state.admission.entries()) {
+    if (!mutate || at < from) continue
     const outcome = mutate(state, { ...request, object })
-    object = outcome instanceof Promise ? await outcome : outcome
+    if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...request, object: next }, at + 1))
+    object = outcome
   }
   return object
 }
 
-export async function checkAdmission(state: ClusterState, request: AdmissionRequest): Promise<void> {
-  for (const { validate } of state.admission) {
-    const outcome = validate?.(state, request)
-    if (outcome instanceof Promise) await outcome
+/** The same. */
+export function checkAdmission(state: ClusterState, request: AdmissionRequest, from = 0): void | Promise<void> {
+  for (const [at, { validate }] of state.admission.entries()) {
+    const outcome = at < from ? undefined : validate?.(state, request)
+    if (outcome instanceof Promise) return outcome.then(() => checkAdmission(state, request, at + 1))
   }
 }
 

@@ -162,7 +162,7 @@ async function paramsFor(
   if (chosen.length === 0 && parameterNotFoundAction === 'Deny') {
     throw new PolicyFault('no params found for policy binding with `Deny` parameterNotFoundAction')
   }
-  return await Promise.all(chosen.map((one) => oneAtVersion(one, served)))
+  return await Promise.all(chosen.map(async (one) => await oneAtVersion(one, served)))
 }
 
 function paramNamespace(request: AdmissionRequest, served: Served, { namespace }: ParamRef): string | undefined {
