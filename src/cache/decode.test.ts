@@ -6,6 +6,7 @@ import { type Random, seededRandom } from '../clock/random.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { type Json, type JsonObject, parseJson } from '../kube/json.ts'
 import type { KubeObject } from '../kube/object.ts'
+import { createRecall } from '../kube/recall.ts'
 import { createDecoder, type Decoder, type DecoderOptions } from './decode.ts'
 import { createInternPool } from './intern.ts'
 
@@ -463,6 +464,22 @@ describe('parsing plainly', () => {
 
   it.each(['', '{', '[]', '"a"', 'null', '{}x', '{"a":1,}'])('refuses %j', (text) => {
     expect(() => plain(text)).toThrow(expect.objectContaining({ name: 'ProtocolError' }))
+  })
+
+  it('is recalled by decoders of the same form, and is what it would be without', () => {
+    const recall = createRecall()
+    const text = '{"metadata":{"name":"a","managedFields":[{}]},"spec":{"n":1}}'
+    const parse = (options: Partial<DecoderOptions>): KubeObject | undefined =>
+      decoder({ recall, ...options }).parse(` ${text} `, 1, text.length + 1)
+    const [first, again] = [parse({}), parse({})]
+    expect(again).toBe(first)
+    expect(first).toEqual(expected(text))
+    expect(parse({ kind: 'Other' })).toMatchObject({ kind: 'Other' })
+    expect(parse({ keepManagedFields: true })).toEqual(expected(text, true))
+    const other = decoder({ recall })
+    const known = other.parse(text, 0, text.length)!
+    expect(known).toBe(first)
+    expect(other.isPlain(known)).toBe(true)
   })
 
   it('is not for objects of which a part is kept', () => {

@@ -73,12 +73,18 @@ describe('lines', () => {
   })
 
   it('longer than allowed raise ProtocolError before they are held whole', async () => {
+    let left = false
     async function* endless(): AsyncGenerator<Uint8Array, void, void> {
-      for (;;) yield Buffer.alloc(100, 'x')
+      try {
+        for (;;) yield Buffer.alloc(100, 'x')
+      } finally {
+        left = true
+      }
     }
     await expect(collect(readLines(endless(), { maxLineBytes: 1_000 }))).rejects.toMatchObject({
       name: 'ProtocolError',
     })
+    expect(left).toBe(true)
     await expect(collect(readLines(chunks(`${'x'.repeat(11)}\n`), { maxLineBytes: 10 }))).rejects.toMatchObject({
       name: 'ProtocolError',
     })
