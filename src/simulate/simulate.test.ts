@@ -96,6 +96,22 @@ describe('a sample that the server refuses', () => {
   }, 60_000)
 })
 
+describe('a process that crashes', () => {
+  it('leaves nothing behind that fails later, not even what an event was held back for', async () => {
+    const simulator = await open(memcached, { workloads: true })
+    const lost: unknown[] = []
+    const note = (error: unknown): void => void lost.push(error)
+    process.on('unhandledRejection', note)
+    try {
+      await simulator.play(parsePlan('change, delete and create again: merge@e19, crash@5'))
+      await new Promise((resolve) => setImmediate(resolve))
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+    expect(lost).toEqual([])
+  }, 60_000)
+})
+
 describe('a failure', () => {
   const [specimen] = intermediateState
 

@@ -416,7 +416,9 @@ export function openWire(options: WireOptions): Wire {
                 break
               case 'merge': {
                 const held = [line]
-                const deadline = time.sleep(mergeMs, signal).then(() => undefined)
+                const deadline = time.sleep(mergeMs, signal)
+                // Nobody waits for it where the other one is there already.
+                deadline.catch(() => undefined)
                 for (;;) {
                   if (!lines.isReady) await Promise.race([lines.wait(), deadline])
                   const later = lines.take()
