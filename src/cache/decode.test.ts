@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import fc from 'fast-check'
@@ -36,7 +37,7 @@ function isObject(value: unknown): value is JsonObject {
 /** The first place where two values differ. Stricter than most matchers: -0, own __proto__, prototypes. */
 function difference(a: unknown, b: unknown, path = '$'): string | undefined {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
-    return Object.is(a, b) ? undefined : `${path}: ${String(a)} is not ${String(b)}`
+    return Object.is(a, b) ? undefined : `${path}: ${inspect(a)} is not ${inspect(b)}`
   }
   if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return `${path}: other prototypes`
   const keys = Object.keys(a)
