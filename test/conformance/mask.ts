@@ -17,6 +17,17 @@ export interface Mask {
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 
+/** The server's own order, but for the second of a write: those of one test may fall into two. */
+function byWriter(a: Json, b: Json): number {
+  return writerOf(a) < writerOf(b) ? -1 : 1
+}
+
+function writerOf(entry: Json): string {
+  if (!isJsonObject(entry)) return ''
+  const { operation, time: at, manager, apiVersion, subresource } = entry
+  return JSON.stringify([operation, at !== undefined, manager, apiVersion, subresource ?? ''])
+}
+
 export function createMask(): Mask {
   const words = new Map<string, string>()
   const taken = new Map<string, number>()
@@ -36,7 +47,8 @@ export function createMask(): Mask {
       if (key === 'continue' && value !== '') return 'CONTINUE'
       return text(value)
     }
-    if (isJsonArray(value)) return value.map((item) => json(item))
+    if (isJsonArray(value))
+      return (key === 'managedFields' ? value.toSorted(byWriter) : value).map((item) => json(item))
     if (!isJsonObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [text(name), json(member as Json, name)]))
   }
