@@ -367,6 +367,35 @@ describe('a guest that', () => {
     await runner.close()
   })
 
+  it('spins fails what it was at, and puts off what it never came to: that goes first in the next one', async () => {
+    const { runner, clock, guests, run } = await open({ reconcileMs: 2000 })
+    const spinning = run('spinning')
+    const innocent = run('innocent')
+    await clock.advance(2000)
+    expect((await spinning).failure).toMatchObject({ reason: 'ReconcileTimeout' })
+    const { failure, waiting, requeueAfterMs } = await innocent
+    expect({ failure, waiting }).toEqual({ failure: undefined, waiting: 'kit is being started again' })
+    expect(requeueAfterMs).toBeGreaterThan(0)
+    await clock.advance(1000 + backOff.firstMs)
+    expect(guests).toHaveLength(2)
+
+    const again = await run('spinning')
+    expect(again).toMatchObject({ waiting: 'kit is being started again' })
+    const served = run('innocent')
+    guests[1]!.say({ say: 'done', id: 3, conclusion: done })
+    expect((await served).failure).toBe(undefined)
+    // After a while there is nobody left who could be harmed.
+    for (let passed = 0, answered = 0; passed < again.requeueAfterMs!; passed += 500) {
+      await clock.advance(500)
+      const pings = guests[1]!.heard.filter(({ say }) => say === 'ping')
+      for (const ping of pings.slice(answered)) guests[1]!.say({ ...ping, say: 'pong' })
+      answered = pings.length
+    }
+    void run('spinning')
+    expect(guests[1]!.heard.filter(({ say }) => say === 'run')).toHaveLength(2)
+    await runner.close()
+  })
+
   it('can do what it must not and is allowed to is told of once for each start', async () => {
     const { runner, lines } = await open({}, (guest) => {
       guest.say({ say: 'unconfined', leaks: ['network'] })

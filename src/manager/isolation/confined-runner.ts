@@ -74,6 +74,8 @@ interface Running {
   readonly deadline: Timer
   /** What is being carried out for it: nothing else is done about its object before that has ended. */
   readonly underWay: Set<Promise<void>>
+  /** What the guest had said when it was sent, if others were under way there by then. */
+  readonly behind: number | undefined
   waves: number
   reads: number
   readBytes: number
@@ -83,6 +85,8 @@ interface Running {
 interface Live {
   readonly guest: Guest
   readonly running: Map<number, Running>
+  /** How often it has been heard of. */
+  said: number
   ping: number
   pong: number
   silences: number
@@ -112,6 +116,11 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   let last: Guest | undefined
   let operator: Operator | undefined
   let ids = 0
+  /**
+   * CRs during whose runs a guest fell silent while others waited for it. In the next one they let those go first:
+   * or else they would end it each time before anybody else had a turn.
+   */
+  const suspects = new Set<string>()
   let failures = 0
   /** How long was waited before the last start. */
   let delay = 0
@@ -124,6 +133,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     const loaded = Promise.withResolvers<Operator>()
     const it: Live = {
       running: new Map(),
+      said: 0,
       ping: 0,
       pong: 0,
       silences: 0,
@@ -173,7 +183,13 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     it.watch?.cancel()
     it.guest.kill()
     onEnd.get(it)?.(error)
-    for (const running of it.running.values()) void abandon(running, error)
+    for (const running of it.running.values()) {
+      if (isWaiting(it, running)) putOff(running)
+      else {
+        suspect(it, running)
+        void abandon(running, error)
+      }
+    }
     it.running.clear()
     it.consultations.fail(error)
     startLater(error)
@@ -243,6 +259,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
 
   function guarded(it: Live, listen: () => void): void {
     if (live !== it) return
+    it.said++
     try {
       listen()
     } catch (error) {
@@ -318,6 +335,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
         const conclusion = decodeConclusion(message['conclusion'], running.situation, running.startedAt)
         // One that ends sooner than it was waited for waits longer each time.
         if (clock.now() - it.startedAt >= delay) failures = 0
+        suspects.delete(keyOf(running.situation))
         finish(it, id)?.resolve(conclusion)
         break
       }
@@ -362,6 +380,20 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     return running
   }
 
+  /** It was sent to a guest that was busy with others, and has not been heard of since: its turn never came. */
+  function isWaiting(it: Live, { behind, reads, waves, calls }: Running): boolean {
+    return behind === it.said && reads + waves + calls === 0
+  }
+
+  function suspect(it: Live, running: Running): void {
+    if ([...it.running.values()].some((other) => isWaiting(it, other))) suspects.add(keyOf(running.situation))
+  }
+
+  function putOff(running: Running): void {
+    running.deadline.cancel()
+    running.resolve(postponed({ ...running, level }, Math.max(retryAt - clock.now(), 0) + limits.backOff.firstMs))
+  }
+
   async function abandon(running: Running, error: unknown): Promise<void> {
     running.deadline.cancel()
     await Promise.all(running.underWay)
@@ -374,6 +406,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       stray(it)
       return undefined
     }
+    it.said++
     if (++running.reads > limits.reads) {
       end(it, misbehaved(`It reads more than ${limits.reads} times in one reconcile.`))
       return undefined
@@ -413,6 +446,10 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       const wait = Math.max(retryAt - clock.now(), 0) + limits.backOff.firstMs
       return Promise.resolve(postponed({ situation: given, level, startedAt }, wait))
     }
+    const upMs = clock.now() - it.startedAt
+    if (suspects.has(keyOf(given)) && upMs < courtesyMs) {
+      return Promise.resolve(postponed({ situation: given, level, startedAt }, courtesyMs - upMs))
+    }
     const secrets = watchSecrets(given.view)
     const situation = { ...given, view: secrets.view }
     if (it.secrets.push(secrets) > mostRemembered) it.secrets.shift()
@@ -421,12 +458,20 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       const deadline = clock.after(limits.reconcileMs, () => {
         const running = finish(it, id)
         if (!running) return
+        if (isWaiting(it, running)) {
+          // The guest may be alive, and have it yet.
+          tell(it, { say: 'drop', id })
+          putOff(running)
+          return
+        }
+        suspect(it, running)
         tell(it, { say: 'drop', id })
         const cause = `${place}: no conclusion after ${limits.reconcileMs} ms.`
         void abandon(running, new MusterError('ReconcileTimeout', cause))
       })
       const counts = { waves: 0, reads: 0, readBytes: 0, calls: 0 }
-      it.running.set(id, { situation, execute, startedAt, resolve, deadline, underWay: new Set(), ...counts })
+      const behind = it.running.size > 0 ? it.said : undefined
+      it.running.set(id, { situation, execute, startedAt, resolve, deadline, underWay: new Set(), behind, ...counts })
       works(it)
       const { controller, cr, config, memory } = situation
       tell(it, {
@@ -477,6 +522,13 @@ const mostRemembered = 64
 const beforeWork: ReadonlySet<unknown> = new Set(['unconfined', 'ready', 'unloaded'])
 
 /** What is said about a reconcile. */
+/** How long those who are suspected wait in a new guest. */
+const courtesyMs = 5000
+
+function keyOf({ controller, cr: { metadata } }: Situation<KubeObject>): string {
+  return `${controller.name} ${metadata.namespace ?? ''}/${metadata.name}`
+}
+
 const ofRuns: ReadonlySet<unknown> = new Set(['wave', 'call', 'done', 'threw'])
 
 /** What it said is not repeated to anybody: there may be secrets in it. */
