@@ -135,6 +135,22 @@ describe('a resident with a quarantined operator', () => {
     await end(resident)
   })
 
+  it('pauses who is to be paused at once, before the record is read for the rest of the change', async () => {
+    const { home, start, end } = await open()
+    const resident = start(settingsOf())
+    await home.clock.advance(1000)
+    const paused = (): readonly string[] =>
+      resident.posts().flatMap(({ id, lane }) => (lane?.isPaused === true ? [id] : []))
+    expect(paused()).toEqual([])
+    const changing = resident.reconfigure(settingsOf({ operators: { sane: { paused: true } } }))
+    expect(paused()).toEqual(['sane'])
+    let isOver = false
+    void changing.finally(() => (isOver = true))
+    await home.clock.until(() => isOver)
+    expect(paused()).toEqual(['sane'])
+    await end(resident)
+  })
+
   it('asks once for all of them, and not at rest', async () => {
     const { home, start, end } = await open()
     let asked = 0

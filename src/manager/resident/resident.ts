@@ -331,6 +331,14 @@ export function startResident(options: ResidentOptions): Resident {
     else manager.resume(id)
   }
 
+  /** Before anything is asked or loaded: whoever pauses an operator has a reason. It goes on when all else is as it should be. */
+  function pauseAtOnce(): void {
+    const lanes = manager.lanes()
+    for (const { id, section, settings: wanted } of postingsOf(settings).values()) {
+      if (lanes.has(id) && (wanted.paused || section.paused)) manager.pause(id)
+    }
+  }
+
   /** Resolves when what is not ours any more has ended. */
   async function settle(): Promise<void> {
     // Who is started looks for himself where nobody knows.
@@ -372,6 +380,7 @@ export function startResident(options: ResidentOptions): Resident {
       if (isStopped) return
       settings = next
       manager.resize(next.concurrency)
+      pauseAtOnce()
       await settle()
     },
     posts() {
