@@ -458,14 +458,12 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
       const deadline = clock.after(limits.reconcileMs, () => {
         const running = finish(it, id)
         if (!running) return
+        tell(it, { say: 'drop', id })
         if (isWaiting(it, running)) {
-          // The guest may be alive, and have it yet.
-          tell(it, { say: 'drop', id })
           putOff(running)
           return
         }
         suspect(it, running)
-        tell(it, { say: 'drop', id })
         const cause = `${place}: no conclusion after ${limits.reconcileMs} ms.`
         void abandon(running, new MusterError('ReconcileTimeout', cause))
       })
