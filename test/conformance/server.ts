@@ -175,7 +175,7 @@ function serverOver(wire: Wire, user: User, mask: Mask, leftovers: string[]): Se
   return server
 }
 
-/** Lines of JSON, however the bytes are cut. */
+/** Lines of JSON, however the bytes are cut. Bookmarks come when a server likes, but for the one that ends a list. */
 async function* eventsOf(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<WatchEvent, undefined> {
   let rest = ''
   const decoder = new TextDecoder()
@@ -185,7 +185,8 @@ async function* eventsOf(body: AsyncIterable<Uint8Array>, signal: AbortSignal): 
       for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
         const line = rest.slice(0, end)
         rest = rest.slice(end + 1)
-        if (line !== '') yield parseJson(line) as unknown as WatchEvent
+        const isAnyBookmark = line.startsWith('{"type":"BOOKMARK"') && !line.includes('k8s.io/initial-events-end')
+        if (line !== '' && !isAnyBookmark) yield parseJson(line) as unknown as WatchEvent
       }
     }
   } catch (error) {
