@@ -6,6 +6,7 @@ import { isMusterError, MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, stringifyJson } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeList, KubeObject } from '../kube/object.ts'
+import { noRecall, type Recall } from '../kube/recall.ts'
 import { whereabouts } from './api-error.ts'
 import { jsonIn, readJson, readLineBatches } from './body.ts'
 import type {
@@ -28,7 +29,7 @@ import { mediaType, patchMediaType } from './media-type.ts'
 import { collectionPath, listPath, objectPath, type Query, watchPath, withQuery } from './paths.ts'
 import { createRequester } from './requester.ts'
 import { defaultRetryPolicy, isRepeatable, type RetryPolicy } from './retry.ts'
-import type { Transport } from './transport.ts'
+import type { Transport, TransportResponse } from './transport.ts'
 import type { ServerWarning } from './warning.ts'
 import { decodeWatchEvent } from './watch-event.ts'
 
@@ -53,13 +54,15 @@ export interface ClientOptions {
   readonly fieldValidation?: FieldValidation | undefined
   /** Hears what the server warns of, also in answers that succeed. */
   readonly onWarning?: ((warning: ServerWarning, request: Pick<RawRequest, 'method' | 'path'>) => void) | undefined
+  /** For clients that are answered the same over and over. @default each answer is read anew */
+  readonly recall?: Recall | undefined
 }
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 const serviceAccounts: Resource = { ...pods, kind: 'ServiceAccount', plural: 'serviceaccounts' }
 
 export function createClient(options: ClientOptions): Client {
-  const { transport, clock = systemClock, random = systemRandom, pageSize = 500 } = options
+  const { transport, clock = systemClock, random = systemRandom, pageSize = 500, recall = noRecall } = options
   const requester = createRequester({
     transport,
     clock,
@@ -80,15 +83,15 @@ export function createClient(options: ClientOptions): Client {
       throw error
     }
   }
-  const ask = async (raw: RawRequest): Promise<Json> => {
-    const { whole, body } = await request(raw)
-    return whole ? jsonIn(whole, whereabouts(raw)) : await readJson(body, whereabouts(raw))
-  }
+  /** What is there need not be waited for. */
+  const jsonOf = ({ whole, body }: TransportResponse, raw: RawRequest): Json | Promise<Json> =>
+    whole ? jsonIn(whole, whereabouts(raw), recall) : readJson(body, whereabouts(raw))
+
+  const ask = async (raw: RawRequest): Promise<Json> => jsonOf(await request(raw), raw)
 
   /** An answer that must be an object; its type is the caller's word. */
   const askObject = async <T>(raw: RawRequest): Promise<T> => {
-    const { whole, body } = await request(raw)
-    const answer = whole ? jsonIn(whole, whereabouts(raw)) : await readJson(body, whereabouts(raw))
+    const answer = await jsonOf(await request(raw), raw)
     if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${whereabouts(raw)}: no object came.`)
     return answer as T
   }

@@ -108,22 +108,23 @@ export function hashOf(value: Json): string {
 
 /** What is known about the objects of a kind: the built-in table, or the kind's own definition. */
 export function typingOf(resource: Resource): Typing {
-  if (isKind(resource)) return typingOfKind(resource)
-  const schema = builtinSchema(resource)
-  return { schema, definitions: schema ? builtinDefinitions() : {} }
+  let typing = typings.get(resource)
+  if (!typing) typings.set(resource, (typing = isKind(resource) ? typingOfKind(resource) : builtinTyping(resource)))
+  return typing
 }
 
-const typings = new WeakMap<Kind, Typing>()
-
 /** A CRD is made anew each time it is asked for; what follows from it here is kept. */
+const typings = new WeakMap<Resource, Typing>()
+
 function typingOfKind(kind: Kind): Typing {
-  const known = typings.get(kind)
-  if (known) return known
   const { versions } = kind.crd().spec
   const schema = versions.find(({ name }) => name === kind.version)?.schema?.openAPIV3Schema as Schema | undefined
-  const typing = { schema, definitions: {} }
-  typings.set(kind, typing)
-  return typing
+  return { schema, definitions: {} }
+}
+
+function builtinTyping(resource: Resource): Typing {
+  const schema = builtinSchema(resource)
+  return { schema, definitions: schema ? builtinDefinitions() : {} }
 }
 
 function isKind(resource: Resource): resource is Kind {

@@ -33,6 +33,9 @@ export interface Settled {
   readonly resourceVersion: string
 }
 
+/** Objects that were found to hold what is wanted, by its hash: they never change, and most are looked at again and again. */
+const holding = new WeakMap<UntypedObject, string>()
+
 export type Decision =
   | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
   | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
@@ -60,11 +63,15 @@ export function decide<CR extends KubeObject>(
   const wanted = object as unknown as JsonObject
   const is = live as unknown as JsonObject
   const isSame = markOf(live)?.hash === hash && isOurs
-  // The mark follows from the rest: it is no news of its own.
-  const fields = differences(is, inScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
   const { uid, resourceVersion = '' } = live.metadata
   const isSettled = settled?.hash === hash && settled.resourceVersion === resourceVersion
-  if (isSame && (fields.length === 0 || isSettled)) return { what: 'nothing', operation: 'unchanged' }
+  if (isSame && (isSettled || holding.get(live) === hash)) return { what: 'nothing', operation: 'unchanged' }
+  // The mark follows from the rest: it is no news of its own.
+  const fields = differences(is, inScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
+  if (isSame && fields.length === 0) {
+    holding.set(live, hash)
+    return { what: 'nothing', operation: 'unchanged' }
+  }
   const { metadata, ...rest } = toSend(wanted, is, scope, typingOf(kind))
   // The uid makes it this very object: one that was deleted and made anew meanwhile is not written to.
   const sent = { ...rest, metadata: { ...(metadata as JsonObject), uid: uid! } } as unknown as UntypedObject

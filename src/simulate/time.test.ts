@@ -32,6 +32,15 @@ describe('simulated time', () => {
     expect(seen).toEqual(['first', 'second'])
   })
 
+  it('does not move far before those who asked for a turn of the event loop have had it', async () => {
+    const time = simulatedTime(0)
+    const seen: number[] = []
+    time.after(1, () => setImmediate(() => time.after(10, () => seen.push(time.now()))))
+    time.after(5000, () => seen.push(time.now()))
+    await time.run(10_000)
+    expect(seen).toEqual([11, 5000])
+  })
+
   it('stands still while it is held', async () => {
     const time = simulatedTime(0)
     let heldUntil = -1

@@ -90,7 +90,12 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
       await dry()
       if (held.size > 0) await release()
       while (!isDone()) {
-        const timer = next()
+        let timer = next()
+        if (!timer || timer.at - now > longMs) {
+          await turn()
+          if (isDone()) break
+          timer = next()
+        }
         if (!timer || timer.at > end) {
           now = end
           return isDone()
@@ -107,10 +112,18 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
   }
 }
 
-/**
- * Everything in a simulation is promises: a turn of the event loop begins when the last of them has run. What needs a
- * second turn (a module that is loaded when it is first used) is not part of a simulation, and has to be there before.
- */
+/** Before so long a wait, those who asked for a turn of the event loop have had it. */
+const longMs = 100
+
+/** Everything in a simulation is promises: a tick begins when the last of them has run, and costs less than a turn. */
 function dry(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve))
+}
+
+/**
+ * A turn of the event loop, for what an author puts off with `setImmediate`, and for what is outside. What needs a second
+ * one (a module that is loaded when it is first used) is not part of a simulation, and has to be there before.
+ */
+function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

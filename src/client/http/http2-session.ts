@@ -244,12 +244,12 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
 }
 
 function openStream(session: ClientHttp2Session, server: URL, exchange: Exchange): ClientHttp2Stream {
-  const headers = {
-    ':method': exchange.method,
-    ':path': exchange.path,
-    ':scheme': server.protocol.slice(0, -1),
-    ':authority': server.host,
-    ...exchange.headers,
+  // As a list: Node makes one of an object, and takes its time.
+  const headers = [':method', exchange.method, ':path', exchange.path]
+  headers.push(':scheme', server.protocol.slice(0, -1), ':authority', server.host)
+  for (const [name, value] of Object.entries(exchange.headers)) {
+    if (typeof value === 'string') headers.push(name, value)
+    else for (const one of value) headers.push(name, one)
   }
   try {
     const stream = session.request(headers, { endStream: exchange.body === undefined })

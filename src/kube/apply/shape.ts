@@ -124,14 +124,14 @@ const known = new WeakMap<Definitions, { readonly roots: WeakMap<Schema, Shape>;
 export function shapeOf(schema: Schema | undefined, definitions: Definitions = noDefinitions): Shape {
   if (!schema) return deduced
   const { roots } = shapesOf(definitions)
-  const shape = roots.get(schema) ?? rootShape(schema, definitions)
-  roots.set(schema, shape)
+  let shape = roots.get(schema)
+  if (!shape) roots.set(schema, (shape = rootShape(schema, definitions)))
   return shape
 }
 
 function shapesOf(definitions: Definitions): { roots: WeakMap<Schema, Shape>; named: Map<string, Shape> } {
-  const shapes = known.get(definitions) ?? { roots: new WeakMap(), named: new Map() }
-  known.set(definitions, shapes)
+  let shapes = known.get(definitions)
+  if (!shapes) known.set(definitions, (shapes = { roots: new WeakMap(), named: new Map() }))
   return shapes
 }
 
