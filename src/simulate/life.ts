@@ -66,12 +66,17 @@ export function beginLife(number: number, time: Clock): Life {
   return life
 }
 
+/** What is answered to a process that is gone. */
+export function never(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
 /** Commands and calls of one process: it hears of them when it can. */
 export function liveOf(life: Life, live: Live, time: Clock, leaves: (what: string) => void): Live {
   const heard = async <T>(answer: Promise<T>): Promise<T> => {
     await answer.catch(() => undefined)
     while (life.stoppedUntil > time.now()) await time.sleep(life.stoppedUntil - time.now())
-    return life.isOver ? await new Promise<never>(() => undefined) : await answer
+    return life.isOver ? await never() : await answer
   }
   return {
     available: live.available,

@@ -19,8 +19,9 @@ import { changeField, ownedFields } from './scorecard/change.ts'
 import { type Scene, type Step, tableOf } from './scene.ts'
 import type { RunningSubject, Subject } from './subject.ts'
 import { needsLeases, openTenure, removeLease, seatOf, successionMs } from './tenure.ts'
-import { type Line, openTrace } from './trace.ts'
-import { openWire, type SeenEvent, type WireOptions, type Write } from './wire.ts'
+import { type Line, openTrace, told } from './trace.ts'
+import type { SeenEvent } from './reading.ts'
+import { openWire, type WireOptions, type Write } from './wire.ts'
 import type { Request } from './scorecard/request.ts'
 
 /** `state`: how it stood when the cluster was as it is at the begin. */
@@ -314,5 +315,3 @@ export async function runScene(options: RunOptions): Promise<Run> {
     snapshot,
   }
 }
-
-const told = { isTold: true } as const

@@ -17,6 +17,9 @@ export interface Line {
   readonly isTold: boolean
 }
 
+/** The detail of a line that is part of a story. */
+export const told = { isTold: true } as const
+
 export function openTrace(time: SimulatedTime): Trace {
   const begun = time.now()
   const lines: Line[] = []

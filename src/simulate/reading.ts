@@ -1,0 +1,278 @@
+/**
+ * Lists and watches of one process: how its caches are kept. Here is where faults of events strike: one is lost, late, merged with
+ * the next or repeated, a watch ends, a cache is frozen, or shown the past.
+ */
+import type { ApiServer } from '../apiserver/api-server.ts'
+import type { TransportRequest, TransportResponse } from '../client/transport.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { UntypedObject } from '../kube/object.ts'
+import type { Recall } from '../kube/recall.ts'
+import { expiredLine, jsonHeaders, once } from './answer.ts'
+import { type Fault, formatFault } from './fault.ts'
+import { type Life, never } from './life.ts'
+import { type Request, requestOf } from './scorecard/request.ts'
+import type { SimulatedTime } from './time.ts'
+import { told, type Trace } from './trace.ts'
+import { bytesOf, eventIn, isBookmark, type Lines, mergedLine, type RawEvent, readLines } from './watch-lines.ts'
+
+/** An event on its way to a cache. */
+export interface SeenEvent {
+  readonly number: number
+  readonly type: string
+  /** `configmaps default/sample` */
+  readonly object: string
+}
+
+export interface ReadingOptions {
+  readonly life: Life
+  readonly time: SimulatedTime
+  readonly server: ApiServer
+  readonly trace: Trace
+  /** How long the next thing takes on its way. */
+  readonly latency: () => number
+  /** A moment on the way; never comes back for a process that is gone. */
+  readonly travel: (ms: number) => Promise<void>
+  /** One more event is under way, or one less. */
+  readonly wait: (change: 1 | -1) => void
+  /** The faults that are due at the nth event. */
+  readonly strike: (number: number) => readonly Fault[]
+  /** Of all processes, in their order. */
+  readonly events: SeenEvent[]
+  readonly requests: Request[]
+  readonly recall: Recall
+}
+
+/** How long a broken watch cannot be mended. */
+const outageMs = 500
+/** The longest that an event waits for another one to take its place. */
+const mergeMs = 500
+/** How far apart events come that a server has to catch up with. */
+const catchUpMs = 10
+
+/** A watch that is being answered. */
+interface Watch {
+  readonly request: Request
+  readonly path: string
+  readonly signal: AbortSignal
+  /** It begins with what there is. */
+  readonly isInitial: boolean
+  /** When an event of this version may come. @default at once */
+  readonly notBefore?: (version: number) => number
+}
+
+interface StruckEvent extends SeenEvent {
+  readonly line: Uint8Array
+  readonly raw: RawEvent
+}
+
+export type Read = (sent: TransportRequest, request: Request) => Promise<TransportResponse>
+
+export function openReading(options: ReadingOptions): Read {
+  const { life, time, server, trace, latency, travel, wait, strike, events, requests, recall } = options
+  /** Paths whose watches may not resume where they were, and until when others cannot be asked for. */
+  const expired = new Set<string>()
+  const brokenUntil = new Map<string, number>()
+
+  const read = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
+    const [path = '', text = ''] = sent.path.split('?')
+    if (life.frozenUntil > time.now()) await sleepUntil(life.frozenUntil)
+    await travel(latency())
+    sent.signal?.throwIfAborted()
+    if ((brokenUntil.get(path) ?? 0) > time.now()) {
+      throw new MusterError('Unreachable', 'the server cannot be reached.')
+    }
+    const query = new URLSearchParams(text)
+    const isResumed = request.verb === 'watch' && query.has('resourceVersion') && !query.has('sendInitialEvents')
+    if (isResumed && expired.delete(path)) {
+      requests.push({ ...request, status: 200 })
+      return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
+    }
+    const signal = sent.signal ? firstOf(sent.signal, life.signal) : life.signal
+    const asked = { ...sent, signal }
+    const lag = life.lag
+    if (lag && lag.until > time.now() && !isResumed) {
+      return request.verb === 'watch' ? pastWatch(asked, path, lag) : await pastList(asked, path, query, lag)
+    }
+    const answer = await server.handle(asked)
+    requests.push({ ...request, status: answer.status })
+    if (request.verb !== 'watch' || answer.status !== 200) {
+      await travel(latency())
+      return answer
+    }
+    return {
+      ...answer,
+      whole: undefined,
+      body: delivered(answer.body, { request, path, signal, isInitial: !isResumed }),
+    }
+  }
+
+  const sleepUntil = async (moment: number): Promise<void> => {
+    if (moment === Infinity) await never()
+    while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
+  }
+
+  const pastList = async (
+    asked: TransportRequest,
+    path: string,
+    query: URLSearchParams,
+    { revision }: NonNullable<Life['lag']>,
+  ): Promise<TransportResponse> => {
+    query.set('resourceVersion', String(revision))
+    query.set('resourceVersionMatch', 'Exact')
+    query.delete('continue')
+    query.delete('limit')
+    return await server.handle({ ...asked, path: `${path}?${query.toString()}` })
+  }
+
+  /** A watch that begins with what there was, and goes on when the server has caught up. */
+  const pastWatch = (asked: TransportRequest, path: string, lag: NonNullable<Life['lag']>): TransportResponse => {
+    async function* body(): AsyncGenerator<Uint8Array> {
+      const list = await pastList(asked, path, new URLSearchParams(), lag)
+      const {
+        items = [],
+        apiVersion,
+        kind,
+      } = JSON.parse(await textOf(list.body)) as {
+        readonly items?: readonly UntypedObject[]
+        readonly apiVersion: string
+        readonly kind: string
+      }
+      const identity = { apiVersion, kind: kind.replace(/List$/, '') }
+      for (const item of items) yield bytesOf({ type: 'ADDED', object: { ...identity, ...item } })
+      const annotations = { 'k8s.io/initial-events-end': 'true' }
+      const metadata = { resourceVersion: String(lag.revision), annotations }
+      yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
+      trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
+      await time.sleep(Math.max(lag.until - time.now(), 0), asked.signal)
+      const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
+      const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
+      const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
+      // It catches up in the order in which everything happened.
+      const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
+      yield* delivered(rest, { request, path, signal: asked.signal!, isInitial: false, notBefore: since })
+    }
+    return { status: 200, headers: jsonHeaders, body: body() }
+  }
+
+  /** Hands on what a watch brings, one event after the other, each in its time. */
+  async function* delivered(body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
+    const { request, signal, notBefore } = watch
+    let { isInitial } = watch
+    const lines = readLines(body)
+    try {
+      for (;;) {
+        if (!lines.isReady) await lines.wait()
+        const line = lines.take()
+        if (!line) return
+        // What there is at the begin is no event.
+        if (isInitial && !isBookmark(line)) {
+          yield line
+          continue
+        }
+        const raw = eventIn(line, recall)
+        const { type, object } = raw
+        if (isInitial || type === 'BOOKMARK' || type === 'ERROR') {
+          if (type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end']) isInitial = false
+          yield line
+          continue
+        }
+        wait(1)
+        try {
+          await time.sleep(latency(), signal)
+          const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
+          if (moment > time.now()) await time.sleep(moment - time.now(), signal)
+          if (life.frozenUntil > time.now()) await sleepUntil(life.frozenUntil)
+          const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
+          events.push(event)
+          const [fault] = strike(event.number)
+          trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
+          if (!fault) yield line
+          else if ((yield* struck(fault, { ...event, line, raw }, lines, watch)) === 'over') return
+        } finally {
+          wait(-1)
+        }
+      }
+    } finally {
+      lines.leave()
+    }
+  }
+
+  /** An event that something happens to; `over` when no further one comes on this watch. */
+  async function* struck(
+    fault: Fault,
+    event: StruckEvent,
+    lines: Lines,
+    { request, path, signal }: Watch,
+  ): AsyncGenerator<Uint8Array, 'over' | undefined> {
+    const { line, raw } = event
+    trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, told)
+    switch (fault.kind) {
+      case 'lose':
+        brokenUntil.set(path, time.now() + outageMs)
+        expired.add(path)
+        throw new MusterError('ConnectionLost', 'the watch broke.')
+      case 'expire':
+        yield Buffer.from(`${expiredLine}\n`)
+        return 'over'
+      case 'delay':
+        await time.sleep(Number(fault.value ?? 500), signal)
+        yield line
+        break
+      case 'freeze':
+        life.frozenUntil = time.now() + Number(fault.value ?? 500)
+        await sleepUntil(life.frozenUntil)
+        yield line
+        break
+      case 'repeat':
+        yield line
+        await time.sleep(latency(), signal)
+        yield line
+        break
+      case 'merge': {
+        const held = [line]
+        const deadline = time.sleep(mergeMs, signal)
+        // Nobody waits for it where the other one is there already.
+        deadline.catch(() => undefined)
+        for (;;) {
+          if (!lines.isReady) await Promise.race([lines.wait(), deadline])
+          const later = lines.take()
+          if (!later) break
+          held.push(later)
+          const other = eventIn(later, recall)
+          if (shownObject(request, other.object) !== event.object) continue
+          held.shift()
+          held.pop()
+          held.push(mergedLine(raw, other))
+          trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, told)
+          break
+        }
+        yield* held
+        break
+      }
+      default:
+    }
+    return undefined
+  }
+
+  return read
+}
+
+function shownObject({ resource }: Request, { metadata }: UntypedObject): string {
+  return `${resource?.plural ?? ''} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+/** Aborted with the first of the two. */
+function firstOf(one: AbortSignal, other: AbortSignal): AbortSignal {
+  const either = new AbortController()
+  for (const signal of [one, other]) {
+    if (signal.aborted) either.abort(signal.reason)
+    else signal.addEventListener('abort', () => either.abort(signal.reason), { once: true })
+  }
+  return either.signal
+}
