@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock/clock.ts'
-import type { Guest, GuestEvents } from './confined-runner.ts'
+import type { Guest, GuestEvents } from './guest-handle.ts'
 import { createFrameReader, frame } from './frame.ts'
 import type { Limits } from './limits.ts'
 import { relayOutput } from './output.ts'

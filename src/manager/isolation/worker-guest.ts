@@ -1,7 +1,7 @@
 /** A guest in a worker: a thread of this process with a heap of its own, an empty environment and Node's permission model. */
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock/clock.ts'
-import type { Guest, GuestEvents } from './confined-runner.ts'
+import type { Guest, GuestEvents } from './guest-handle.ts'
 import type { WorkerStart } from './guest-main.ts'
 import type { Limits } from './limits.ts'
 import { relayOutput } from './output.ts'

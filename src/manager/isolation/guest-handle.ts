@@ -1,0 +1,20 @@
+/** A guest as the manager holds it: a thread or a process, what is said to it and by it, and its end. */
+
+/** A text channel and a life. */
+export interface Guest {
+  send(text: string): void
+  /** It is gone shortly after: `ended` says so. */
+  kill(): void
+  /** Why it ended; never rejects. */
+  readonly ended: Promise<string>
+  /** Bytes that it holds beside its heap, where that can be asked. */
+  buffers?(): Promise<number>
+}
+
+export interface GuestEvents {
+  readonly onText: (text: string) => void
+  /** Answers at once: the guest stands still. */
+  readonly onRead: (text: string) => string
+  readonly onTooLong: (size: number) => void
+  readonly onPrinted: (text: string) => void
+}

@@ -1,0 +1,424 @@
+/**
+ * One guest, from its start to its end: it is handed reconciles, what it reads is answered, what it wants is carried out, and it
+ * is watched. When it is over, the reconciles under way fail with it, but for those whose turn never came.
+ */
+import type { Clock, Timer } from '../../clock/clock.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { Conclusion, Situation } from '../../operator/reconcile.ts'
+import type { Execute } from '../executor.ts'
+import { createConsultations, type Question } from './consultation.ts'
+import type { Guest, GuestEvents } from './guest-handle.ts'
+import { answerCall, answerRead } from './hands.ts'
+import { interrupted } from './interruption.ts'
+import type { Limits } from './limits.ts'
+import type { ModuleName } from './module-name.ts'
+import { type Canary, decodeError, type ToGuest } from './protocol.ts'
+import type { Level } from './runner.ts'
+import { rememberSecrets } from './seen-secrets.ts'
+import { amount, decodeConclusion, decodeWave, encodeMemory, encodeOutcome, texts, wrong } from './wire.ts'
+
+export interface SessionOptions {
+  readonly level: Level
+  readonly module: ModuleName
+  /** How messages call it. */
+  readonly place: string
+  readonly canary: Canary
+  readonly start: (events: GuestEvents) => Guest
+  readonly limits: Limits
+  /** Origins that it may call. */
+  readonly outside: readonly string[]
+  /** Lets it work although something is not enforced; told each time. */
+  readonly allowUnenforced: boolean
+  readonly clock: Clock
+  readonly log: (line: JsonObject) => void
+  /** Another one for each question, whichever guest is asked. */
+  readonly nextId: () => number
+  /** What it declares, as it says itself; throws when that will not do. */
+  readonly declared: (declaration: Json | undefined) => Operator
+  /** A reconcile came to its conclusion. */
+  readonly onDone: (situation: Situation<KubeObject>) => void
+  /** A reconcile kept others from their turn. */
+  readonly onStuck: (situation: Situation<KubeObject>) => void
+  /** The conclusion of a reconcile whose turn never came. */
+  readonly putOff: (situation: Situation<KubeObject>, startedAt: number) => Conclusion
+  /** Told once: whatever comes later about it is an echo. */
+  readonly onEnd: (error: unknown) => void
+}
+
+export interface GuestSession {
+  readonly startedAt: number
+  /** Resolves when the operator is loaded. */
+  readonly loaded: Promise<Operator>
+  /** It is loaded, and not over. */
+  readonly isReady: boolean
+  /** Resolves when nothing of it is left. */
+  readonly ended: Promise<string>
+  run(situation: Situation<KubeObject>, execute: Execute): Promise<Conclusion>
+  consult(question: Question): Promise<unknown>
+  end(reason: unknown): void
+}
+
+interface Running {
+  readonly situation: Situation<KubeObject>
+  readonly execute: Execute
+  readonly startedAt: number
+  readonly resolve: (conclusion: Conclusion | Promise<Conclusion>) => void
+  readonly deadline: Timer
+  /** What is being carried out for it: nothing else is done about its object before that has ended. */
+  readonly underWay: Set<Promise<void>>
+  /** What the guest had said when it was sent, if others were under way there by then. */
+  readonly behind: number | undefined
+  waves: number
+  reads: number
+  readBytes: number
+  calls: number
+}
+
+/** @throws what keeps the guest from being made */
+export function openSession(options: SessionOptions): GuestSession {
+  const { level, module, place, canary, limits, outside, allowUnenforced, clock, log } = options
+  // Whoever may take two seconds over an object need not be silent for ten.
+  const silentMs = Math.min(limits.silentMs, limits.reconcileMs)
+  const startedAt = clock.now()
+  const loaded = Promise.withResolvers<Operator>()
+  const consultations = createConsultations(clock)
+  const runs = new Map<number, Running>()
+  const secrets = rememberSecrets()
+  /** How often it has been heard of. */
+  let said = 0
+  let ping = 0
+  let pong = 0
+  let silences = 0
+  /** What it said that nobody asked for, or about reconciles that are over. */
+  let strays = 0
+  /** It said what it could do although it must not. */
+  let hasLeaks = false
+  /** It said what it declares. */
+  let isLoaded = false
+  /** While it works. */
+  let isWeighed = false
+  let isOver = false
+  let watching: Timer | undefined
+
+  const guest = options.start({
+    onText: (text) => guarded(() => hear(text)),
+    onRead: (text) => answerRead(text, readerOf, limits, weighReads),
+    onPrinted: (text) => log({ module: module.file, level, printed: secrets.hide(text.trimEnd()) }),
+    onTooLong: (size) => end(misbehaved(`It sends ${size} bytes at once; ${limits.messageBytes} are allowed.`)),
+  })
+  const patience = clock.after(limits.startMs, () =>
+    end(new MusterError('OperatorUnresponsive', `${place} was not loaded within ${limits.startMs} ms.`)),
+  )
+  void guest.ended.then((why) => end(new MusterError('OperatorCrashed', `${place} ended: ${why}.`)))
+  tell({ say: 'load', ...module, canary, tolerant: allowUnenforced })
+
+  function end(reason: unknown): void {
+    if (isOver) return
+    isOver = true
+    const error = secrets.without(reason)
+    patience.cancel()
+    watching?.cancel()
+    guest.kill()
+    loaded.reject(error)
+    for (const running of runs.values()) {
+      if (isWaiting(running)) putOff(running)
+      else {
+        suspect(running)
+        void abandon(running, error)
+      }
+    }
+    runs.clear()
+    consultations.fail(error)
+    options.onEnd(error)
+  }
+
+  /** Asks now and then for a sign of life. One that is late may be our own fault, when this thread was blocked: it is asked for twice. */
+  function watch(): void {
+    watching = clock.after(silentMs / 2, () => {
+      silences = pong === ping ? 0 : silences + 1
+      if (silences > 1) {
+        const cause = `${place} has not answered for ${silentMs} ms: it blocks its event loop.`
+        end(new MusterError('OperatorUnresponsive', cause))
+        return
+      }
+      if (silences === 0) tell({ say: 'ping', count: ++ping })
+      void weigh()
+      watch()
+    })
+  }
+
+  /** The engine limits the heap alone; what lies beside it is asked for. */
+  async function weigh(): Promise<void> {
+    const bytes = (await guest.buffers?.().catch(() => 0)) ?? 0
+    if (bytes <= limits.memoryMb * 2 ** 20) return
+    const cause = `${place} ended: it holds ${Math.ceil(bytes / 2 ** 20)} MiB in buffers; ${limits.memoryMb} are allowed.`
+    end(new MusterError('OperatorCrashed', cause))
+  }
+
+  function works(): void {
+    if (!guest.buffers || isWeighed) return
+    isWeighed = true
+    weighWhileWorking()
+  }
+
+  /** Buffers fill within a moment: while it works, it is looked at more often. */
+  function weighWhileWorking(): void {
+    clock.after(weighMs, () => void again())
+    const again = async (): Promise<void> => {
+      await weigh()
+      if (!isOver && runs.size + consultations.size > 0) weighWhileWorking()
+      else isWeighed = false
+    }
+  }
+
+  function tell(message: ToGuest): void {
+    guest.send(stringifyJson(message))
+  }
+
+  function guarded(listen: () => void): void {
+    if (isOver) return
+    said++
+    try {
+      listen()
+    } catch (error) {
+      end(misbehaved(messageOf(error)))
+    }
+  }
+
+  function hear(text: string): void {
+    const message = told(text)
+    const say = message['say']
+    // Each is said once, and before anything else.
+    if (beforeWork.has(say) && isLoaded) wrong('a message out of turn')
+    switch (say) {
+      case 'unconfined':
+        if (hasLeaks) wrong('a message out of turn')
+        hasLeaks = true
+        hearLeaks(texts(message['leaks'], 'leaks'))
+        break
+      case 'ready':
+        loaded.resolve(options.declared(message['operator']))
+        isLoaded = true
+        patience.cancel()
+        watch()
+        break
+      case 'unloaded': {
+        const { name, message: why } = decodeError(message['error'])
+        end(new MusterError('OperatorNotLoaded', `${place} cannot be loaded: ${name}: ${why}`))
+        break
+      }
+      case 'pong':
+        if (message['count'] !== ping) wrong('a sign of life')
+        // One was asked for, not a thousand.
+        if (pong === ping) stray()
+        pong = ping
+        break
+      case 'opinion':
+        if (!consultations.answer(amount(message['id'], 'an id'), message['answer'], (error) => secrets.without(error)))
+          stray()
+        break
+      default:
+        hearOfRun(message)
+    }
+  }
+
+  function hearOfRun(message: JsonObject): void {
+    if (!ofRuns.has(message['say'])) wrong('a message')
+    const id = amount(message['id'], 'an id')
+    const running = runs.get(id)
+    if (!running) {
+      stray()
+      return
+    }
+    switch (message['say']) {
+      case 'wave': {
+        if (++running.waves > limits.waves) wrong(`wave ${running.waves} of one reconcile`)
+        const wave = decodeWave(message['wave'], running.situation)
+        keep(running, async (): Promise<ToGuest> => {
+          const outcomes = (await running.execute(wave)).map(encodeOutcome)
+          return { say: 'outcomes', id, now: running.situation.clock.now(), outcomes }
+        })
+        break
+      }
+      case 'call': {
+        if (++running.calls > limits.calls) wrong(`call ${running.calls} of one reconcile`)
+        const call = amount(message['call'], 'a call')
+        keep(running, async (): Promise<ToGuest> => {
+          const answer = await answerCall(message, running.situation.live, outside)
+          return { say: 'answer', id, call, answer }
+        })
+        break
+      }
+      case 'done': {
+        const conclusion = decodeConclusion(message['conclusion'], running.situation, running.startedAt)
+        options.onDone(running.situation)
+        finish(id)?.resolve(conclusion)
+        break
+      }
+      default:
+        finish(id)
+        void abandon(running, secrets.without(decodeError(message['error'])))
+    }
+  }
+
+  /** It may not have heard yet that nobody waits for it any more. It will have, after a while. */
+  function stray(): void {
+    if (++strays > limits.calls) end(misbehaved('It does not stop talking about what nobody asked for.'))
+  }
+
+  /** Does what was asked for, and tells what came of it. */
+  function keep(running: Running, carryOut: () => Promise<ToGuest>): void {
+    const work = async (): Promise<void> => {
+      try {
+        const answer = await carryOut()
+        if (!isOver) tell(answer)
+      } catch (error) {
+        end(error)
+      }
+    }
+    const working = work().finally(() => void running.underWay.delete(working))
+    running.underWay.add(working)
+  }
+
+  function hearLeaks(leaks: readonly string[]): void {
+    const cause = `${place}: not enforced by Node ${process.versions.node} here: ${leaks.join(', ')}.`
+    if (!allowUnenforced) {
+      end(new MusterError('IsolationRefused', cause))
+      return
+    }
+    log({ level, warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
+  }
+
+  function finish(id: number): Running | undefined {
+    const running = runs.get(id)
+    runs.delete(id)
+    running?.deadline.cancel()
+    return running
+  }
+
+  /** It was sent to a guest that was busy with others, and has not been heard of since: its turn never came. */
+  function isWaiting({ behind, reads, waves, calls }: Running): boolean {
+    return behind === said && reads + waves + calls === 0
+  }
+
+  function suspect(running: Running): void {
+    if ([...runs.values()].some(isWaiting)) options.onStuck(running.situation)
+  }
+
+  function putOff(running: Running): void {
+    running.deadline.cancel()
+    running.resolve(options.putOff(running.situation, running.startedAt))
+  }
+
+  async function abandon(running: Running, error: unknown): Promise<void> {
+    running.deadline.cancel()
+    await Promise.all(running.underWay)
+    running.resolve(interrupted({ ...running, level }, error, running.execute))
+  }
+
+  function readerOf(id: number): Situation<KubeObject> | undefined {
+    const running = isOver ? undefined : runs.get(id)
+    if (!running) {
+      stray()
+      return undefined
+    }
+    said++
+    if (++running.reads > limits.reads) {
+      end(misbehaved(`It reads more than ${limits.reads} times in one reconcile.`))
+      return undefined
+    }
+    return running.situation
+  }
+
+  function weighReads(id: number, bytes: number): void {
+    const running = runs.get(id)
+    if (!running) return
+    running.readBytes += bytes
+    if (running.readBytes <= limits.readBytes) return
+    end(misbehaved(`It reads more than ${limits.readBytes} bytes in one reconcile.`))
+  }
+
+  function misbehaved(why: string): MusterError {
+    return new MusterError('GuestMisbehaved', `${place}: ${why}`)
+  }
+
+  function run(given: Situation<KubeObject>, execute: Execute): Promise<Conclusion> {
+    const begun = given.clock.now()
+    const situation = { ...given, view: secrets.watched(given.view) }
+    return new Promise((resolve) => {
+      const id = options.nextId()
+      const deadline = clock.after(limits.reconcileMs, () => {
+        const running = finish(id)
+        if (!running) return
+        tell({ say: 'drop', id })
+        if (isWaiting(running)) {
+          putOff(running)
+          return
+        }
+        suspect(running)
+        const cause = `${place}: no conclusion after ${limits.reconcileMs} ms.`
+        void abandon(running, new MusterError('ReconcileTimeout', cause))
+      })
+      const counts = { waves: 0, reads: 0, readBytes: 0, calls: 0 }
+      const behind = runs.size > 0 ? said : undefined
+      const underWay = new Set<Promise<void>>()
+      runs.set(id, { situation, execute, startedAt: begun, resolve, deadline, underWay, behind, ...counts })
+      works()
+      const { controller, cr, config, memory } = situation
+      tell({
+        say: 'run',
+        id,
+        controller: controller.name,
+        now: begun,
+        cr: cr as unknown as JsonObject,
+        config,
+        memory: encodeMemory(memory),
+        live: situation.live.available,
+      })
+    })
+  }
+
+  async function consult(question: Question): Promise<unknown> {
+    const id = options.nextId()
+    works()
+    return await consultations.ask(id, () => tell({ say: 'consult', id, question }))
+  }
+
+  return {
+    startedAt,
+    loaded: loaded.promise,
+    get isReady() {
+      return watching !== undefined && !isOver
+    },
+    ended: guest.ended,
+    run,
+    consult,
+    end,
+  }
+}
+
+const weighMs = 250
+
+/** What is said before the first reconcile. */
+const beforeWork: ReadonlySet<unknown> = new Set(['unconfined', 'ready', 'unloaded'])
+
+/** What is said about a reconcile. */
+const ofRuns: ReadonlySet<unknown> = new Set(['wave', 'call', 'done', 'threw'])
+
+/** What it said is not repeated to anybody: there may be secrets in it. */
+function told(text: string): JsonObject {
+  let message: unknown
+  try {
+    message = parseJson(text)
+  } catch {
+    throw new MusterError('GuestMisbehaved', 'It sent something that is no JSON.')
+  }
+  return isJsonObject(message) ? message : wrong('a message')
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,36 @@
+/** The Secrets that a guest has seen of late: what it says when it ends, or prints, may repeat them. */
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { watchSecrets, type WatchedSecrets } from '../../operator/secrecy.ts'
+import type { View } from '../../operator/view.ts'
+
+export interface SeenSecrets {
+  /** The same view; what it shows is remembered. */
+  watched(view: View): View
+  hide(text: string): string
+  /** The same error, told without them. */
+  without(reason: unknown): unknown
+}
+
+/** Reconciles whose Secrets are not repeated. */
+const mostRemembered = 64
+
+export function rememberSecrets(): SeenSecrets {
+  const seen: WatchedSecrets[] = []
+  const hide = (text: string): string => seen.reduce((hidden, secrets) => secrets.hide(hidden), text)
+  return {
+    watched(view) {
+      const secrets = watchSecrets(view)
+      if (seen.push(secrets) > mostRemembered) seen.shift()
+      return secrets.view
+    },
+    hide,
+    without(reason) {
+      if (isMusterError(reason)) {
+        const { name, message, retryAfterMs } = reason
+        return new MusterError(name, hide(message), retryAfterMs === undefined ? {} : { retryAfterMs })
+      }
+      if (!(reason instanceof Error)) return hide(String(reason))
+      return Object.assign(new Error(hide(reason.message)), { name: reason.name })
+    },
+  }
+}
