@@ -6,7 +6,6 @@
  */
 import { MusterError } from '../kube/errors.ts'
 import { type Json, parseJson } from '../kube/json.ts'
-import { noRecall, type Recall } from '../kube/recall.ts'
 
 export type Body = AsyncIterable<Uint8Array>
 
@@ -34,13 +33,10 @@ export async function readJson(body: Body, what = 'the answer'): Promise<Json> {
 }
 
 /** The same, of a body that is there. */
-export function jsonIn(bytes: Uint8Array, what = 'the answer', recall: Recall = noRecall): Json {
+export function jsonIn(bytes: Uint8Array, what = 'the answer'): Json {
   const text = decode(bytes)
   try {
-    return recall(
-      () => text,
-      () => parseJson(text),
-    )
+    return parseJson(text)
   } catch {
     // The parser's own message quotes the text, and that may be a Secret.
     const looks = text === '' ? 'is empty' : /^\s*</.test(text) ? 'is HTML' : `is no JSON (${text.length} characters)`

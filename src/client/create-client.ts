@@ -6,7 +6,6 @@ import { isMusterError, MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, stringifyJson } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeList, KubeObject } from '../kube/object.ts'
-import { noRecall, type Recall } from '../kube/recall.ts'
 import { whereabouts } from './api-error.ts'
 import { jsonIn, readJson, readLineBatches } from './body.ts'
 import type {
@@ -54,15 +53,13 @@ export interface ClientOptions {
   readonly fieldValidation?: FieldValidation | undefined
   /** Hears what the server warns of, also in answers that succeed. */
   readonly onWarning?: ((warning: ServerWarning, request: Pick<RawRequest, 'method' | 'path'>) => void) | undefined
-  /** For clients that are answered the same over and over. @default each answer is read anew */
-  readonly recall?: Recall | undefined
 }
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 const serviceAccounts: Resource = { ...pods, kind: 'ServiceAccount', plural: 'serviceaccounts' }
 
 export function createClient(options: ClientOptions): Client {
-  const { transport, clock = systemClock, random = systemRandom, pageSize = 500, recall = noRecall } = options
+  const { transport, clock = systemClock, random = systemRandom, pageSize = 500 } = options
   const requester = createRequester({
     transport,
     clock,
@@ -85,7 +82,7 @@ export function createClient(options: ClientOptions): Client {
   }
   /** What is there need not be waited for. */
   const jsonOf = ({ whole, body }: TransportResponse, raw: RawRequest): Json | Promise<Json> =>
-    whole ? jsonIn(whole, whereabouts(raw), recall) : readJson(body, whereabouts(raw))
+    whole ? jsonIn(whole, whereabouts(raw)) : readJson(body, whereabouts(raw))
 
   const ask = async (raw: RawRequest): Promise<Json> => jsonOf(await request(raw), raw)
 

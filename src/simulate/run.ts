@@ -245,7 +245,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
       `process ${life.number} starts${revision === undefined ? '' : `, and its server is behind: it is at version ${revision}`}`,
       told,
     )
-    const own = createClient({ transport: wire.transport(life), clock: life.clock, random, recall: options.recall })
+    const own = createClient({ transport: wire.transport(life), clock: life.clock, random })
     const cache = createSharedCache({ client: own, clock: life.clock, random, recall: options.recall })
     try {
       const program = await time.hold(Promise.resolve(subject.spawn()))
