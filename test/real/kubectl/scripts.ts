@@ -367,11 +367,11 @@ export const scripts: Readonly<Record<string, readonly Step[]>> = {
   ],
 
   'api-resources, api-versions, version, cluster-info': [
-    { run: 'api-versions', without: /example\.com/ },
-    { run: 'api-resources --sort-by=name', without: /example\.com/ },
+    { run: 'api-versions', without: /example\.com|muster\.test/ },
+    { run: 'api-resources --sort-by=name', without: /example\.com|muster\.test/ },
     'api-resources --api-group=apps -o wide',
-    { run: 'api-resources --namespaced=false -o name --sort-by=name', without: /example\.com/ },
-    { run: 'api-resources --verbs=list,get --categories=all --sort-by=name', without: /example\.com/ },
+    { run: 'api-resources --namespaced=false -o name --sort-by=name', without: /example\.com|muster\.test/ },
+    { run: 'api-resources --verbs=list,get --categories=all --sort-by=name', without: /example\.com|muster\.test/ },
     'version',
     'cluster-info',
   ],
