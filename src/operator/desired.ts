@@ -17,9 +17,11 @@ import { ownerReference } from '../kube/owner.ts'
 import type { Schema } from '../kube/schema.ts'
 import { readYaml } from '../kube/yaml.ts'
 import type { Typing } from './difference.ts'
+import { type Held, heldBy } from './holding.ts'
 import type { Kind } from './kind.ts'
 import type { ItemContext, ResourceDefinition } from './resource.ts'
 import { inScope, type Scope } from './scope.ts'
+import type { ObjectName } from './view.ts'
 
 export const hashAnnotation = 'muster.dev/desired'
 /** Whose object it is, where an owner reference cannot say it: the uid of the CR. */
@@ -33,24 +35,67 @@ export interface Owner {
   readonly controller: string
 }
 
-export interface Desired {
+export interface Desired extends Held {
   readonly subject: string
   readonly object: UntypedObject
-  readonly hash: string
 }
 
+/** What an author says of one object. */
+interface Said {
+  readonly initial: UntypedObject | string
+  readonly overlay: Json
+  readonly name: ObjectName
+}
+
+/** `live`: what is there. Where it is known to hold what is said, the object is made only for those who look at it. */
 export function desiredOf<CR extends KubeObject>(
   resource: ResourceDefinition<CR>,
   context: ItemContext<CR, unknown>,
   owner: Owner,
+  live: UntypedObject | undefined,
 ): Desired {
+  const subject = subjectOf(resource, context)
+  const said: Said = {
+    initial: resource.initial(context),
+    overlay: (resource.overlay(context) ?? {}) as unknown as Json,
+    name: resource.nameOf(context),
+  }
+  const words = wordsOf(resource, context.cr, owner, said)
+  const held = live && heldBy(live)
+  if (held?.words !== words) return { subject, words, ...workOut(resource, context, owner, said) }
+  return {
+    subject,
+    ...held,
+    get object() {
+      return workOut(resource, context, owner, said).object
+    },
+  }
+}
+
+/** All that an object is made of, digested. */
+function wordsOf<CR extends KubeObject>(
+  { kind, ownership, scope }: ResourceDefinition<CR>,
+  { metadata }: CR,
+  { operator, controller }: Owner,
+  { initial, overlay, name }: Said,
+): string {
+  const around = [operator, controller, metadata.uid, formatApiVersion(kind), ownership, scope]
+  return digest('sha256', JSON.stringify([around, name, initial, overlay]))
+}
+
+function workOut<CR extends KubeObject>(
+  resource: ResourceDefinition<CR>,
+  context: ItemContext<CR, unknown>,
+  owner: Owner,
+  said: Said,
+): Pick<Desired, 'object' | 'hash'> {
   const { kind, ownership, scope } = resource
+  const { name } = said
   const subject = subjectOf(resource, context)
   const { schema, definitions } = typingOf(kind)
-  const initial = readInitial(resource, resource.initial(context), subject)
-  const overlay = plain((resource.overlay(context) ?? {}) as unknown as Json) as JsonObject
+  const initial = readInitial(resource, said.initial, subject)
+  const overlay = plain(said.overlay) as JsonObject
   const merged = mergeValues(initial, overlay, shapeOf(schema, definitions)) as JsonObject
-  const name = resource.nameOf(context)
   checkIdentity(merged, kind, name, subject)
   const meta: JsonObject = isJsonObject(merged['metadata']) ? merged['metadata'] : {}
   const labels = {
@@ -70,7 +115,7 @@ export function desiredOf<CR extends KubeObject>(
       ...(ownership === 'reference' && { ownerReferences: [ownerReference(context.cr, { controller: true })] }),
     },
   } as unknown as JsonObject
-  return { subject, ...marked(object, scope, markOwner(resource, context.cr, owner)) }
+  return marked(object, scope, markOwner(resource, context.cr, owner))
 }
 
 /** `deployment`, or `config[blue]` for one of N. */
@@ -92,7 +137,7 @@ export function markOwner<CR extends KubeObject>(
 }
 
 /** The object with its mark, made anew where it had one. */
-export function marked(object: JsonObject, scope: Scope, owner: string): Omit<Desired, 'subject'> {
+export function marked(object: JsonObject, scope: Scope, owner: string): Pick<Desired, 'object' | 'hash'> {
   const { metadata, ...rest } = object
   const { annotations, ...meta } = metadata as JsonObject
   const { [hashAnnotation]: _, ...others } = isJsonObject(annotations) ? annotations : {}
@@ -158,7 +203,7 @@ function plain(value: Json | undefined): Json {
 function checkIdentity(
   { apiVersion, kind, metadata }: JsonObject,
   resource: Resource,
-  { name, namespace }: { readonly name: string; readonly namespace: string | undefined },
+  { name, namespace }: ObjectName,
   subject: string,
 ): void {
   const told: JsonObject = isJsonObject(metadata) ? metadata : {}

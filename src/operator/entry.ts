@@ -9,6 +9,7 @@ import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { controllerOf, isControlledBy } from '../kube/owner.ts'
 import { type Desired, hashAnnotation, markOwner, type Owner, ownerLabel, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
+import { heldBy, noteHeld } from './holding.ts'
 import type { Apply, Delete } from './plan.ts'
 import type { ItemContext, ResourceDefinition } from './resource.ts'
 import { inScope, toSend } from './scope.ts'
@@ -33,9 +34,6 @@ export interface Settled {
   readonly resourceVersion: string
 }
 
-/** Objects that were found to hold what is wanted, by its hash: they never change, and most are looked at again and again. */
-const holding = new WeakMap<UntypedObject, string>()
-
 export type Decision =
   | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
   | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
@@ -50,9 +48,12 @@ export function decide<CR extends KubeObject>(
   if (!desired) {
     throw new MusterError('InvalidResource', `Resource ${subject}: no step said what it shall look like; Mutator does.`)
   }
-  const { object, hash } = desired
+  const { hash } = desired
   const target = { verb: 'apply', subject, resource: kind } as const
-  if (!live) return { what: 'apply', mutation: { ...target, object, why: 'missing', force: false }, isAdoption: false }
+  if (!live) {
+    const mutation: Apply = { ...target, object: desired.object, why: 'missing', force: false }
+    return { what: 'apply', mutation, isAdoption: false }
+  }
   const isOurs = belongsTo(live, resource, context.cr, markOwner(resource, context.cr, owner))
   if (!isOurs) {
     if (policy === 'ignore' || policy === 'create-only') return { what: 'nothing', operation: 'ignored' }
@@ -60,23 +61,33 @@ export function decide<CR extends KubeObject>(
     if (policy === 'own' || whose !== undefined) throw notOurs(live, kind, context.cr, whose)
   }
   if (policy === 'create-only') return { what: 'nothing', operation: 'unchanged' }
-  const wanted = object as unknown as JsonObject
-  const is = live as unknown as JsonObject
   const isSame = markOf(live)?.hash === hash && isOurs
   const { uid, resourceVersion = '' } = live.metadata
   const isSettled = settled?.hash === hash && settled.resourceVersion === resourceVersion
-  if (isSame && (isSettled || holding.get(live) === hash)) return { what: 'nothing', operation: 'unchanged' }
+  if (isSame && (isSettled || heldBy(live)?.hash === hash)) return { what: 'nothing', operation: 'unchanged' }
+  const wanted = desired.object as unknown as JsonObject
+  const is = live as unknown as JsonObject
   // The mark follows from the rest: it is no news of its own.
-  const fields = differences(is, inScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
-  if (isSame && fields.length === 0) {
-    holding.set(live, hash)
+  const differing = (): readonly string[] =>
+    differences(is, inScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
+  const drifted = isSame ? differing() : undefined
+  if (drifted?.length === 0) {
+    noteHeld(live, desired)
     return { what: 'nothing', operation: 'unchanged' }
   }
   const { metadata, ...rest } = toSend(wanted, is, scope, typingOf(kind))
   // The uid makes it this very object: one that was deleted and made anew meanwhile is not written to.
   const sent = { ...rest, metadata: { ...(metadata as JsonObject), uid: uid! } } as unknown as UntypedObject
-  const why = isSame ? 'drifted' : 'changed'
-  const mutation: Apply = { ...target, object: sent, why, force: true, ...(fields.length > 0 && { fields }) }
+  const mutation: Apply = {
+    ...target,
+    object: sent,
+    why: drifted ? 'drifted' : 'changed',
+    force: true,
+    // It is written whatever they are: they are looked for when it is told what was.
+    get fields() {
+      return drifted ?? differing()
+    },
+  }
   return { what: 'apply', mutation, isAdoption: !isOurs }
 }
 

@@ -27,7 +27,11 @@ export function stepContext(run: Run): StepContext<KubeObject> {
       if (!entry) throw new MusterError('InvalidResource', `${journal.place} has no ${subject}.`)
       const { resource } = entry
       const wanted = object as unknown as JsonObject
-      entry.desired = { subject, ...marked(wanted, resource.scope, markOwner(resource, run.cr, owner)) }
+      entry.desired = {
+        subject,
+        words: undefined,
+        ...marked(wanted, resource.scope, markOwner(resource, run.cr, owner)),
+      }
     },
     requeueAfter: (ms) => journal.requeue(ms),
     failure: journal.failure,

@@ -7,7 +7,7 @@ export function mutate(run: Run): void {
   for (const entry of run.entries) {
     // One that cannot be told keeps no other from being.
     try {
-      entry.desired = desiredOf(entry.resource, entry.context, run.owner)
+      entry.desired = desiredOf(entry.resource, entry.context, run.owner, entry.live)
     } catch (error) {
       entry.state = 'failed'
       run.journal.fail(error, entry.subject)

@@ -132,7 +132,8 @@ function settle(run: Run, { entry, mutation, operation }: PlannedWrite, outcome:
   const { object, hash } = entry.desired!
   entry.live = outcome?.object ?? object
   entry.state = 'settled'
-  run.journal.note(subject, operation, about(entry, { fields: mutation.fields }))
+  const { fields = [] } = mutation
+  run.journal.note(subject, operation, about(entry, fields.length > 0 ? { fields } : {}))
   const { resourceVersion } = entry.live.metadata
   // The server keeps it in words of its own, or says that nothing has changed: asking again would bring no more.
   const isAnswered = outcome?.object !== undefined && resourceVersion !== undefined
