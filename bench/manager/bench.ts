@@ -13,7 +13,9 @@ import type { BenchOptions } from '../main.ts'
 import { operatorPeer } from '../peers/peers.ts'
 import { dayOf, profile } from './day.ts'
 import { configMaps, deployments, type Ground, type Heard, openGround, widgetName, widgetsOf } from './ground.ts'
-import { controllerRuntimeSide, type Fleet, installMuster, type Side } from './sides.ts'
+import { latenciesSideBySide, type SideBySideSizes } from './side-by-side.ts'
+import { controllerRuntimeSide, type Fleet, installMuster, numbersTo, type Side } from './sides.ts'
+import type { Spread } from './spread.ts'
 import { bareWrites, cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -21,7 +23,7 @@ const name = 'manager'
 const parts = ['start', 'rest', 'latency', 'many'] as const
 type Part = (typeof parts)[number]
 
-interface Sizes extends TurnSizes {
+interface Sizes extends TurnSizes, SideBySideSizes {
   readonly secrets: number
   readonly nodes: number
   readonly operators: number
@@ -41,7 +43,7 @@ const full: Sizes = {
   restMs: 60_000,
   turns: 3,
   warmUp: 400,
-  oneByOne: 600,
+  oneByOne: 2000,
   steady: 2000,
   perSecond: 200,
 }
@@ -90,18 +92,8 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     const peer = controllerRuntimeSide(binary, undefined)
     const theirs = await measure(peer, measuring)
     const latencies = wanted('latency')
-      ? await latenciesInTurns(
-          [
-            { side: muster, operators: sizes.operators, kept: ours.kept! },
-            { side: peer, operators: 1, kept: theirs.kept! },
-            { side: controllerRuntimeSide(binary, workers), operators: 1, kept: theirs.kept! },
-          ],
-          ground,
-          sizes,
-          log,
-        )
-      : []
-    if (wanted('latency')) log(`the server alone: ${await bareWrites(ground, sizes.oneByOne)}`)
+      ? await measureLatencies([muster, peer, controllerRuntimeSide(binary, workers)], ours, theirs, measuring)
+      : undefined
     return { figures: figuresOf(ours, theirs, latencies, sizes, log), missing: [] }
   } catch (error) {
     if (!isMusterError(error, 'BinaryMissing')) throw error
@@ -150,7 +142,7 @@ async function measure(side: Side, measuring: Measuring): Promise<Measured> {
   const tell = (line: string): void => log(`${side.name}: ${line}`)
   const started: Fleet[] = []
   const start = (count: number): Fleet => {
-    const fleet = side.start(count, ground.kubeconfig, crs)
+    const fleet = side.start(numbersTo(count), ground.kubeconfig, crs)
     started.push(fleet)
     return fleet
   }
@@ -209,6 +201,36 @@ async function measure(side: Side, measuring: Measuring): Promise<Measured> {
   }
 }
 
+/** Of each side, in their order. */
+interface Latencies {
+  readonly inTurns: readonly Latency[]
+  readonly oneByOne: readonly Spread[]
+}
+
+/** `sides`: Muster, and two with a process for one operator. */
+async function measureLatencies(
+  sides: readonly [Side, Side, Side],
+  ours: Measured,
+  theirs: Measured,
+  { ground, sizes, log }: Measuring,
+): Promise<Latencies> {
+  const [muster, ...peers] = sides
+  const contenders = [
+    { side: muster, operators: sizes.operators, kept: ours.kept! },
+    ...peers.map((side) => ({ side, operators: 1, kept: theirs.kept! })),
+  ]
+  const inTurns = await latenciesInTurns(contenders, ground, sizes, log)
+  await ground.reset(ours.kept)
+  const neighbours = [
+    { side: muster, operators: numbersTo(sizes.operators) },
+    ...peers.map((side, index) => ({ side, operators: [sizes.operators + index] })),
+  ]
+  for (const { operators } of neighbours.slice(1)) await ground.addWidgets(operators[0]!, sizes.crsOfEach)
+  const oneByOne = await latenciesSideBySide(neighbours, ground, sizes, log)
+  log(`the server alone: ${await bareWrites(ground, sizes.oneByOne)}`)
+  return { inTurns, oneByOne }
+}
+
 /** Looks on while everything is made; `rest` resolves with the milliseconds until the last write, when nothing moves any more. */
 async function countWrites({ ground, sizes }: Measuring): Promise<{ rest(): Promise<number> }> {
   const { operators, crsOfEach } = sizes
@@ -265,7 +287,7 @@ async function check({ ground, sizes }: Measuring): Promise<void> {
 function figuresOf(
   ours: Measured,
   theirs: Measured,
-  latencies: readonly Latency[],
+  latencies: Latencies | undefined,
   sizes: Sizes,
   log: (line: string) => void,
 ): readonly Figure[] {
@@ -296,19 +318,25 @@ function figuresOf(
     log(`requests a minute at rest, leases aside: ${perMinute(ours.rest)}; ${ten}: ${perMinute(theirs.rest)}`)
     add('requests a minute at rest', perMinute(ours.rest), 1, 'none', { relation: '<', limit: 1 })
   }
-  const [our, ...peers] = latencies
-  for (const [index, peer] of peers.entries()) {
-    const against = index === 0 ? one : `${one}, ${workers} workers`
-    add('event to write: p50 ms', our!.oneByOne.p50, peer.oneByOne.p50, against, atMost(1.25))
-    add('event to write: p99 ms', our!.oneByOne.p99, peer.oneByOne.p99, against, atMost(1))
-    add(`at ${perSecond} changes/s: p50 ms`, our!.steady.p50, peer.steady.p50, against, atMost(1.25))
-    add(`at ${perSecond} changes/s: p99 ms`, our!.steady.p99, peer.steady.p99, against, atMost(1))
+  const compare = (what: string, [our, ...peers]: readonly Spread[]): void => {
+    for (const [index, peer] of peers.entries()) {
+      const against = index === 0 ? one : `${one}, ${workers} workers`
+      add(`${what}: p50 ms`, our!.p50, peer.p50, against, atMost(1.25))
+      add(`${what}: p99 ms`, our!.p99, peer.p99, against, atMost(1))
+    }
+  }
+  if (latencies) {
+    compare('event to write', latencies.oneByOne)
+    compare(
+      `at ${perSecond} changes/s`,
+      latencies.inTurns.map(({ steady }) => steady),
+    )
   }
   add(`cold start of ${operators * crsOfEach} CRs: ms`, ours.coldMs, theirs.coldMs, ten, atMost(1))
   if (ours.restartMs !== undefined && theirs.restartMs !== undefined) {
     add('restart with all in place: ms', ours.restartMs, theirs.restartMs, ten, atMost(1))
   }
-  if (ours.rest && theirs.rest && our) {
+  if (ours.rest && theirs.rest && latencies) {
     const [ourDay, theirDay] = ([ours, theirs] as const).map(({ rest, watchSeconds }, index) =>
       dayOf({
         memoryBytes: rest!.memoryBytes,
@@ -316,7 +344,7 @@ function figuresOf(
         leasesAtRest: rest!.heard.leases,
         restMs: sizes.restMs,
         watchSeconds,
-        requestsPerChange: latencies[index]!.requestsPerChange,
+        requestsPerChange: latencies.inTurns[index]!.requestsPerChange,
         crs: operators * crsOfEach,
       }),
     )

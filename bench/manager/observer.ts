@@ -125,124 +125,159 @@ export async function inParallel(
   await Promise.all(Array.from({ length: Math.min(atOnce, count) }, worker))
 }
 
-/** Milliseconds from event to write, and how many changes were made for them, those that did not count included. */
-export interface Latencies {
-  readonly ms: readonly number[]
-  readonly made: number
-}
-
 /** Those of which the operator may not hear again within this time are lost. */
 const longestMs = 60_000
 
+/** Changes of the CRs of one kind. Each resolves with the milliseconds from event to write. */
 export interface Changes {
-  /** One after the other: each is followed by its write, and by a pause in which nothing happens. The first do not count. */
-  oneByOne(count: number, warmUp: number): Promise<Latencies>
+  /** One of them, followed by its write; it ends when the CR reports that, too, so that nothing of it is left to do. */
+  one(): Promise<number>
   /** So many a second, whether or not the operator keeps up. */
-  steadily(count: number, perSecond: number): Promise<Latencies>
+  steadily(count: number, perSecond: number): Promise<readonly number[]>
+}
+
+export interface OpenChanges {
+  /** In the order of their kinds. */
+  readonly of: readonly Changes[]
   close(): void
 }
 
 interface Line {
   readonly type: string
   readonly object: {
-    readonly metadata: { readonly name: string }
+    readonly metadata: { readonly name: string; readonly generation?: number }
     readonly spec?: { readonly value: string }
+    readonly status?: { readonly observedGeneration?: number }
     readonly data?: { readonly value?: string }
   }
 }
 
+/** A change that no ConfigMap shows yet. */
+interface Open {
+  readonly value: number
+  readonly done: (ms: number) => void
+}
+
 /**
  * Changes of CRs, timed from when a watch shows the changed CR to when a watch shows the ConfigMap made from it: what the
- * server needs to store the change is no part of it. A ConfigMap that skips a change has answered it.
+ * server needs to store the change is no part of it. A ConfigMap that skips a change has answered it. `kinds`: paths of CRs
+ * and their names; all of them are followed over one watch of ConfigMaps.
  */
 export async function openChanges(
   observer: Observer,
-  paths: { readonly widgets: string; readonly configMaps: string },
-  names: readonly string[],
-): Promise<Changes> {
+  configMaps: string,
+  kinds: readonly { readonly widgets: string; readonly names: readonly string[] }[],
+): Promise<OpenChanges> {
   const seenAt = new Map<number, number>()
-  /** Of each CR, the changes that no ConfigMap shows yet, oldest first. */
-  const open = new Map<string, { readonly value: number; done: (ms: number) => void }[]>(
-    names.map((name) => [name, []]),
-  )
+  /** Of each CR, oldest first. */
+  const open = new Map<string, Open[]>(kinds.flatMap(({ names }) => names.map((name) => [name, []])))
+  /** What each CR has reported, and who waits for the next. */
+  const reported = new Map<string, number>()
+  const waiting = new Map<string, () => void>()
   // Higher than any value before, whoever made the changes then.
   let latest = Math.ceil(performance.now())
 
+  const sawWidget = (line: string): void => {
+    const { object } = JSON.parse(line) as Line
+    const { name, generation } = object.metadata
+    const value = Number(object.spec?.value)
+    if (!seenAt.has(value)) seenAt.set(value, performance.now())
+    if (object.status?.observedGeneration !== generation) return
+    reported.set(name, value)
+    waiting.get(name)?.()
+  }
+
+  const sawConfigMap = (line: string): void => {
+    const now = performance.now()
+    const { object } = JSON.parse(line) as Line
+    const unseen = open.get(object.metadata.name)
+    for (let first = unseen?.[0]; first && Number(object.data?.value) >= first.value; first = unseen?.[0]) {
+      unseen?.shift()
+      // The two watches are of two caches of the server: the later event may come first.
+      first.done(Math.max(now - (seenAt.get(first.value) ?? now), 0))
+    }
+  }
+
   const closings = await Promise.all([
-    observer.follow(`${paths.widgets}?watch=true`, (line) => {
-      const { object } = JSON.parse(line) as Line
-      const value = Number(object.spec?.value)
-      if (!seenAt.has(value)) seenAt.set(value, performance.now())
-    }),
-    observer.follow(`${paths.configMaps}?watch=true`, (line) => {
-      const now = performance.now()
-      const { object } = JSON.parse(line) as Line
-      const waiting = open.get(object.metadata.name)
-      for (let first = waiting?.[0]; first && Number(object.data?.value) >= first.value; first = waiting?.[0]) {
-        waiting?.shift()
-        // The two watches are of two caches of the server: the later event may come first.
-        first.done(Math.max(now - (seenAt.get(first.value) ?? now), 0))
-      }
-    }),
+    observer.follow(`${configMaps}?watch=true`, sawConfigMap),
+    ...kinds.map(({ widgets }) => observer.follow(`${widgets}?watch=true`, sawWidget)),
   ])
   // What they begin with is there before the first change.
   await sleep(500)
 
-  /** Of one CR, in the order of their values: what overtakes another would never be seen. */
-  const sent = new Map<string, Promise<unknown>>()
-  const inTurn = async (name: string, value: number): Promise<void> => {
-    const before = sent.get(name)
-    const send = async (): Promise<void> => {
-      await before
-      const body = { spec: { value: String(value) } }
-      await observer.send('PATCH', `${paths.widgets}/${name}`, body, 'application/merge-patch+json')
+  const changesOf = (widgets: string, names: readonly string[]): Changes => {
+    /** Of one CR, in the order of their values: what overtakes another would never be seen. */
+    const sent = new Map<string, Promise<unknown>>()
+    const inTurn = async (name: string, value: number): Promise<void> => {
+      const before = sent.get(name)
+      const send = async (): Promise<void> => {
+        await before
+        const body = { spec: { value: String(value) } }
+        await observer.send('PATCH', `${widgets}/${name}`, body, 'application/merge-patch+json')
+      }
+      const sending = send()
+      sent.set(name, sending)
+      await sending
     }
-    const sending = send()
-    sent.set(name, sending)
-    await sending
-  }
 
-  const change = async (): Promise<number> => {
-    const value = ++latest
-    const name = names[value % names.length]!
-    const { promise, resolve, reject } = Promise.withResolvers<number>()
-    open.get(name)!.push({ value, done: resolve })
-    const fail = async (): Promise<void> => {
-      const [widget, configMap] = await Promise.all([
-        observer.send('GET', `${paths.widgets}/${name}`),
-        observer.send('GET', `${paths.configMaps}/${name}`),
-      ])
-      reject(new Error(`change ${value} of ${name} has no effect: ${widget} ${configMap}`))
+    const inTime = async <T>(effect: Promise<T>, name: string, value: number): Promise<T> => {
+      const { promise: late, reject } = Promise.withResolvers<never>()
+      const fail = async (): Promise<void> => {
+        const [widget, configMap] = await Promise.all([
+          observer.send('GET', `${widgets}/${name}`),
+          observer.send('GET', `${configMaps}/${name}`),
+        ])
+        reject(new Error(`change ${value} of ${name} has no effect: ${widget} ${configMap}`))
+      }
+      const timer = setTimeout(() => void fail().catch(reject), longestMs)
+      try {
+        return await Promise.race([effect, late])
+      } finally {
+        clearTimeout(timer)
+      }
     }
-    const timer = setTimeout(() => void fail().catch(reject), longestMs)
-    try {
+
+    const next = (): { readonly name: string; readonly value: number } => {
+      const value = ++latest
+      return { name: names[value % names.length]!, value }
+    }
+
+    const change = async (name: string, value: number): Promise<number> => {
+      const { promise, resolve } = Promise.withResolvers<number>()
+      open.get(name)!.push({ value, done: resolve })
       await inTurn(name, value)
       return await promise
-    } finally {
-      clearTimeout(timer)
+    }
+
+    const report = async (name: string, value: number): Promise<void> => {
+      while (reported.get(name) !== value) await new Promise<void>((resolve) => waiting.set(name, resolve))
+      waiting.delete(name)
+    }
+
+    return {
+      async one() {
+        const { name, value } = next()
+        const ms = await inTime(change(name, value), name, value)
+        await inTime(report(name, value), name, value)
+        return ms
+      },
+      async steadily(count, perSecond) {
+        const begun = performance.now()
+        const under: Promise<number>[] = []
+        while (under.length < count) {
+          const due = Math.min(Math.floor(((performance.now() - begun) / 1000) * perSecond), count)
+          while (under.length < due) {
+            const { name, value } = next()
+            under.push(awaitedLater(inTime(change(name, value), name, value)))
+          }
+          await sleep(1)
+        }
+        return await Promise.all(under)
+      },
     }
   }
-
   return {
-    async oneByOne(count, warmUp) {
-      const found: number[] = []
-      for (let index = 0; index < count + warmUp; index++) {
-        const ms = await change()
-        if (index >= warmUp) found.push(ms)
-        await sleep(15)
-      }
-      return { ms: found, made: count + warmUp }
-    },
-    async steadily(count, perSecond) {
-      const begun = performance.now()
-      const under: Promise<number>[] = []
-      while (under.length < count) {
-        const due = Math.min(Math.floor(((performance.now() - begun) / 1000) * perSecond), count)
-        while (under.length < due) under.push(awaitedLater(change()))
-        await sleep(1)
-      }
-      return { ms: await Promise.all(under), made: count }
-    },
+    of: kinds.map(({ widgets, names }) => changesOf(widgets, names)),
     close() {
       for (const close of closings) close()
     },

@@ -12,8 +12,12 @@ import { cpuSeconds, memory } from './process-cost.ts'
 
 export interface Side {
   readonly name: string
-  /** Operators 0 to `count`; `crs` says how many CRs each has. */
-  start(count: number, kubeconfig: string, crs: (operator: number) => number): Fleet
+  /** Operators with these numbers; `crs` says how many CRs each has. */
+  start(operators: readonly number[], kubeconfig: string, crs: (operator: number) => number): Fleet
+}
+
+export function numbersTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, number) => number)
 }
 
 /** Operators at work. */
@@ -54,12 +58,12 @@ export function installMuster(): InstalledMuster {
   const settings = path.join(folder, 'muster.yaml')
   return {
     name: 'Muster',
-    start(count, kubeconfig, crs) {
-      const names = Array.from({ length: count }, (_, operator) => kindOf(operator).toLowerCase())
+    start(operators, kubeconfig, crs) {
+      const names = operators.map((operator) => kindOf(operator).toLowerCase())
       writeFileSync(settings, settingsFor(names))
-      const operators = names.map((one) => `${program}#${one}`)
-      const words = [...nodeFlags(), path.join(own, 'bin', 'muster'), 'run', '--file', settings, ...operators]
-      return fleetOf({ KUBECONFIG: kubeconfig, BENCH_EXPECT: String(totalOf(count, crs)) }, [
+      const hosted = names.map((one) => `${program}#${one}`)
+      const words = [...nodeFlags(), path.join(own, 'bin', 'muster'), 'run', '--file', settings, ...hosted]
+      return fleetOf({ KUBECONFIG: kubeconfig, BENCH_EXPECT: String(totalOf(operators, crs)) }, [
         { command: process.execPath, words },
       ])
     },
@@ -100,10 +104,10 @@ function nodeFlags(): readonly string[] {
 export function controllerRuntimeSide(binary: string, workers: number | undefined): Side {
   return {
     name: workers === undefined ? 'controller-runtime' : `controller-runtime, ${workers} workers`,
-    start: (count, kubeconfig, crs) =>
+    start: (operators, kubeconfig, crs) =>
       fleetOf(
         { KUBECONFIG: kubeconfig },
-        Array.from({ length: count }, (_, operator) => ({
+        operators.map((operator) => ({
           command: binary,
           words: [
             `--kind=${kindOf(operator)}`,
@@ -116,8 +120,8 @@ export function controllerRuntimeSide(binary: string, workers: number | undefine
   }
 }
 
-function totalOf(count: number, crs: (operator: number) => number): number {
-  return Array.from({ length: count }, (_, operator) => crs(operator)).reduce((sum, more) => sum + more, 0)
+function totalOf(operators: readonly number[], crs: (operator: number) => number): number {
+  return operators.reduce((sum, operator) => sum + crs(operator), 0)
 }
 
 interface Program {

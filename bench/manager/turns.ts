@@ -1,13 +1,15 @@
 /**
- * From event to write, measured in turns. The same machine is a third quicker in one minute than in the next, and sides that
- * are measured one after the other differ by that much. So each side has several turns, far apart, and what it needed in all of
- * them is looked at together. A turn begins with the state that the side itself left: what another one wrote is not its own.
+ * From event to write with more changes than a machine can follow, measured in turns: sides that were at work at once would
+ * be in each other's way. The same machine is a third quicker in one minute than in the next, so each side has several turns,
+ * far apart, and what it needed in all of them is looked at together. A turn begins with the state that the side itself left: what
+ * another one wrote is not its own.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Snapshot } from '../../test/real/cluster.ts'
 import { configMaps, type Ground, widgetName, widgetsOf } from './ground.ts'
 import { openChanges } from './observer.ts'
-import type { Side } from './sides.ts'
+import { numbersTo, type Side } from './sides.ts'
+import { type Spread, spreadOf, spreadText } from './spread.ts'
 
 /** One who takes turns. */
 export interface Contender {
@@ -22,25 +24,16 @@ export interface TurnSizes {
   readonly turns: number
   /** Changes before those that count: what runs for months has been compiled long ago. */
   readonly warmUp: number
-  readonly oneByOne: number
   readonly steady: number
   readonly perSecond: number
 }
 
 export interface Latency {
-  readonly oneByOne: Spread
   readonly steady: Spread
   readonly requestsPerChange: number
 }
 
-export interface Spread {
-  readonly p50: number
-  readonly p99: number
-  readonly count: number
-}
-
 interface Turn {
-  readonly oneByOne: readonly number[]
   readonly steady: readonly number[]
   readonly requests: number
   readonly made: number
@@ -63,7 +56,6 @@ export async function latenciesInTurns(
     }
   }
   return taken.map((turns) => ({
-    oneByOne: spreadOf(turns.flatMap(({ oneByOne }) => oneByOne)),
     steady: spreadOf(turns.flatMap(({ steady }) => steady)),
     requestsPerChange: sumOf(turns, ({ requests }) => requests) / sumOf(turns, ({ made }) => made),
   }))
@@ -76,23 +68,24 @@ async function takeTurn(
   tell: (line: string) => void,
 ): Promise<Turn> {
   await ground.reset(kept)
-  const fleet = side.start(operators, ground.kubeconfig, () => sizes.crsOfEach)
+  const fleet = side.start(numbersTo(operators), ground.kubeconfig, () => sizes.crsOfEach)
   try {
     await fleet.reconciled
     await sleep(settleMs)
     const names = Array.from({ length: sizes.crsOfEach }, (_, index) => widgetName(0, index))
-    const changes = await openChanges(ground.observer, { widgets: widgetsOf(0), configMaps }, names)
+    const opened = await openChanges(ground.observer, configMaps, [{ widgets: widgetsOf(0), names }])
+    const changes = opened.of[0]!
     try {
       const [own, server] = [fleet.cpuSeconds(), ground.cpuSeconds()]
       const listening = ground.listen()
-      const { ms: oneByOne, made } = await changes.oneByOne(sizes.oneByOne, sizes.warmUp)
+      for (let made = 0; made < sizes.warmUp; made++) await changes.one()
       const { requests } = await listening.heard()
-      const { ms: steady } = await changes.steadily(sizes.steady, sizes.perSecond)
-      tell(`one at a time: ${spreadText(spreadOf(oneByOne))}; steadily: ${spreadText(spreadOf(steady))}`)
+      const steady = await changes.steadily(sizes.steady, sizes.perSecond)
+      tell(`${sizes.perSecond} changes a second: ${spreadText(spreadOf(steady))}`)
       tell(cpuText(fleet.cpuSeconds() - own, ground.cpuSeconds() - server))
-      return { oneByOne, steady, requests, made }
+      return { steady, requests, made: sizes.warmUp }
     } finally {
-      changes.close()
+      opened.close()
     }
   } finally {
     await fleet.stop()
@@ -130,16 +123,6 @@ export async function bareWrites({ observer }: Ground, count: number): Promise<s
 
 function sumOf(turns: readonly Turn[], part: (turn: Turn) => number): number {
   return turns.reduce((sum, turn) => sum + part(turn), 0)
-}
-
-function spreadOf(ms: readonly number[]): Spread {
-  const sorted = ms.toSorted((a, b) => a - b)
-  const at = (share: number): number => sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)]!
-  return { p50: at(0.5), p99: at(0.99), count: sorted.length }
-}
-
-function spreadText({ p50, p99, count }: Spread): string {
-  return `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${count}`
 }
 
 export function cpuText(own: number, server: number): string {

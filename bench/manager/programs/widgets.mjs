@@ -2,7 +2,7 @@
  * The operators that are measured, as their author would write them: `widgets.mjs#widget00` and so on. The same in Go is
  * bench/peers/ten-operators. Started by itself, `node widgets.mjs N`, it prints the CRDs of N of them, one a line.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   ConfigMap,
   defineController,
@@ -69,7 +69,7 @@ function widgetOperator(number) {
 function fingerprint({ metadata, spec }, view) {
   const secret = view.get(Secret, { namespace: metadata.namespace, name: spec.secretName })
   const token = Buffer.from(secret?.data?.token ?? '', 'base64')
-  return createHash('sha256').update(token).digest('hex').slice(0, 16)
+  return hash('sha256', token).slice(0, 16)
 }
 
 const expected = Number(process.env.BENCH_EXPECT ?? 0)
