@@ -5,6 +5,7 @@
  * second, in which nobody waits for anything.
  */
 import type { Clock } from '../clock/clock.ts'
+import { exposedCollector } from './exposed-collector.ts'
 
 export interface MemoryAtRestOptions {
   readonly clock: Clock
@@ -43,10 +44,6 @@ function ownHeap(): number {
   return process.memoryUsage().heapTotal
 }
 
-/** Nothing but a flag makes V8's own function visible, and only to a context that is made after it was set. */
 function collectAll(): void {
-  // At hand, and loaded only now: a manager that never rests has no use for them.
-  process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc')
-  const collector = process.getBuiltinModule('node:vm').runInNewContext('gc') as (how: object) => void
-  collector({ type: 'major', flavor: 'last-resort' })
+  exposedCollector()({ type: 'major', flavor: 'last-resort' })
 }

@@ -36,6 +36,7 @@ import { createQuarantine } from '../watchdog/quarantine.ts'
 import type { Watchdog } from '../watchdog/watchdog.ts'
 import { createWebhookHost, type WebhookAddress } from '../webhooks/webhook-host.ts'
 import { startWebhooks } from '../webhooks/webhooks.ts'
+import { keepYoung, type YoungGarbage } from '../young-garbage.ts'
 import type { Reached } from './clusters.ts'
 import { createEndings, type Endings } from './endings.ts'
 import { type LateWebhooks, lateWebhooks } from './late-webhooks.ts'
@@ -187,6 +188,7 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
   const { client } = reached
   const activity = createActivity({ clock })
   const meter = createMeter(loopMs)
+  let young: YoungGarbage | undefined
   const watched = watchedBy(options, configuration, client)
   const webhooks = webhooksOf(settings, client, options)
   if (webhooks) endings.add(() => webhooks.close())
@@ -200,7 +202,7 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
     local: reached,
     reach: (name, cluster, home) => options.reach(name, cluster, home, reaching),
     load: async (name, section) => await options.load(name, section, client),
-    observer: observers(activity, metrics),
+    observer: observers(activity, metrics, { ended: () => young?.ended() }),
     around: (run) =>
       measured(run, { clock, random, meter, ...(tracing && { within: (id, work) => tracing!.within(id, work) }) }),
     onLedger(ledger, as) {
@@ -245,8 +247,13 @@ async function start(options: ServiceOptions, endings: Endings): Promise<Omit<Se
   // Only where time is real: in another, much that lies between two moments takes no time at all.
   if (clock === systemClock) {
     const isFree = ({ waiting, running }: LaneState): boolean => waiting + running === 0
-    const small = keepSmall({ clock, isIdle: () => [...resident.manager.lanes().values()].every(isFree) })
-    endings.add(() => small.close())
+    const isIdle = (): boolean => [...resident.manager.lanes().values()].every(isFree)
+    const small = keepSmall({ clock, isIdle })
+    young = keepYoung({ clock, isIdle })
+    endings.add(() => {
+      small.close()
+      young?.close()
+    })
   }
   const { page } = options
   const statusUrl = await serveStatus({ configuration, resident, metrics, report, page, log, environment, endings })
@@ -378,11 +385,11 @@ function tracingOf(
   return traced && createTracing({ ...traced, clock })
 }
 
-function observers(...all: readonly LaneObserver[]): LaneObserver {
+function observers(...all: readonly Partial<LaneObserver>[]): LaneObserver {
   return {
-    added: (...told) => all.forEach((one) => one.added(...told)),
-    started: (...told) => all.forEach((one) => one.started(...told)),
-    ended: (...told) => all.forEach((one) => one.ended(...told)),
+    added: (...told) => all.forEach((one) => one.added?.(...told)),
+    started: (...told) => all.forEach((one) => one.started?.(...told)),
+    ended: (...told) => all.forEach((one) => one.ended?.(...told)),
   }
 }
 
