@@ -16,7 +16,7 @@ import { getCr } from './reconcile/cr-getter.ts'
 import { mutate } from './reconcile/mutator.ts'
 import { getObjects } from './reconcile/objects-getter.ts'
 import { takeOverridden } from './reconcile/override.ts'
-import { Run, type Waves } from './reconcile/run.ts'
+import { Run, type Taken, type Waves } from './reconcile/run.ts'
 import type { Conclusion, Situation } from './reconcile/situation.ts'
 import { update } from './reconcile/updater.ts'
 import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
@@ -54,7 +54,9 @@ async function* walk(run: Run): Waves {
     journal.enter(step, situation.clock.now())
     situation.marks?.at(step)
     try {
-      yield* take(run, step)
+      const taken = take(run, step)
+      if (taken instanceof Promise) await taken
+      else if (taken) yield* taken
     } catch (error) {
       journal.fail(error, 'cr')
     }
@@ -68,36 +70,30 @@ function eventsOf({ journal: { stepFailure }, isFinalizing }: Run): readonly Ste
   return [...trouble, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
 }
 
-function take(run: Run, step: string): Waves {
+function take(run: Run, step: string): Taken {
   const override = run.situation.controller.options.steps?.[step]
   return override ? takeOverridden(run, override, () => takeByDefault(run, step)) : takeByDefault(run, step)
 }
 
-async function* takeByDefault(run: Run, step: string): Waves {
+function takeByDefault(run: Run, step: string): Taken {
   const { options } = run.situation.controller
   switch (step) {
     case 'CRGetter':
-      yield* getCr(run)
-      break
+      return getCr(run)
     case 'CRChecker':
-      await run.author(() => options.check?.(run.context))
-      break
+      return options.check && run.author(() => options.check?.(run.context))
     case 'ObjectsGetter':
-      yield* getObjects(run)
-      break
+      return getObjects(run)
     case 'Mutator':
-      mutate(run)
-      break
+      return mutate(run)
     case 'Updater':
-      yield* update(run)
-      break
+      return update(run)
     case 'CRFinalizer':
-      yield* finalize(run)
-      break
+      return finalize(run)
     case 'SuccessManager':
-      await report(run)
-      break
+      return report(run)
     // ErrorManager, GiveUpManager and steps of an author's own do only what he says.
     default:
+      return undefined
   }
 }

@@ -13,7 +13,8 @@ import type { Conclusion } from './situation.ts'
 export async function report(run: Run): Promise<void> {
   const { options } = run.situation.controller
   if (run.isFinalizing) return
-  run.report = (await run.author(() => options.status?.(reportContext(run)))) ?? run.report ?? {}
+  const said = options.status && (await run.author(() => options.status?.(reportContext(run))))
+  run.report = said ?? run.report ?? {}
 }
 
 export async function* writeStatus(run: Run): Waves {

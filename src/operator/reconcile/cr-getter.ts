@@ -2,9 +2,10 @@
 import { hold, isHeld } from './finalizers.ts'
 import type { Run, Waves } from './run.ts'
 
-export async function* getCr(run: Run): Waves {
+export function getCr(run: Run): Waves | undefined {
   run.isFinalizing = run.cr.metadata.deletionTimestamp !== undefined
   if (run.isFinalizing) run.isGone = !isHeld(run)
   // Before anything has an effect, the finalizer is there: whatever happens then, the end will be heard of.
-  else if (run.situation.controller.finalizes && !isHeld(run)) yield* hold(run)
+  else if (run.situation.controller.finalizes && !isHeld(run)) return hold(run)
+  return undefined
 }

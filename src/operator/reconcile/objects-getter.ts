@@ -12,9 +12,10 @@ import { observeLife } from './life.ts'
 import type { Run, Waves } from './run.ts'
 
 export async function* getObjects(run: Run): Waves {
-  await askFreeStyle(run)
+  const { options } = run.situation.controller
+  if (options.reconcile) await askFreeStyle(run)
   for (const resource of run.registered) register(run, resource)
-  await observeLife(run)
+  if (options.application) await observeLife(run)
   // What only a label ties to the CR, and no definition told of before: its end must be heard of, too.
   const needsHold = run.entries.some(({ resource }) => resource.ownership === 'label')
   if (needsHold && !run.isFinalizing && !isHeld(run)) yield* hold(run)

@@ -2,10 +2,10 @@
 import type { StepOverride } from '../controller.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { stepContext } from './author-context.ts'
-import type { Run, Waves } from './run.ts'
+import type { Run, Taken, Waves } from './run.ts'
 
 /** The author's code runs beside the default, which may have something to yield: it is handed over by promise. */
-export async function* takeOverridden(run: Run, override: StepOverride<KubeObject>, byDefault: () => Waves): Waves {
+export async function* takeOverridden(run: Run, override: StepOverride<KubeObject>, byDefault: () => Taken): Waves {
   const wanted = Promise.withResolvers<'default' | 'ended'>()
   const finished = Promise.withResolvers<void>()
   const next = async (): Promise<void> => {
@@ -18,7 +18,9 @@ export async function* takeOverridden(run: Run, override: StepOverride<KubeObjec
   finished.promise.catch(() => undefined)
   if ((await wanted.promise) === 'default') {
     try {
-      yield* byDefault()
+      const taken = byDefault()
+      if (taken instanceof Promise) await taken
+      else if (taken) yield* taken
       finished.resolve()
     } catch (error) {
       finished.reject(error)

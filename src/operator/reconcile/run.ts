@@ -22,6 +22,9 @@ import type { Refused, Situation } from './situation.ts'
 /** Yields what shall be written; is told what came of it, in the same order. */
 export type Waves<Result = void> = AsyncGenerator<Wave, Result, readonly Outcome[]>
 
+/** A step that is taken: what it wants written, or that it is done, now or later. Most steps of most runs want nothing. */
+export type Taken = Waves | Promise<void> | void
+
 export class Run {
   /** As it was at the start; its view remembers which Secrets were read. */
   readonly situation: Situation<KubeObject>
