@@ -80,6 +80,16 @@ const names = (outcomes: readonly Outcome[]): readonly string[] =>
   outcomes.map((outcome) => (outcome.result === 'failed' ? (outcome.error as MusterError).name : 'done'))
 
 describe('the executor', () => {
+  it('need not have a server look for unknown fields: what is applied to a built-in kind is refused with one', async () => {
+    const { execute, soon } = bench({ fieldValidation: () => 'Ignore' })
+    const mistyped = { ...configMap('a', { x: '1' }), dat: { x: '2' } } as unknown as KubeObject
+    const [outcome] = await soon(execute([apply(mistyped)]))
+    expect(outcome).toMatchObject({
+      result: 'failed',
+      error: { message: expect.stringContaining('.dat: field not declared in schema') },
+    })
+  })
+
   it('sends two applies that agree as one, and answers both with the object', async () => {
     const { execute, sent, soon, spent, client } = bench()
     const wave = [apply(configMap('a', { x: '1' })), apply(configMap('a', { y: '2' }), { subject: 'other' })]

@@ -13,7 +13,7 @@
  *
  * The repeating itself is the client's (`client/retry.ts`): a second loop around it would multiply.
  */
-import type { PatchOptions } from '../client/client.ts'
+import type { FieldValidation, PatchOptions } from '../client/client.ts'
 import type { Writer } from '../cache/writer.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
@@ -40,6 +40,8 @@ export interface ExecutorOptions {
   readonly parallel?: number
   /** The longest that one write may take, its repeats and what the server asks to wait included. @default the client's */
   readonly timeoutMs?: number
+  /** How the server shall look for fields that it does not know in what is applied. @default as it does by itself */
+  readonly fieldValidation?: ((resource: Resource) => FieldValidation | undefined) | undefined
   /** Told of each wave how many writes it sent, whatever became of them: what an allowance is spent by. */
   readonly onSent?: (writes: number) => void
   readonly onFinding?: (finding: WriteFinding, run: Run | undefined) => void
@@ -90,7 +92,12 @@ export function createExecutor(options: ExecutorOptions): Execute {
     const { resource } = mutation
     switch (mutation.verb) {
       case 'apply':
-        return await writer.apply(resource, mutation.object, { fieldManager, force: mutation.force, ...limits })
+        return await writer.apply(resource, mutation.object, {
+          fieldManager,
+          fieldValidation: options.fieldValidation?.(resource),
+          force: mutation.force,
+          ...limits,
+        })
       case 'status':
         return await writer.apply(resource, mutation.object, {
           fieldManager,

@@ -15,7 +15,7 @@ import type { Operator } from '../operator/operator.ts'
 import type { Change } from '../operator/view.ts'
 import { drive, type Drive } from './drive.ts'
 import { createEventRecorder } from './event-recorder.ts'
-import { createExecutor } from './executor.ts'
+import { createExecutor, type ExecutorOptions } from './executor.ts'
 import type { Finding } from './findings/finding.ts'
 import { createTroubles } from './findings/troubles.ts'
 import type { UnderWay } from './health.ts'
@@ -56,6 +56,8 @@ export interface HostOptions {
   readonly run?: Drive
   /** The longest that one write may take. @default the client's */
   readonly writeTimeoutMs?: number
+  /** See `ExecutorOptions`. */
+  readonly fieldValidation?: ExecutorOptions['fieldValidation']
   /** Nothing is written, told or called outside of it. Without it, it may always. */
   readonly term?: Term
   /** The clusters in their roles, for who says with each write which one it is for. @default the one, in all of them */
@@ -137,6 +139,7 @@ export function hostOperator(options: HostOptions): Host {
     outputs: operator.declaredOutputs,
     kinds: operator.controllers.map(({ kind }) => kind),
     ...(options.writeTimeoutMs !== undefined && { timeoutMs: options.writeTimeoutMs }),
+    fieldValidation: options.fieldValidation,
     onSent: (changes) => lane.spend(changes),
     onFinding: (finding, run) => {
       if (run) byName.get(run.controller)?.onWriteFinding(finding, run)

@@ -49,7 +49,10 @@ export interface ManagerOptions extends Shared {
 export interface HostedOptions
   extends
     Shared,
-    Pick<HostOptions, 'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'term' | 'placement' | 'kubeconfig'> {
+    Pick<
+      HostOptions,
+      'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'fieldValidation' | 'term' | 'placement' | 'kubeconfig'
+    > {
   /** What it is called here: one operator may serve several clusters. @default its own name */
   readonly as?: string
   /** @default the manager's */

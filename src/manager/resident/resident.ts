@@ -11,9 +11,11 @@
 import type { Clock } from '../../clock/clock.ts'
 import { type Random, systemRandom } from '../../clock/random.ts'
 import { systemClock } from '../../clock/system-clock.ts'
+import type { FieldValidation } from '../../client/client.ts'
+import { builtinResource } from '../../kube/builtin.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
-import { formatResource } from '../../kube/kind.ts'
+import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { gatesOf, leaseTimesOf } from '../config/options-of.ts'
@@ -255,6 +257,7 @@ export function startResident(options: ResidentOptions): Resident {
         ...(onLedger && { onLedger: (ledger) => onLedger(ledger, id) }),
         ...(onFinding && { onFinding: (finding) => onFinding(finding, id) }),
         ...termOf(id),
+        fieldValidation: lookedForOnce,
         ...(!isLeading && { paused: 'standby' }),
       })
       if (manager.lanes().has(id)) {
@@ -449,4 +452,12 @@ function gatesIn({ gates, budgets, program }: OperatorSettings): GateOptions {
 function spareMs(settings: LeaseSettings): number {
   const { leaseDurationMs, renewDeadlineMs } = leaseTimesOf(settings)
   return leaseDurationMs - renewDeadlineMs
+}
+
+/**
+ * What is applied is matched with the schema of its kind in any case, and a field that a built-in kind does not have is
+ * refused. A server that is to look for unknown fields besides reads the whole body once more.
+ */
+function lookedForOnce(resource: Resource): FieldValidation | undefined {
+  return builtinResource(resource) ? 'Ignore' : undefined
 }
