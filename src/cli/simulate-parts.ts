@@ -21,9 +21,14 @@ export interface PartsOptions {
 
 /**
  * For the engine of a process that plays plans. Nothing of a plan outlives it, but all of it lives until then: the more
- * plans fit into the young generation, the less often one is copied in the midst of its life.
+ * plans fit into the young generation, the less often one is copied in the midst of its life. Each core has such a process:
+ * threads that help one to collect would only take from another.
  */
-export const engineFlags: readonly string[] = ['--min-semi-space-size=64', '--max-semi-space-size=64']
+export const engineFlags: readonly string[] = [
+  '--min-semi-space-size=64',
+  '--max-semi-space-size=64',
+  '--single-threaded-gc',
+]
 
 /** @throws PartFailed when one of them ends without a report */
 export async function simulateInParts({ args, jobs, onProgress, signal }: PartsOptions): Promise<SimulationReport> {

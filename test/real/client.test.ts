@@ -141,7 +141,7 @@ describe('writes', () => {
     await client.update(configMaps, odd, { fieldValidation: 'Ignore' })
     // Nobody need look for it in what is applied: no built-in kind takes a field that it does not have.
     const applied = client.apply(configMaps, odd, { fieldManager: 'kit', force: true, fieldValidation: 'Ignore' })
-    expect((await failure(applied)).message).toContain('field not declared in schema')
+    expect(((await failure(applied)) as Error).message).toContain('field not declared in schema')
     expect(warnings).toHaveLength(1)
   })
 
