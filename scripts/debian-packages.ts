@@ -35,12 +35,19 @@ export async function fromDebian<Program>(wanted: Wanted<Program>, env: Environm
   return await use(folder)
 }
 
-/** For LD_LIBRARY_PATH. */
+/** For LD_LIBRARY_PATH. Some packages keep libraries in a folder of their own, and find them where they would be installed. */
 export async function librariesIn(folder: string, env: Environment): Promise<string> {
   const found: string[] = []
-  for (const parent of [join(folder, 'usr', 'lib'), join(folder, 'lib')])
-    for (const name of await readdir(parent).catch(() => []))
-      if (name.includes('-linux-')) found.push(join(parent, name))
+  for (const parent of [join(folder, 'usr', 'lib'), join(folder, 'lib')]) {
+    for (const name of await readdir(parent).catch(() => [])) {
+      if (!name.includes('-linux-')) continue
+      const common = join(parent, name)
+      const entries = await readdir(common, { withFileTypes: true })
+      const own = entries.filter((entry) => entry.isDirectory()).map((entry) => join(common, entry.name))
+      found.push(common)
+      for (const one of own) if ((await readdir(one)).some((file) => /\.so(?:\.|$)/.test(file))) found.push(one)
+    }
+  }
   return [...found, env['LD_LIBRARY_PATH'] ?? []].flat().join(':')
 }
 
