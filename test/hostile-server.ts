@@ -5,6 +5,7 @@
 import type { Clock } from '../src/clock/clock.ts'
 import type { Handler } from '../src/client/in-process.ts'
 import type { TransportRequest, TransportResponse } from '../src/client/transport.ts'
+import { isReleased } from '../src/kube/deletion.ts'
 import { MusterError } from '../src/kube/errors.ts'
 import type { ObjectMeta } from '../src/kube/object.ts'
 
@@ -186,6 +187,11 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     if (request.method === 'DELETE') {
       const object = objects.get(`${namespace}/${name}`)
       if (!object) return failure(404, 'NotFound')
+      if ((object.metadata.finalizers ?? []).length > 0) {
+        const marked = store({ ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } })
+        await server.beforeAnswer?.()
+        return json(200, marked)
+      }
       server.remove(name!, namespace)
       await server.beforeAnswer?.()
       return json(200, { kind: 'Status', apiVersion: 'v1', status: 'Success', details: { uid: object.metadata.uid } })
@@ -194,7 +200,10 @@ export function hostileServer({ clock, bookmarkMs = 60_000 }: HostileServerOptio
     const key = `${namespace}/${name ?? body.metadata?.name}`
     const live = objects.get(key)
     const metadata = { ...live?.metadata, ...body.metadata, name: name ?? body.metadata?.name ?? '', namespace }
-    const next = store({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ...live?.data, ...body.data } })
+    const wanted: Thing = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ...live?.data, ...body.data } }
+    // As a real server does: what was released is answered with as it would have been, at the version before.
+    if (isReleased(wanted)) server.remove(metadata.name, namespace)
+    const next = isReleased(wanted) ? wanted : store(wanted)
     await server.beforeAnswer?.()
     return json(request.method === 'POST' ? 201 : 200, next)
   }

@@ -119,18 +119,28 @@ export interface Wire {
   readonly through: (transport: Transport) => Transport
   /** Asked about each request; what it throws is the answer. */
   hinder: ((request: TransportRequest) => void | Promise<void>) | undefined
+  /** What the watches of a resource bring waits for this: news that comes late. */
+  late: { readonly plural: string; readonly until: Promise<void> } | undefined
 }
 
 export function wire(): Wire {
   const it: Wire = {
     hinder: undefined,
+    late: undefined,
     through: (transport) => ({
       ...transport,
       async send(request) {
         await it.hinder?.(request)
-        return await transport.send(request)
+        const answer = await transport.send(request)
+        return /[?&]watch=/.test(request.path) ? { ...answer, body: held(request.path, answer.body) } : answer
       },
     }),
+  }
+  async function* held(path: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of body) {
+      if (it.late && path.includes(`/${it.late.plural}?`)) await it.late.until
+      yield chunk
+    }
   }
   return it
 }

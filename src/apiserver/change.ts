@@ -6,6 +6,7 @@
  * the generation is counted, a change that changes nothing is dropped, and an object whose last finalizer went goes too.
  */
 import { withSettledTimes } from '../kube/apply/managed-fields.ts'
+import { isReleased } from '../kube/deletion.ts'
 import { equalJson, type Json } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
@@ -142,8 +143,9 @@ export function commit(
     const put = (one: UntypedObject): StoredObject => state.storage.put(served.table, one)
     return served.custom ? putHollow(settled, put) : put(settled)
   }
-  // Watchers are shown the last state that was stored, the writer what it made of it.
-  const { resourceVersion } = state.storage.remove(served.table, live).metadata
+  // Watchers are shown the last state that was stored, the writer what it made of it, which never got a version.
+  state.storage.remove(served.table, live)
+  const { resourceVersion } = live.metadata
   return { ...settled, metadata: { ...settled.metadata, resourceVersion } } as StoredObject
 }
 
@@ -162,12 +164,4 @@ function withGeneration(served: Served, live: StoredObject, object: UntypedObjec
   }
   if (equalJson(relevant(live), relevant(object))) return object
   return { ...object, metadata: { ...object.metadata, generation: (live.metadata.generation ?? 0) + 1 } }
-}
-
-/** Marked for deletion, its grace is over, and nothing holds it: neither a finalizer nor, for a namespace, its contents. */
-export function isReleased({ metadata, spec, kind, apiVersion }: UntypedObject): boolean {
-  if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false
-  if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) return false
-  if (kind !== 'Namespace' || apiVersion !== 'v1') return true
-  return ((spec as { readonly finalizers?: readonly string[] } | undefined)?.finalizers ?? []).length === 0
 }

@@ -3,6 +3,7 @@
  * its dependents fare is said by two finalizers of the server's own, which `housekeeping.ts` acts on.
  */
 import { builtinDefinitions } from '../kube/builtin.ts'
+import { isReleased } from '../kube/deletion.ts'
 import { formatTime } from '../kube/duration.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import type { Status, UntypedObject } from '../kube/object.ts'
@@ -14,7 +15,6 @@ import { crdTable } from './crd/definition-rules.ts'
 import { badRequest, conflict, invalidOptions } from './refusal.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
-import { isReleased } from './change.ts'
 import { defaultPropagation, returnsDeleted } from './strategy.ts'
 import { isDryRun } from './writing.ts'
 

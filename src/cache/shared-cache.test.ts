@@ -431,6 +431,30 @@ describe('own writes', () => {
     expect(mine.subscription.list()).toEqual([])
   })
 
+  it('that take the last finalizer away are deletes, though the answer bears no new version', async () => {
+    const { clock, server, cache } = bench()
+    server.put('a', {}, { finalizers: ['mine', 'yours'] })
+    const mine = watcher(cache, 'me')
+    const theirs = watcher(cache, 'you')
+    await clock.settle()
+    const writer = cache.writer('me')
+    await writer.delete(configMaps, ref)
+    expect(mine.subscription.get(ref)?.metadata.deletionTimestamp).toBeDefined()
+    const resume = server.watches[0]!.delay()
+    const release = (finalizers: readonly string[]) =>
+      writer.patch<Thing>(configMaps, ref, { metadata: { finalizers } }, { type: 'merge' })
+    await release(['yours'])
+    expect(mine.subscription.get(ref)?.metadata.finalizers).toEqual(['yours'])
+    const { metadata } = await release([])
+    expect(metadata.finalizers).toEqual([])
+    expect(mine.subscription.get(ref)).toBeUndefined()
+    expect(theirs.subscription.get(ref)).toBeUndefined()
+    resume()
+    await clock.settle()
+    expect(theirs.events).toEqual(['added a', 'updated a', 'updated a', 'deleted a'])
+    expect(mine.events).toEqual(['added a'])
+  })
+
   it('let a foreign change through that arrives while the write is under way', async () => {
     const { clock, server, cache } = bench()
     server.put('a', { v: '1' })

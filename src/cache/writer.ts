@@ -3,6 +3,7 @@
  * shared copy before the verb returns, and its echo does not wake the consumer it was made for.
  */
 import type { Client, DeleteOptions, ObjectRef } from '../client/client.ts'
+import { isReleased, isStillThere } from '../kube/deletion.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject, Status } from '../kube/object.ts'
@@ -27,8 +28,10 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
     if (!ticket) return await send()
     try {
       const answer = await send()
-      if (answer.kind === resource.kind) ticket.written(answer)
-      else await refresh(resource, ref, ticket)
+      if (answer.kind !== resource.kind) await refresh(resource, ref, ticket)
+      // Who takes the last finalizer away deletes it. The answer bears the version before, so versions do not tell.
+      else if (isReleased(answer)) ticket.deleted(answer.metadata.uid)
+      else ticket.written(answer)
       return answer
     } catch (error) {
       ticket.failed()
@@ -95,11 +98,4 @@ export function createWriter(client: Client, begin: BeginWrite): Writer {
       }
     },
   }
-}
-
-/** A delete answers with the object when something (a finalizer, a grace period) keeps it for now. */
-function isStillThere<T extends KubeObject>(answer: T | Status): answer is T {
-  if (answer.kind === 'Status') return false
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = (answer as T).metadata
-  return deletionTimestamp !== undefined && (finalizers.length > 0 || deletionGracePeriodSeconds > 0)
 }

@@ -15,9 +15,10 @@
  */
 import type { FieldValidation, PatchOptions } from '../client/client.ts'
 import type { Writer } from '../cache/writer.ts'
+import { isReleased, isStillThere } from '../kube/deletion.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeObject, Status, UntypedObject } from '../kube/object.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { mayWrite } from '../operator/coverage.ts'
 import { kindText } from '../operator/entry.ts'
 import { describeInput, inputOf, type Output } from '../operator/input.ts'
@@ -109,7 +110,8 @@ export function createExecutor(options: ExecutorOptions): Execute {
         const { uid, resourceVersion, finalizers } = mutation
         const patch = { metadata: { uid, resourceVersion, finalizers } }
         const patching: PatchOptions = { type: 'merge', fieldManager, ...limits }
-        return await writer.patch(resource, mutation.name, patch, patching)
+        const answer = await writer.patch(resource, mutation.name, patch, patching)
+        return isReleased(answer) ? undefined : answer
       }
       default: {
         const { uid } = mutation
@@ -196,11 +198,4 @@ function isEnding(mutation: Mutation): boolean {
 function placeOf(mutation: Mutation): string {
   const { namespace, name } = nameOf(mutation)
   return `${mutation.resource.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`
-}
-
-/** A delete answers with the object when something (a finalizer, a grace period) keeps it for now. */
-function isStillThere(answer: UntypedObject | Status): answer is UntypedObject {
-  if (answer.kind === 'Status') return false
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = (answer as UntypedObject).metadata
-  return deletionTimestamp !== undefined && (finalizers.length > 0 || deletionGracePeriodSeconds > 0)
 }

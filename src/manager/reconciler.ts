@@ -106,11 +106,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function work(key: string): Promise<void> {
     const cr = find(key)
     if (!cr) {
-      memories.delete(key)
-      repetitions.delete(key)
-      waiting.delete(key)
-      troubles.forget(idOf(key))
-      table.forget(key)
+      forget(key)
       return
     }
     // Hands off: not even its status is written. Whoever takes the label away wakes it.
@@ -155,7 +151,17 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       table.record(key, view.reads)
       reading.delete(key)
       found.delete(key)
+      // Whoever lets it go himself is not told that it went.
+      if (!find(key)) forget(key)
     }
+  }
+
+  function forget(key: string): void {
+    memories.delete(key)
+    repetitions.delete(key)
+    waiting.delete(key)
+    troubles.forget(idOf(key))
+    table.forget(key)
   }
 
   /** For something to be loaded that it refers to, or that it asked for last time. */

@@ -277,6 +277,27 @@ describe('finalizers', () => {
     await trial.close()
   })
 
+  it('are taken away once, though news of the end comes late and something else wakes the operator', async () => {
+    const line = wire()
+    const trial = await tryApp({ resources: [config], finalize: () => 'done' }, { wire: line.through })
+    await trial.create(AppKind, app('a'))
+    await trial.settle()
+    const { writes } = since(trial)
+    const { promise: until, resolve: arrive } = Promise.withResolvers<void>()
+    line.hinder = ({ method, path }) => {
+      if (method === 'PATCH' && path.includes('/apps/')) line.late = { plural: 'apps', until }
+    }
+    await trial.client.delete(AppKind, ref)
+    await trial.settle()
+    expect(await trial.client.list(AppKind, { namespace: 'default' })).toMatchObject({ items: [] })
+    // Its ConfigMap goes with it, and that is told in time.
+    expect(writes()).toHaveLength(1)
+    arrive()
+    await trial.settle()
+    expect(writes()).toHaveLength(1)
+    await trial.close()
+  })
+
   const notDone: readonly (readonly [
     string,
     () => never | Promise<never> | { readonly waitingFor: string },

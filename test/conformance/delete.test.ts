@@ -37,6 +37,8 @@ describe('delete', () => {
     expect(server.masked(changed)).toMatchSnapshot('step 4')
     const last = await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, type: merge })
     expect(server.masked(last)).toMatchSnapshot('step 5')
+    // What is answered was never stored, so it has the version of what was there before it.
+    expect(at(last.body, 'metadata', 'resourceVersion')).toBe(at(changed.body, 'metadata', 'resourceVersion'))
     expect((await server.call('GET', path)).status).toBe(404)
   })
 

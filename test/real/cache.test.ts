@@ -120,7 +120,12 @@ describe('the shared cache on a real server', () => {
     expect(
       mine.events.filter(({ object: { metadata } }) => metadata.name === 'second').map(({ type }) => type),
     ).toEqual(['updated'])
+    const held = (finalizers: readonly string[]) =>
+      writer.patch(configMaps, ref, { metadata: { finalizers } }, { type: 'merge' })
+    await held(['example.com/held'])
     await writer.delete(configMaps, ref)
+    expect(mine.subscription.get(ref)?.metadata.deletionTimestamp).toBeDefined()
+    await held([])
     expect(mine.subscription.get(ref)).toBeUndefined()
     expect(believed(theirs)).toEqual(await truth())
     cache.close()
