@@ -16,7 +16,7 @@ import { configMaps, deployments, type Ground, type Heard, openGround, widgetNam
 import { latenciesSideBySide, type SideBySideSizes } from './side-by-side.ts'
 import { controllerRuntimeSide, type Fleet, installMuster, numbersTo, type Side } from './sides.ts'
 import type { Spread } from './spread.ts'
-import { bareWrites, cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
+import { cpuText, latenciesInTurns, type Latency, type TurnSizes } from './turns.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const name = 'manager'
@@ -43,7 +43,7 @@ const full: Sizes = {
   restMs: 60_000,
   turns: 3,
   warmUp: 400,
-  oneByOne: 2000,
+  oneByOne: 4000,
   steady: 2000,
   perSecond: 200,
 }
@@ -89,10 +89,10 @@ export async function run({ quick: isQuick, only, log }: BenchOptions): Promise<
     const measuring = { ground, sizes, wanted, log }
     const ours = await measure(muster, measuring)
     await ground.reset()
-    const peer = controllerRuntimeSide(binary, undefined)
+    const peer = controllerRuntimeSide(binary)
     const theirs = await measure(peer, measuring)
     const latencies = wanted('latency')
-      ? await measureLatencies([muster, peer, controllerRuntimeSide(binary, workers)], ours, theirs, measuring)
+      ? await measureLatencies({ muster, peer, binary }, ours, theirs, measuring)
       : undefined
     return { figures: figuresOf(ours, theirs, latencies, sizes, log), missing: [] }
   } catch (error) {
@@ -207,14 +207,17 @@ interface Latencies {
   readonly oneByOne: readonly Spread[]
 }
 
-/** `sides`: Muster, and two with a process for one operator. */
+/**
+ * Beside Muster: the peer as it is, with as many workers as Muster lets an operator have, and one that applies, as Muster
+ * does. What a server needs more for an apply than for an update shows between the first and the last of them.
+ */
 async function measureLatencies(
-  sides: readonly [Side, Side, Side],
+  { muster, peer, binary }: { readonly muster: Side; readonly peer: Side; readonly binary: string },
   ours: Measured,
   theirs: Measured,
   { ground, sizes, log }: Measuring,
 ): Promise<Latencies> {
-  const [muster, ...peers] = sides
+  const peers = [peer, controllerRuntimeSide(binary, { workers })]
   const contenders = [
     { side: muster, operators: sizes.operators, kept: ours.kept! },
     ...peers.map((side) => ({ side, operators: 1, kept: theirs.kept! })),
@@ -223,12 +226,13 @@ async function measureLatencies(
   await ground.reset(ours.kept)
   const neighbours = [
     { side: muster, operators: numbersTo(sizes.operators) },
-    ...peers.map((side, index) => ({ side, operators: [sizes.operators + index] })),
+    ...[...peers, controllerRuntimeSide(binary, { applies: true })].map((side, index) => ({
+      side,
+      operators: [sizes.operators + index],
+    })),
   ]
   for (const { operators } of neighbours.slice(1)) await ground.addWidgets(operators[0]!, sizes.crsOfEach)
-  const oneByOne = await latenciesSideBySide(neighbours, ground, sizes, log)
-  log(`the server alone: ${await bareWrites(ground, sizes.oneByOne)}`)
-  return { inTurns, oneByOne }
+  return { inTurns, oneByOne: await latenciesSideBySide(neighbours, ground, sizes, log) }
 }
 
 /** Looks on while everything is made; `rest` resolves with the milliseconds until the last write, when nothing moves any more. */
@@ -320,7 +324,7 @@ function figuresOf(
   }
   const compare = (what: string, [our, ...peers]: readonly Spread[]): void => {
     for (const [index, peer] of peers.entries()) {
-      const against = index === 0 ? one : `${one}, ${workers} workers`
+      const against = [one, `${one}, ${workers} workers`, `${one} that applies`][index]!
       add(`${what}: p50 ms`, our!.p50, peer.p50, against, atMost(1.25))
       add(`${what}: p99 ms`, our!.p99, peer.p99, against, atMost(1))
     }

@@ -100,21 +100,25 @@ function nodeFlags(): readonly string[] {
   return process.env['BENCH_NODE_FLAGS']?.split(' ') ?? []
 }
 
-/** One process for each operator. `workers`: reconciles at once in each; undefined: as controller-runtime has it, one. */
-export function controllerRuntimeSide(binary: string, workers: number | undefined): Side {
+export interface PeerOptions {
+  /** Reconciles at once in each process. @default as controller-runtime has it, one */
+  readonly workers?: number
+  /** It writes by server-side apply, as Muster does, and not by updates. @default false */
+  readonly applies?: boolean
+}
+
+/** One process for each operator. */
+export function controllerRuntimeSide(binary: string, { workers, applies = false }: PeerOptions = {}): Side {
+  const flags = [...(workers === undefined ? [] : [`--workers=${workers}`]), ...(applies ? ['--apply'] : [])]
+  const traits = [...(workers === undefined ? [] : [`${workers} workers`]), ...(applies ? ['applying'] : [])]
   return {
-    name: workers === undefined ? 'controller-runtime' : `controller-runtime, ${workers} workers`,
+    name: ['controller-runtime', ...traits].join(', '),
     start: (operators, kubeconfig, crs) =>
       fleetOf(
         { KUBECONFIG: kubeconfig },
         operators.map((operator) => ({
           command: binary,
-          words: [
-            `--kind=${kindOf(operator)}`,
-            `--expect=${crs(operator)}`,
-            '--leader-elect',
-            ...(workers === undefined ? [] : [`--workers=${workers}`]),
-          ],
+          words: [`--kind=${kindOf(operator)}`, `--expect=${crs(operator)}`, '--leader-elect', ...flags],
         })),
       ),
   }

@@ -92,35 +92,6 @@ async function takeTurn(
   }
 }
 
-/**
- * What the server itself needs for the write that ends a change, as either side sends it: nobody else is at work. Muster applies,
- * the peer updates.
- */
-export async function bareWrites({ observer }: Ground, count: number): Promise<string> {
-  const ways = {
-    apply: (body: object) =>
-      observer.send('PATCH', `${configMaps}/bare?fieldManager=bare&force=true`, body, 'application/apply-patch+yaml'),
-    update: (body: object) => observer.send('PUT', `${configMaps}/bare?fieldManager=bare`, body),
-  }
-  const needed = { apply: [] as number[], update: [] as number[] }
-  const change = async (way: keyof typeof ways, value: number): Promise<number> => {
-    const data = { value: String(value), token: '0123456789abcdef', nodes: '20' }
-    const begun = performance.now()
-    await ways[way]({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'bare' }, data })
-    return performance.now() - begun
-  }
-  await change('apply', -1)
-  // Ten in a row: the first after the other one takes the fields over, and does not count.
-  for (let value = 0; value < 2 * count; value++) {
-    const way = Math.floor(value / 10) % 2 === 0 ? 'apply' : 'update'
-    const ms = await change(way, value)
-    if (value % 10 > 0) needed[way].push(ms)
-    await sleep(5)
-  }
-  const [apply, update] = [spreadOf(needed.apply), spreadOf(needed.update)]
-  return `apply: ${spreadText(apply)}; update: ${spreadText(update)}`
-}
-
 function sumOf(turns: readonly Turn[], part: (turn: Turn) => number): number {
   return turns.reduce((sum, turn) => sum + part(turn), 0)
 }

@@ -31,7 +31,7 @@ export function controllerRuntime(log: (line: string) => void): string | undefin
 
 /** The same for the operator that is measured beside Muster's. */
 export function operatorPeer(log: (line: string) => void): string | undefined {
-  return goProgram('ten-operators', ['main.go', 'reconciler.go', 'widget.go'], log)
+  return goProgram('ten-operators', ['main.go', 'reconciler.go', 'applying.go', 'widget.go'], log)
 }
 
 function goProgram(name: string, sources: readonly string[], log: (line: string) => void): string | undefined {

@@ -30,6 +30,7 @@ func run() error {
 	kind := flag.String("kind", "Widget00", "whose operator this is")
 	expect := flag.Int("expect", 0, "how many Widgets there are: says so when each has been reconciled once")
 	workers := flag.Int("workers", 1, "reconciles at once")
+	applies := flag.Bool("apply", false, "write by server-side apply, not by updates")
 	elect := flag.Bool("leader-elect", false, "hold a Lease")
 	flag.Parse()
 	// Neither side logs what it does.
@@ -61,6 +62,7 @@ func run() error {
 		Client:   manager.GetClient(),
 		scheme:   scheme,
 		recorder: manager.GetEventRecorder(*kind),
+		applies:  *applies,
 		done:     counter(*expect),
 	}
 	if err := r.setup(ctx, manager, *workers); err != nil {

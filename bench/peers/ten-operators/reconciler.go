@@ -24,13 +24,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-const secretField = ".spec.secretName"
+const (
+	secretField = ".spec.secretName"
+	image       = "registry.example.com/widget:1"
+)
 
 // reconciler keeps a ConfigMap and a Deployment for each Widget, made from its spec, a Secret that it names and the Nodes.
 type reconciler struct {
 	client.Client
 	scheme   *runtime.Scheme
 	recorder events.EventRecorder
+	// applies says that it writes by server-side apply, not by updates: see applying.go.
+	applies bool
 	// done is told of each Widget that is as it should be.
 	done func(types.NamespacedName)
 }
@@ -64,13 +69,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 func (r *reconciler) keepConfigMap(ctx context.Context, widget *Widget, secret *corev1.Secret, nodes int) error {
 	token := sha256.Sum256(secret.Data["token"])
+	data := map[string]string{
+		"value": widget.Spec.Value,
+		"token": hex.EncodeToString(token[:8]),
+		"nodes": strconv.Itoa(nodes),
+	}
+	if r.applies {
+		result, err := r.applyConfigMap(ctx, widget, data)
+		r.tell(widget, result, "ConfigMap")
+		return err
+	}
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: widget.Namespace, Name: widget.Name}}
 	result, err := controllerutil.CreateOrUpdate(ctx, r.Client, config, func() error {
-		config.Data = map[string]string{
-			"value": widget.Spec.Value,
-			"token": hex.EncodeToString(token[:8]),
-			"nodes": strconv.Itoa(nodes),
-		}
+		config.Data = data
 		return controllerutil.SetControllerReference(widget, config, r.scheme)
 	})
 	r.tell(widget, result, "ConfigMap")
@@ -79,6 +90,11 @@ func (r *reconciler) keepConfigMap(ctx context.Context, widget *Widget, secret *
 
 func (r *reconciler) keepDeployment(ctx context.Context, widget *Widget) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: widget.Namespace, Name: widget.Name}}
+	if r.applies {
+		result, err := r.applyDeployment(ctx, widget, deployment)
+		r.tell(widget, result, "Deployment")
+		return deployment, err
+	}
 	result, err := controllerutil.CreateOrUpdate(ctx, r.Client, deployment, func() error {
 		labels := map[string]string{"widget": widget.Name}
 		spec := &deployment.Spec
@@ -91,14 +107,18 @@ func (r *reconciler) keepDeployment(ctx context.Context, widget *Widget) (*appsv
 		}
 		container := &spec.Template.Spec.Containers[0]
 		container.Name = "widget"
-		container.Image = "registry.example.com/widget:1"
-		container.EnvFrom = []corev1.EnvFromSource{
-			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: widget.Name}}},
-		}
+		container.Image = image
+		container.EnvFrom = envFrom(widget)
 		return controllerutil.SetControllerReference(widget, deployment, r.scheme)
 	})
 	r.tell(widget, result, "Deployment")
 	return deployment, err
+}
+
+func envFrom(widget *Widget) []corev1.EnvFromSource {
+	return []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: widget.Name}}},
+	}
 }
 
 func (r *reconciler) report(ctx context.Context, widget *Widget, deployment *appsv1.Deployment, nodes int) error {
