@@ -17,6 +17,7 @@ import { drive, type Drive } from './drive.ts'
 import { createEventRecorder } from './event-recorder.ts'
 import { createExecutor, type ExecutorOptions } from './executor.ts'
 import type { Finding } from './findings/finding.ts'
+import { createHistory, type History } from './findings/history.ts'
 import { createTroubles } from './findings/troubles.ts'
 import type { UnderWay } from './health.ts'
 import { createIntake } from './intake.ts'
@@ -58,6 +59,8 @@ export interface HostOptions {
   readonly writeTimeoutMs?: number
   /** See `ExecutorOptions`. */
   readonly fieldValidation?: ExecutorOptions['fieldValidation']
+  /** Shared with others who work on the same cluster. @default one of its own */
+  readonly history?: History | undefined
   /** Nothing is written, told or called outside of it. Without it, it may always. */
   readonly term?: Term
   /** The clusters in their roles, for who says with each write which one it is for. @default the one, in all of them */
@@ -120,6 +123,7 @@ export function hostOperator(options: HostOptions): Host {
     const { name, key } = parseId(id)
     await byName.get(name)?.work(key)
   })
+  const history = options.history ?? createHistory(clock)
   const troubles = createTroubles({
     operator: operator.name,
     clock,
@@ -176,6 +180,7 @@ export function hostOperator(options: HostOptions): Host {
       execute,
       lane,
       troubles,
+      history,
       tellEvent,
       log,
       metrics: options.metrics,

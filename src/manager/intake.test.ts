@@ -314,6 +314,59 @@ describe('references are followed', () => {
     expect(scene.findings).toEqual([])
   })
 
+  it('to what belongs to the whole cluster, and from there on', async () => {
+    const nodes = referenced(Node, { from: AppKind, namePath: '$.spec.items[*]' })
+    const onNode = referenced(Secret, {
+      from: nodes,
+      namePath: '$.metadata.labels.secret',
+      namespacePath: '$.metadata.labels.home',
+    })
+    const node = (name: string, labels: Readonly<Record<string, string>>): UntypedObject => ({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels },
+    })
+    const scene = await open([
+      appOperator(
+        seeing([nodes, onNode], (cr, view) =>
+          (cr.spec.items ?? [])
+            .map((name) => {
+              const labels = view.get(Node, { name })?.metadata.labels
+              return labels ? `${labels['secret']}=${valueOf(view, labels['secret']!)}` : 'no node'
+            })
+            .join(','),
+        ),
+      ),
+    ])
+    await scene.client.create(Node, node('m', { secret: 's', home: 'default' }))
+    await scene.client.create(Node, node('beside', {}))
+    await scene.client.create(Secret, secret('s', 'S'))
+    await scene.client.create(Secret, secret('t', 'T'))
+    await scene.client.create(AppKind, app('a', { items: ['m'] }))
+    await scene.settle()
+    expect(await scene.seen('a')).toBe('s=S')
+    expect(scene.heldOf('nodes')).toBe(1)
+    const relabel = { metadata: { labels: { secret: 't' } } }
+    await scene.client.patch(Node, { name: 'm' }, relabel, { type: 'merge' })
+    await scene.settle()
+    expect(await scene.seen('a')).toBe('t=T')
+    const from = scene.ledgers.length
+    await scene.client.patch(Node, { name: 'beside' }, relabel, { type: 'merge' })
+    await scene.settle()
+    expect(scene.woken(from)).toEqual([])
+    await patchApp(scene, 'a', { items: ['later'] })
+    await scene.settle()
+    expect(await scene.seen('a')).toBe('no node')
+    expect(scene.coverOf('secrets')).toBeUndefined()
+    await scene.client.create(Node, node('later', { secret: 's', home: 'default' }))
+    await scene.settle()
+    expect(await scene.seen('a')).toBe('s=S')
+    await scene.client.delete(Node, { name: 'later' })
+    await scene.settle()
+    expect(await scene.seen('a')).toBe('no node')
+    expect(scene.findings).toEqual([])
+  })
+
   it('where they lead in circles', async () => {
     const next = (from: Parameters<typeof referenced>[1]['from']): ReturnType<typeof referenced<App>> =>
       referenced(AppKind, { from, namePath: '$.spec.text', namespacePath: here })

@@ -17,6 +17,7 @@ import type { UnderWay } from './health.ts'
 import { type Host, hostOperator, type HostOptions } from './host.ts'
 import { blockingOf } from './findings/blocking.ts'
 import { type Blocking, describeFinding, type OverBudget } from './findings/finding.ts'
+import { createHistory, type History } from './findings/history.ts'
 import type { Cluster } from './placement/cluster.ts'
 import {
   createScheduler,
@@ -99,6 +100,13 @@ export function createManager(options: ManagerOptions): Manager {
   const { client, clock = systemClock, concurrency = 16, cache: given, observer, board, ...shared } = options
   const cache = given ?? createSharedCache({ client, clock })
   const scheduler = createScheduler({ clock, concurrency, ...(observer && { observer }) })
+  /** By what is cached of a cluster. */
+  const histories = new WeakMap<SharedCache, History>()
+  const historyOf = (known: SharedCache): History => {
+    const history = histories.get(known) ?? createHistory(clock)
+    histories.set(known, history)
+    return history
+  }
   const hosted = new Map<string, Hosted>()
   const underWay = new Set<UnderWay>()
   /** About an operator as a whole, or the thread of all: nothing that its host would know. */
@@ -177,6 +185,7 @@ export function createManager(options: ManagerOptions): Manager {
           },
         }),
         run: noted(name, run),
+        history: historyOf(at.cache),
         clock,
         operator,
         schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },

@@ -7,9 +7,10 @@ import type { Client } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
-import type { KubeObject } from '../kube/object.ts'
+import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import type { Controller } from '../operator/controller.ts'
 import { type Coverage, coverageOf, selects } from '../operator/coverage.ts'
+import { kindText } from '../operator/entry.ts'
 import { describeInput, type Reference } from '../operator/input.ts'
 import { type EventDraft, eventsOf, isWrite, type Ledger, logLine } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
@@ -20,7 +21,8 @@ import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import type { Drive } from './drive.ts'
 import { type Execute, openRun, type Run, type WriteFinding } from './executor.ts'
 import { type Conflict, describeFinding } from './findings/finding.ts'
-import { noRepetition, noteLedger, type Repetition } from './findings/repetition.ts'
+import type { History } from './findings/history.ts'
+import { defaultRepetition, noRepetition, noteLedger, objectKey, type Repetition } from './findings/repetition.ts'
 import { rivals } from './findings/rivals.ts'
 import type { Subject, Trouble, Troubles } from './findings/troubles.ts'
 import type { Intake } from './intake.ts'
@@ -45,6 +47,8 @@ export interface ReconcilerOptions {
   readonly execute: Execute
   readonly lane: Lane
   readonly troubles: Troubles
+  /** Shared by all who work on the same cluster. */
+  readonly history: History
   readonly tellEvent: (about: KubeObject, event: EventDraft) => void
   readonly log: (line: JsonObject) => void
   readonly metrics?: Metrics | undefined
@@ -78,7 +82,7 @@ const mostLooks = 5
 const lookMs = 1000
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { operator, controller, client, intake, clock, execute, tellEvent, lane, troubles, log } = options
+  const { operator, controller, client, intake, clock, execute, tellEvent, lane, troubles, history, log } = options
   const { kind, own, declaredInputs } = controller
   const { source, references } = intake
   const kindName = formatResource(kind)
@@ -89,6 +93,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   /** What is being read at this moment: of that the table knows nothing yet. */
   const reading = new Map<string, RecordedView>()
   const repetitions = new Map<string, Repetition>()
+  /** The newest origin that each key has answered, and that of what has come since. */
+  const answered = new Map<string, number>()
+  const due = new Map<string, number>()
+  /** Those that go round in circles, and the objects that do: their changes are no reason to try again. */
+  const crawling = new Map<string, ReadonlySet<string>>()
   /** Those that wait for something to be loaded. */
   const waiting = new Set<string>()
   /** What was found in the run of a key that is under way. */
@@ -128,7 +137,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     reading.set(key, view)
     const isHeld = options.term && beginTerm(options.term)
     const run = openRun(controller.name, key, isHeld)
-    const known: Known = { version: cr.metadata.resourceVersion }
+    const { origin, hasReason } = beginAnswer(key)
+    const known: Known = { version: cr.metadata.resourceVersion, origin }
     try {
       const situation = {
         operator,
@@ -142,7 +152,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       } as unknown as Situation<KubeObject>
       const { ledger, memory } = await options.drive(situation, (wave) => carryOut(wave, key, run, known))
       memories.set(key, memory)
-      conclude(key, cr, ledger)
+      conclude(key, cr, ledger, hasReason)
     } catch (error) {
       // The kit contains what authors do; this is the kit's own mistake, and must not stop the queue.
       log({ operator, controller: controller.name, key, error: describe(error) })
@@ -156,9 +166,27 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     }
   }
 
+  /** What a run answers, and whether that is anything new. */
+  function beginAnswer(key: string): { readonly origin: number; readonly hasReason: boolean } {
+    const before = answered.get(key) ?? -1
+    const origin = Math.max(due.get(key) ?? 0, before)
+    due.delete(key)
+    answered.set(key, origin)
+    return { origin, hasReason: origin > before }
+  }
+
+  /** Wakes it, for what goes back to this origin. */
+  function wake(key: string, origin: number): void {
+    due.set(key, Math.max(origin, due.get(key) ?? 0))
+    lane.add(idOf(key))
+  }
+
   function forget(key: string): void {
     memories.delete(key)
     repetitions.delete(key)
+    answered.delete(key)
+    due.delete(key)
+    crawling.delete(key)
     waiting.delete(key)
     troubles.forget(idOf(key))
     table.forget(key)
@@ -179,7 +207,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       return wave.map(() => ({ result: 'failed', error }))
     }
     const before = wave.map((mutation) => intake.peek(mutation.resource, nameOf(mutation)))
-    const outcomes = await execute(wave, run)
+    const outcomes = await inAnswer(wave, known.origin, () => execute(wave, run))
     for (const [index, mutation] of wave.entries()) {
       const outcome = outcomes[index]
       if (outcome?.result !== 'done') continue
@@ -193,14 +221,33 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return outcomes
   }
 
-  function conclude(key: string, cr: KubeObject, ledger: Ledger): void {
+  /** What is written goes back to what is answered. */
+  async function inAnswer(
+    wave: Wave,
+    origin: number,
+    send: () => Promise<readonly Outcome[]>,
+  ): Promise<readonly Outcome[]> {
+    const ends = wave.map((mutation) => history.writing(mutation.resource, nameOf(mutation), origin))
+    let outcomes: readonly Outcome[] = []
+    try {
+      outcomes = await send()
+      return outcomes
+    } finally {
+      for (const [index, end] of ends.entries()) {
+        const outcome = outcomes[index]
+        end(outcome?.result === 'done' ? outcome.object : undefined)
+      }
+    }
+  }
+
+  function conclude(key: string, cr: KubeObject, ledger: Ledger, hasReason: boolean): void {
     const { requeueAfterMs, failure } = ledger
     options.onLedger?.(ledger)
     options.metrics?.count(ledger, clock.now() - ledger.startedAt)
     const line = logLine(ledger)
     if (failure?.retry !== 'conflict' && (failure || 'done' in line)) log(line)
     for (const event of eventsOf(ledger)) tellEvent(cr, event)
-    lookForRepetition(key, ledger)
+    lookForRepetition(key, ledger, hasReason)
     // What the kit refused before it became a plan.
     if (
       failure?.reason === 'UndeclaredOutput' &&
@@ -208,6 +255,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     ) {
       note({ kind: 'undeclaredWrite', message: failure.message, ...about(key) })
     }
+    if (failure?.reason === 'NotOurs') note({ kind: 'contested', message: failure.message, ...about(key) })
     const findings = found.get(key) ?? []
     troubles.ended(subjectOf(key), {
       found: findings.filter((finding) => finding.kind !== 'conflict'),
@@ -232,14 +280,42 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   }
 
   /** Who writes the same again and again is slowed to a crawl, until what it goes by changes. */
-  function lookForRepetition(key: string, ledger: Ledger): void {
-    const { repetition, findings } = noteLedger(repetitions.get(key) ?? noRepetition, ledger)
+  function lookForRepetition(key: string, ledger: Ledger, hasReason: boolean): void {
+    const before = repetitions.get(key) ?? noRepetition
+    const { repetition, findings } = noteLedger(before, ledger, defaultRepetition, hasReason)
     if (repetition.writes.size > 0) repetitions.set(key, repetition)
     else repetitions.delete(key)
     for (const finding of findings) {
       lane.hold(idOf(key), crawlMs)
+      if (finding.kind === 'conflict') history.quarrel(finding)
+      const isReleasedByInputs = finding.kind === 'conflict' || !finding.isFollowing
+      if (isReleasedByInputs) crawling.set(key, new Set(ledger.entries.map(objectKey)))
       note(finding)
     }
+  }
+
+  /** Something that the key goes by has changed. What it writes itself is no reason to write again, whoever touched it. */
+  function news(key: string, change: Change, origin: number): void {
+    if (isOutput(key, change)) {
+      lane.add(idOf(key))
+      return
+    }
+    if (crawling.has(key) && origin > (answered.get(key) ?? -1)) release(key)
+    wake(key, origin)
+  }
+
+  /** Of its CR it writes the status; of others what it has written lately. */
+  function isOutput(key: string, { resource, before, after }: Change): boolean {
+    const { name = '', namespace } = (after ?? before)!.metadata
+    if (formatResource(resource) === kindName && formatKey((after ?? before)!) === key) return !isWish(before, after)
+    const place = objectKey({ kind: kindText(resource), name: { name, namespace }, subject: '' })
+    return repetitions.get(key)?.writes.has(place) === true || crawling.get(key)?.has(place) === true
+  }
+
+  function release(key: string): void {
+    crawling.delete(key)
+    lane.release(idOf(key))
+    troubles.released(idOf(key))
   }
 
   /** Who undoes its work shows a little later. */
@@ -258,15 +334,18 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /**
    * Asked only when there is something to tell: caches keep no managers. Our last write took the fields from whoever
-   * had them; now that we hold still, he has them again as soon as he has changed them back.
+   * had them; now that we hold still, he has them again as soon as he has changed them back. Unless he is held still, too:
+   * then he is one of ours, and has said so.
    */
-  async function rivalsOf({ object, fields }: Conflict): Promise<readonly string[]> {
+  async function rivalsOf(conflict: Conflict): Promise<readonly string[]> {
+    const { object, fields } = conflict
     const resource = controller.outputs.find((output) => object.kind.endsWith(` ${output.kind}`))
     if (!resource) return []
     for (let look = 0; look < mostLooks; look++) {
       try {
         const { metadata } = await client.get(resource, object.name)
-        const others = rivals(metadata.managedFields ?? [], fields, operator)
+        const owners = rivals(metadata.managedFields ?? [], fields, operator)
+        const others = [...new Set([...owners, ...history.opponents(conflict)])]
         if (others.length > 0) return others
       } catch {
         return []
@@ -307,7 +386,12 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** Everything is looked at once; what changes meanwhile goes before it. */
   function lookAtAll(cause: 'resync' | 'change'): void {
-    for (const cr of source.list(kind)) if (selects(own, cr, references)) lane.add(idOf(formatKey(cr)), cause)
+    const origin = history.newOrigin()
+    for (const cr of source.list(kind)) {
+      if (!selects(own, cr, references)) continue
+      due.set(formatKey(cr), origin)
+      lane.add(idOf(formatKey(cr)), cause)
+    }
   }
 
   const reconciler: Reconciler = {
@@ -329,14 +413,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       if (formatResource(change.resource) === kindName) {
         const isOwn = [before, after].some((each) => each && selects(own, each, references))
         const key = formatKey(object)
-        if (isOwn && after && before?.metadata.generation !== after.metadata.generation) {
-          lane.release(idOf(key))
-          troubles.released(idOf(key))
-        }
+        if (isOwn && after && isWish(before, after)) release(key)
         if (isOwn) keys.add(key)
       }
       if (except !== undefined) keys.delete(except)
-      for (const key of keys) lane.add(idOf(key))
+      if (keys.size === 0) return
+      const origin = history.originOf(change)
+      for (const key of keys) news(key, change, origin)
     },
     onNamed(reference, name, object) {
       if (!isStarted || !declared.some((other) => describeInput(other) === describeInput(reference))) return
@@ -347,7 +430,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         : coverage.mayGet(resource, name, references, reference)
       if (isSeenAnyway) return
       const change: Change = { resource, before: undefined, after: object }
-      for (const key of object ? readersOf(change) : askersFor(resource, name)) lane.add(idOf(key))
+      const origin = object ? history.originOf(change) : history.newOrigin()
+      for (const key of object ? readersOf(change) : askersFor(resource, name)) wake(key, origin)
     },
     onKind(resource) {
       const name = formatResource(resource)
@@ -355,12 +439,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const asking = [...reading].filter(([, { reads }]) => reads.some(isAsked)).map(([key]) => key)
       // When its own kind is gone, so are the objects that it knew.
       const known = name === kindName ? memories.keys() : []
-      for (const key of [...table.askedFor(resource), ...asking, ...known]) lane.add(idOf(key))
+      const origin = history.newOrigin()
+      for (const key of [...table.askedFor(resource), ...asking, ...known]) wake(key, origin)
     },
     onLoaded() {
-      const due = [...waiting]
+      const loaded = [...waiting]
       waiting.clear()
-      for (const key of due) lane.add(idOf(key))
+      for (const key of loaded) wake(key, history.newOrigin())
     },
     onWriteFinding: ({ kind: what, message }, { key }) => note({ kind: what, message, ...about(key) }),
   }
@@ -370,6 +455,16 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 /** The CR as a run knows it: as it was read, and as its own writes left it. */
 interface Known {
   version: string | undefined
+  /** What it answers. */
+  readonly origin: number
+}
+
+/** Has somebody changed what is asked for? A status is no wish. */
+function isWish(before: KubeObject | undefined, after: KubeObject | undefined): boolean {
+  const [old, now] = [before?.metadata, after?.metadata]
+  if (!old || !now || old.generation !== now.generation) return true
+  const text = ({ labels, annotations }: ObjectMeta): string => JSON.stringify([labels, annotations])
+  return text(old) !== text(now)
 }
 
 function formatKey({ metadata: { namespace = '', name = '' } }: KubeObject): string {

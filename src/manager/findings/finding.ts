@@ -11,7 +11,7 @@ interface Found {
   readonly at: number
 }
 
-/** An operator writes the same object again and again, though nothing it goes by has changed. */
+/** An operator writes the same object again and again, though nothing it goes by has changed; or faster than can be meant. */
 export interface HotLoop extends Found {
   readonly kind: 'hotLoop'
   readonly object: WrittenObject
@@ -19,6 +19,8 @@ export interface HotLoop extends Found {
   readonly fields: readonly string[]
   readonly times: number
   readonly withinMs: number
+  /** Something that it goes by changed as often: a circle through somebody outside. */
+  readonly isFollowing: boolean
 }
 
 /** Two undo each other's writes. */
@@ -65,11 +67,18 @@ export interface OverBudget extends Found {
 }
 
 /**
- * Against a rule: what was not declared, or one object written several times in a run. Of a program: an output that is
+ * Against a rule: what was not declared, one object written several times in a run, or one that belongs to somebody else:
+ * whoever has it keeps it, and nothing flips. Of a program: an output that is
  * not as the contract wants it, and an address that is not on its list.
  */
 export interface Offence extends Found {
-  readonly kind: 'undeclaredRead' | 'undeclaredWrite' | 'severalWrites' | 'refusedOutput' | 'refusedEgress'
+  readonly kind:
+    | 'undeclaredRead'
+    | 'undeclaredWrite'
+    | 'severalWrites'
+    | 'contested'
+    | 'refusedOutput'
+    | 'refusedEgress'
   readonly message: string
 }
 
@@ -83,8 +92,12 @@ export interface WrittenObject {
 export function describeFinding(finding: Finding): string {
   const who = whoOf(finding)
   switch (finding.kind) {
-    case 'hotLoop':
-      return `${who}: wrote ${describeObject(finding.object)} ${often(finding)} although nothing it goes by changed; each time it differs in ${listed(finding.fields)}.`
+    case 'hotLoop': {
+      const why = finding.isFollowing
+        ? 'as something it goes by changed as often'
+        : 'although nothing it goes by changed'
+      return `${who}: wrote ${describeObject(finding.object)} ${often(finding)} ${why}; each time it differs in ${listed(finding.fields)}.`
+    }
     case 'conflict':
       return `${who}: put ${listed(finding.fields)} of ${describeObject(finding.object)} right ${often(finding)}, and ${finding.with.join(', ') || 'somebody else'} changed it back.`
     case 'blocking': {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Ledger, Operation } from '../../operator/ledger.ts'
 import { describeFinding, type Finding } from './finding.ts'
-import { noRepetition, noteLedger } from './repetition.ts'
+import { defaultRepetition, noRepetition, noteLedger } from './repetition.ts'
 
 const ledger = (at: number, operation: Operation, more: Partial<Ledger> = {}, fields = ['spec.replicas']): Ledger => ({
   operator: 'cache',
@@ -25,10 +25,10 @@ const ledger = (at: number, operation: Operation, more: Partial<Ledger> = {}, fi
   ...more,
 })
 
-function follow(ledgers: readonly Ledger[]): readonly Finding[] {
+function follow(ledgers: readonly Ledger[], hasReason = (_index: number): boolean => false): readonly Finding[] {
   let repetition = noRepetition
-  return ledgers.flatMap((each) => {
-    const noted = noteLedger(repetition, each)
+  return ledgers.flatMap((each, index) => {
+    const noted = noteLedger(repetition, each, defaultRepetition, hasReason(index))
     ;({ repetition } = noted)
     return noted.findings
   })
@@ -65,6 +65,22 @@ describe('repetition', () => {
       ledger(index * 100, 'updated', { generation: Math.floor(index / 7) }),
     )
     expect(follow(changing)).toEqual([])
+  })
+
+  it('is none when there was a reason each time, unless that comes faster than can be meant', () => {
+    expect(follow(every(300, 100, 'updated'), () => true)).toEqual([])
+    const [found] = follow(every(100, 40, 'updated'), () => true)
+    expect(found).toMatchObject({ kind: 'hotLoop', times: 40, isFollowing: true })
+    expect(describeFinding(found!)).toContain('40 times in 3.9 s as something it goes by changed as often; each time')
+  })
+
+  it('counts what had no reason, whatever else was written', () => {
+    const [found] = follow(every(300, 30, 'updated'), (index) => index % 2 === 0)
+    expect(found).toMatchObject({ kind: 'hotLoop', times: 8, withinMs: 4200, isFollowing: false })
+  })
+
+  it('is a conflict though each correction has its reason: somebody changed it', () => {
+    expect(follow(every(100, 8, 'corrected'), () => true)).toMatchObject([{ kind: 'conflict', times: 8 }])
   })
 
   it('is told again only after as many more', () => {

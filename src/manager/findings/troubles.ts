@@ -10,7 +10,7 @@
  * operator's name in the cache, so that the operator is not woken by it; and only when it would say something else than
  * it says.
  *
- * What was read or written undeclared is over with the first run that does not do so. A hot loop or conflict is over
+ * What was read or written undeclared, or belongs to somebody else, is over with the first run that does without. A hot loop or conflict is over
  * when a run finds nothing to write, or when what was asked for has changed and the next run finds nothing.
  */
 import type { Writer } from '../../cache/writer.ts'
@@ -82,7 +82,14 @@ interface Standing {
 }
 
 /** The worst first: it gives the reason. */
-const kinds: readonly Kind[] = ['hotLoop', 'conflict', 'undeclaredWrite', 'undeclaredRead', 'severalWrites']
+const kinds: readonly Kind[] = [
+  'hotLoop',
+  'conflict',
+  'contested',
+  'undeclaredWrite',
+  'undeclaredRead',
+  'severalWrites',
+]
 /** These show over several runs only. */
 const repeating: ReadonlySet<Kind> = new Set(['hotLoop', 'conflict'])
 const fieldManager = 'muster-findings'

@@ -1,0 +1,324 @@
+/**
+ * Those that go round in circles, and what holds an operator back, with a manager on a server: embedded in `npm test`, real in
+ * `npm run test:real`. Time is real here, so gates are set to hours, and it is looked at what they hold.
+ */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createSharedCache, type SharedCache } from '../../src/cache/shared-cache.ts'
+import type { Condition } from '../../src/kube/condition.ts'
+import type { UntypedObject } from '../../src/kube/object.ts'
+import { describeFinding, type Finding } from '../../src/manager/findings/finding.ts'
+import { createManager, type Manager } from '../../src/manager/manager.ts'
+import { createMetrics } from '../../src/manager/metrics.ts'
+import { defaultGates, type GateOptions } from '../../src/manager/scheduler.ts'
+import { defineController } from '../../src/operator/controller.ts'
+import { integer } from '../../src/operator/field.ts'
+import { defineKind, type Kind } from '../../src/operator/kind.ts'
+import { ConfigMap } from '../../src/operator/kinds.ts'
+import { isWrite, type Ledger } from '../../src/operator/ledger.ts'
+import { defineOperator, type Operator } from '../../src/operator/operator.ts'
+import { defineResource } from '../../src/operator/resource.ts'
+import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { createWaiting, type Ground, openGround } from './ground.ts'
+
+type Small = Operator & { readonly own: Kind }
+
+const suffix = Math.floor(performance.timeOrigin).toString(36)
+const namespace = `findings-${suffix}`
+const Event: TypedResource = resourceOf('v1', 'Event')
+
+interface Habits {
+  /** What it writes for a size and what it reads. @default the size */
+  readonly value?: (size: number, read: string) => string
+  /** A ConfigMap that it reads. */
+  readonly follows?: string
+  /** The name of its ConfigMap, which it shares with others. @default one of its own */
+  readonly shares?: string
+  /** Looks again so often, whatever happens. */
+  readonly resyncMs?: number
+  /** Before it is done. */
+  readonly think?: () => Promise<void>
+}
+
+function small(name: string, { value = String, follows, shares, resyncMs, think }: Habits = {}): Small {
+  const own = defineKind({
+    group: `findings-${suffix}.example.com`,
+    version: 'v1',
+    kind: name.charAt(0).toUpperCase() + name.slice(1),
+    spec: { size: integer({ default: 1 }) },
+  })
+  const config = defineResource({
+    for: own,
+    kind: ConfigMap,
+    name: ({ cr }) => shares ?? `${cr.metadata.name}-${name}`,
+    ...(shares !== undefined && { policy: 'adopt' as const, owned: false }),
+    fromCR({ cr, view }) {
+      const read =
+        follows === undefined ? '' : (view.get(ConfigMap, { name: follows, namespace })?.data?.['size'] ?? 'none')
+      return { data: { size: value(cr.spec.size, read) } }
+    },
+  })
+  const controller = defineController({
+    for: own,
+    resources: [config],
+    ...(resyncMs !== undefined && { resyncMs }),
+    ...(think && { check: () => think() }),
+  })
+  return { ...defineOperator({ name: `${name}-${suffix}`, controllers: [controller] }), own }
+}
+
+let turn = 0
+const thinking = { now: 0, most: 0, leave: [] as (() => void)[] }
+const operators = {
+  red: small('red', { shares: 'contested', value: () => 'red' }),
+  blue: small('blue', { shares: 'contested', value: () => 'blue' }),
+  undone: small('undone'),
+  mad: small('mad', {
+    follows: 'orders',
+    resyncMs: 100,
+    value: (_, read) => (read === 'calm' ? read : String(turn++)),
+  }),
+  follower: small('follower', { follows: 'ticker', value: (_, read) => read }),
+  cool: small('cool'),
+  thrifty: small('thrifty'),
+  single: small('single', {
+    think: () =>
+      new Promise((resolve) => {
+        thinking.most = Math.max(thinking.most, ++thinking.now)
+        thinking.leave.push(() => {
+          thinking.now--
+          resolve()
+        })
+        notice()
+      }),
+  }),
+}
+
+let ground: Ground
+let manager: Manager
+let cache: SharedCache
+const ledgers: Ledger[] = []
+const findings: Finding[] = []
+const metrics = createMetrics()
+const { notice, until } = createWaiting()
+
+const by = ({ name }: Small): readonly Finding[] => findings.filter(({ operator }) => operator === name)
+const writesOf = ({ name }: Small): number =>
+  ledgers.filter(({ operator }) => operator === name).flatMap(({ entries }) => entries.filter(isWrite)).length
+const host = async (operator: Small, gates: Partial<GateOptions> = {}): Promise<void> => {
+  await manager.add(operator, { gates })
+  onTestFinished(() => manager.remove(operator.name))
+}
+const wish = async ({ own }: Small, name = 'a'): Promise<unknown> =>
+  await ground.client.create(own, own.draft({ name, namespace }, {}) as unknown as UntypedObject)
+const resize = async ({ own }: Small, size: number): Promise<unknown> =>
+  await ground.client.patch(own, { name: 'a', namespace }, { spec: { size } }, { type: 'merge' })
+const setConfig = async (name: string, size: string): Promise<unknown> =>
+  await ground.client.apply(
+    ConfigMap,
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { size } },
+    { fieldManager: 'somebody', force: true },
+  )
+const sizeIn = async (name: string): Promise<string | undefined> =>
+  (await ground.client.get(ConfigMap, { name, namespace })).data?.['size']
+/** Of the CR, once it is there: it is written after the finding was told. */
+const condition = async ({ own }: Small): Promise<Condition> => {
+  for (;;) {
+    const cr = await ground.client.get(own as TypedResource, { name: 'a', namespace })
+    const { conditions = [] } = (cr['status'] ?? {}) as { readonly conditions?: readonly Condition[] }
+    const found = conditions.find(({ type }) => type === 'muster.dev/Finding')
+    if (found) return found
+  }
+}
+const eventAbout = async ({ own }: Small, reason: string): Promise<UntypedObject> => {
+  for (;;) {
+    const { items } = await ground.client.list(Event, { namespace })
+    const found = items.find(
+      (event) =>
+        event['reason'] === reason && (event['involvedObject'] as { readonly kind?: string }).kind === own.kind,
+    )
+    if (found) return found
+  }
+}
+
+beforeAll(async () => {
+  ground = await openGround(namespace, Object.values(operators))
+  cache = createSharedCache({ client: ground.client })
+  manager = createManager({
+    client: ground.client,
+    cache,
+    metrics,
+    onLedger: (ledger) => {
+      ledgers.push(ledger)
+      notice()
+    },
+    onFinding: (finding) => {
+      findings.push(finding)
+      notice()
+    },
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await manager.stop()
+  cache.close()
+  await ground.close()
+}, 60_000)
+
+describe('going round in circles', { timeout: 60_000 }, () => {
+  it('who is undone by somebody else is found with his name, the object and the field, and does not storm', async () => {
+    const { undone } = operators
+    await host(undone)
+    await wish(undone)
+    let rounds = 0
+    /** Undoes each write as soon as it is seen, as an old operator that nobody switched off does. */
+    const undo = async (): Promise<void> => {
+      while (by(undone).length === 0) {
+        await until(
+          () => by(undone).length > 0 || writesOf(undone) > rounds + 1,
+          () => `${rounds} rounds`,
+        )
+        rounds++
+        await ground.client.patch(
+          ConfigMap,
+          { name: 'a-undone', namespace },
+          { data: { size: 'mine' } },
+          { type: 'merge', fieldManager: 'legacy' },
+        )
+      }
+    }
+    await undo()
+    expect(by(undone)).toMatchObject([
+      { kind: 'conflict', object: { name: { name: 'a-undone' } }, fields: ['data.size'], with: ['legacy'] },
+    ])
+    expect(await condition(undone)).toMatchObject({
+      status: 'True',
+      reason: 'Conflict',
+      message: expect.stringMatching(
+        new RegExp(`put data\\.size of ConfigMap ${namespace}/a-undone right 8 times.*legacy changed it back`),
+      ) as string,
+    })
+    expect(await eventAbout(undone, 'Conflict')).toMatchObject({ type: 'Warning' })
+    expect(metrics.render()).toContain(`muster_findings_total{controller="${undone.name}/undone",kind="conflict"} 1`)
+    expect(rounds).toBeLessThan(12)
+  })
+
+  it('of two operators that want one object the first has it; the second is found, and says whose it is', async () => {
+    const { red, blue } = operators
+    await host(red)
+    await host(blue)
+    await wish(red)
+    await until(
+      () => writesOf(red) >= 2,
+      () => `${writesOf(red)} writes`,
+    )
+    await wish(blue)
+    await until(
+      () => by(blue).length > 0,
+      () => `${writesOf(blue)} writes`,
+    )
+    expect(by(blue)).toMatchObject([
+      {
+        kind: 'contested',
+        message: expect.stringContaining(`contested exists already and belongs to ${red.name}`) as string,
+      },
+    ])
+    expect(await condition(blue)).toMatchObject({ status: 'True', reason: 'Contested' })
+    expect(await sizeIn('contested')).toBe('red')
+    expect(by(red)).toEqual([])
+    expect(writesOf(red)).toBe(2)
+  })
+
+  it('one that never makes up its mind is found, held, and let go when something that it reads changes', async () => {
+    const { mad } = operators
+    await setConfig('orders', 'wild')
+    await host(mad)
+    await wish(mad)
+    await until(
+      () => by(mad).length > 0,
+      () => `${turn} turns`,
+    )
+    expect(by(mad).map(describeFinding)).toEqual([
+      expect.stringMatching(/wrote ConfigMap .*\/a-mad 8 times in .* although nothing it goes by changed.*data\.size/),
+    ])
+    expect(await condition(mad)).toMatchObject({ reason: 'HotLoop' })
+    expect(await eventAbout(mad, 'HotLoop')).toMatchObject({ type: 'Warning' })
+    // The first write had its reason.
+    expect(turn).toBe(9)
+    // Not its CR, and nothing that it writes: an input like any other.
+    await setConfig('orders', 'calm')
+    await until(
+      () => ledgers.findLast(({ operator }) => operator === mad.name)!.entries.every((entry) => !isWrite(entry)),
+      () => `${turn} turns`,
+    )
+    expect(await sizeIn('a-mad')).toBe('calm')
+  })
+
+  it('one that follows something which changes again and again is left alone', async () => {
+    const { follower } = operators
+    await setConfig('ticker', '0')
+    await host(follower)
+    await wish(follower)
+    await until(
+      () => writesOf(follower) >= 2,
+      () => `${writesOf(follower)} writes`,
+    )
+    for (let tick = 1; tick <= 20; tick++) {
+      await setConfig('ticker', String(tick))
+      for (let shown = await sizeIn('a-follower'); shown !== String(tick);) shown = await sizeIn('a-follower')
+    }
+    expect(by(follower)).toEqual([])
+  })
+})
+
+describe('gates', { timeout: 60_000 }, () => {
+  /** No event tells that somebody waits: it is looked at between two requests. */
+  const isHeld = async ({ name, own }: Small, gate: string): Promise<void> => {
+    while (manager.lanes().get(name)?.heldBy !== gate) await ground.client.get(own, { name: 'a', namespace })
+  }
+  const isWritten = (operator: Small, count: number): Promise<void> =>
+    until(
+      () => writesOf(operator) >= count,
+      () => `${writesOf(operator)} writes`,
+    )
+
+  it('cool-down: the second change waits', async () => {
+    const { cool } = operators
+    await host(cool, { coolDown: { leastMs: 3_600_000 } })
+    await wish(cool)
+    await isWritten(cool, 2)
+    await resize(cool, 2)
+    await isHeld(cool, 'coolDown')
+    expect(await sizeIn('a-cool')).toBe('1')
+    manager.regate(cool.name, {})
+    await isWritten(cool, 3)
+    expect(await sizeIn('a-cool')).toBe('2')
+  })
+
+  it('allowance: who has spent it waits, and goes on when there is more', async () => {
+    const { thrifty } = operators
+    await host(thrifty, { allowance: { perMinute: 0.001, burst: 1 } })
+    await wish(thrifty)
+    await isWritten(thrifty, 1)
+    await resize(thrifty, 2)
+    await isHeld(thrifty, 'allowance')
+    expect(await sizeIn('a-thrifty')).toBe('1')
+    manager.regate(thrifty.name, { allowance: defaultGates.allowance })
+    await isWritten(thrifty, 3)
+    expect(await sizeIn('a-thrifty')).toBe('2')
+  })
+
+  it('concurrency: one at a time, where that is said', async () => {
+    const { single } = operators
+    await host(single, { concurrency: 1 })
+    for (const name of ['a', 'b', 'c']) await wish(single, name)
+    for (let done = 1; done <= 3; done++) {
+      await until(
+        () => thinking.leave.length === done,
+        () => `${thinking.leave.length} have begun`,
+      )
+      thinking.leave[done - 1]!()
+    }
+    await isWritten(single, 3)
+    expect(thinking.most).toBe(1)
+  })
+})
