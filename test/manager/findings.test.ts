@@ -123,7 +123,7 @@ const sizeIn = async (name: string): Promise<string | undefined> =>
 /** Of the CR, once it is there: it is written after the finding was told. */
 const condition = async ({ own }: Small): Promise<Condition> => {
   for (;;) {
-    const cr = await ground.client.get(own as TypedResource, { name: 'a', namespace })
+    const cr = await ground.client.get(own, { name: 'a', namespace })
     const { conditions = [] } = (cr['status'] ?? {}) as { readonly conditions?: readonly Condition[] }
     const found = conditions.find(({ type }) => type === 'muster.dev/Finding')
     if (found) return found
