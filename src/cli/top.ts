@@ -1,5 +1,6 @@
 /** Shows what a running manager is doing: a table that stays up to date, or lines where there is no terminal. */
 import { MusterError } from '../kube/errors.ts'
+import { gateOrder } from '../manager/gates/order.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { type Command, defineCommand } from './command.ts'
 import { fetchReport, managerUrl } from './manager-file.ts'
@@ -14,7 +15,8 @@ export const managerFlags = {
 
 export const command: Command = defineCommand({
   details: `Where there is no terminal, prints the table once, and then one line for each thing that an operator does. HELD BY is
-the gate that keeps what waits: pause, standby, crawl (a hot loop), debounce, coolDown, allowance, concurrency, share.`,
+the gate that keeps what waits, the first that is closed of
+${gateOrder.join(', ')}. With crawl it goes in circles.`,
   flags: {
     ...managerFlags,
     once: { type: 'boolean', help: 'print the table and end' },
@@ -33,17 +35,24 @@ the gate that keeps what waits: pause, standby, crawl (a hot loop), debounce, co
     const screen = !flags.once && process.stdout.isTTY ? openScreen(process.stdout) : undefined
     if (!screen) for (const line of tableOf(report)) out(line)
     if (flags.once) return 0
-    while (!signal.aborted) {
-      screen?.draw([...tableOf(report), ...findingsOf(report)])
-      const before = report
-      try {
-        await systemClock.sleep(everyMs, signal)
-        report = await fetchReport(url, signal)
-      } catch (error) {
-        if (signal.aborted) break
-        throw error
+    // Timers hold no process, and nothing else is left of a report that was fetched.
+    const { port1: alive } = new MessageChannel()
+    alive.ref()
+    try {
+      while (!signal.aborted) {
+        screen?.draw([...tableOf(report), ...findingsOf(report)])
+        const before = report
+        try {
+          await systemClock.sleep(everyMs, signal)
+          report = await fetchReport(url, signal)
+        } catch (error) {
+          if (signal.aborted) break
+          throw error
+        }
+        if (!screen) for (const line of newsOf(before, report)) out(line)
       }
-      if (!screen) for (const line of newsOf(before, report)) out(line)
+    } finally {
+      alive.close()
     }
     return 0
   },

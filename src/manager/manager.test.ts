@@ -10,6 +10,7 @@ import { defineOperator, type Operator } from '../operator/operator.ts'
 import { defineResource } from '../operator/resource.ts'
 import { resourceOf } from '../operator/typed-resource.ts'
 import { defineWebhook } from '../operator/webhook.ts'
+import { createActivity } from './activity.ts'
 import { describeFinding, type Finding } from './findings/finding.ts'
 import { createManager, type Manager } from './manager.ts'
 import { createMetrics } from './metrics.ts'
@@ -189,7 +190,43 @@ describe('a manager', () => {
     expect(cache.report()).toEqual([])
   })
 
-  it('pauses one operator or all, and removes one without touching the others or what it made', async () => {
+  it('pauses all of them while they run, and does what was missed when they go on', async () => {
+    const { manager, cluster, add, until } = open()
+    const { client, clock } = cluster
+    const operators = [smallOperator(1), smallOperator(2), smallOperator(3)]
+    for (const operator of operators) await add(operator)
+    for (const operator of operators) await client.create(operator.own, thing(operator))
+    await clock.advance(5000)
+    const sizes = async (): Promise<readonly (string | undefined)[]> =>
+      (await client.list(ConfigMap, { namespace: 'default' })).items.flatMap(({ metadata, data }) =>
+        metadata.name?.startsWith('a-') ? [data?.['size']] : [],
+      )
+    const resize = async (size: number): Promise<void> => {
+      for (const { own } of operators)
+        await client.patch(own, { name: 'a', namespace: 'default' }, { spec: { size } }, { type: 'merge' })
+      await clock.advance(60_000)
+    }
+    expect(await sizes()).toEqual(['1', '1', '1'])
+    manager.pause()
+    await resize(2)
+    // Somebody breaks what they made, too.
+    await client.delete(ConfigMap, { name: 'a-3', namespace: 'default' })
+    await clock.advance(60_000)
+    expect(await sizes()).toEqual(['1', '1'])
+    expect([...manager.lanes().values()].map(({ isPaused, heldBy, running }) => [isPaused, heldBy, running])).toEqual(
+      operators.map(() => [true, 'pause', 0]),
+    )
+    // One of them alone is let go on, and then all.
+    manager.resume('small-1')
+    await clock.advance(1000)
+    expect(await sizes()).toEqual(['2', '1'])
+    manager.resume()
+    await clock.advance(1000)
+    expect(await sizes()).toEqual(['2', '2', '2'])
+    await until(manager.stop())
+  })
+
+  it('pauses one operator, and removes one without touching the others or what it made', async () => {
     const { manager, cluster, add, until } = open()
     const [one, two] = [smallOperator(1), smallOperator(2)]
     await add(one)
@@ -241,6 +278,8 @@ describe('a manager', () => {
     const during = turn
     for (let round = 0; round < 20; round++) await poke()
     expect(turn).toBe(during)
+    const report = createActivity({ clock: cluster.clock }).report({ lanes: manager.lanes(), feeds: [] })
+    expect(metrics.render(report)).toContain('muster_lane_held{operator="small-1",gate="crawl"} 1\n')
     isMad = false
     await cluster.client.patch(mad.own, { name: 'a', namespace: 'default' }, { spec: { size: 7 } }, { type: 'merge' })
     await cluster.clock.advance(100)

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { virtualClock } from '../clock/virtual-clock.ts'
+import { virtualClock, type VirtualClock } from '../clock/virtual-clock.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import { createActivity } from './activity.ts'
+import { createBudgetKeeper } from './budgets/budget-keeper.ts'
+import { type Gate, gateOrder } from './gates/order.ts'
 import { createMetrics } from './metrics.ts'
+import { createScheduler, defaultGates, type GateOptions, type Lane } from './scheduler.ts'
 
 const ledger: Ledger = {
   operator: 'cache',
@@ -48,6 +51,13 @@ describe('metrics', () => {
     expect(text).toContain('reconcile_time_seconds_bucket{controller="cache/memcached",le="60"} 2\n')
     expect(text).toContain('reconcile_time_seconds_bucket{controller="cache/memcached",le="+Inf"} 3\n')
     expect(text).toContain('reconcile_time_seconds_count{controller="cache/memcached"} 3\n')
+  })
+
+  it('count what took too long: a step, or all of it where its operator is isolated', () => {
+    const metrics = createMetrics()
+    for (const reason of ['StepTimeout', 'ReconcileTimeout', 'RequestTimeout'])
+      metrics.count({ ...ledger, failure: { ...failure, reason, retry: 'transient' } }, 1)
+    expect(metrics.render()).toContain('controller_runtime_reconcile_timeouts_total{controller="cache/memcached"} 2\n')
   })
 
   it('count what passes through queues, and requests, as client-go does', () => {
@@ -136,4 +146,75 @@ describe('metrics', () => {
   it('tell nothing of what never happened', () => {
     expect(createMetrics().render()).toBe('\n')
   })
+})
+
+interface Scene {
+  readonly clock: VirtualClock
+  readonly lane: Lane
+  /** Of somebody else, whose runs last. */
+  readonly other: Lane
+}
+
+interface Closing {
+  readonly gates?: Partial<GateOptions>
+  /** Places of all. @default 4 */
+  readonly places?: number
+  readonly close?: (scene: Scene) => void | Promise<void>
+}
+
+/** How each gate is closed for a key that is asked for afterwards. */
+const closings: Readonly<Record<Gate, Closing>> = {
+  pause: { close: ({ lane }) => lane.pause() },
+  standby: { close: ({ lane }) => lane.pause('standby') },
+  budget: {
+    close({ clock, lane }) {
+      const keeper = createBudgetKeeper({ clock, onFinding: () => undefined })
+      const budget = { requestsPerMinute: 1 }
+      const one = keeper.join({ operator: 'held', consumer: 'held', cache: { report: () => [] }, lane, budget })
+      for (let request = 0; request < 2; request++) one.request()
+    },
+  },
+  crawl: { close: ({ lane }) => lane.hold('k', 60_000) },
+  coolDown: {
+    gates: { coolDown: { leastMs: 10_000 } },
+    async close({ lane, clock }) {
+      lane.add('k')
+      await clock.advance(0)
+    },
+  },
+  debounce: { gates: { debounce: { quietMs: 500, maxMs: 2000 } } },
+  allowance: { gates: { allowance: { perMinute: 1, burst: 1 } }, close: ({ lane }) => lane.spend(1) },
+  concurrency: { gates: { concurrency: 1 }, close: ({ lane }) => lane.add('lasting') },
+  share: { places: 1, close: ({ other }) => other.add('lasting') },
+}
+
+describe('a gate that holds an operator back', () => {
+  it.each(gateOrder)(
+    'is in the metrics by its name, from the lane it holds, and gone when it opens: %s',
+    async (gate) => {
+      const { gates, places = 4, close } = closings[gate]
+      const clock = virtualClock()
+      const metrics = createMetrics()
+      const scheduler = createScheduler({ clock, concurrency: places, observer: metrics })
+      const run = (key: string): Promise<void> => (key === 'lasting' ? clock.sleep(4000) : Promise.resolve())
+      const lane = scheduler.join('held', { ...defaultGates, ...gates }, run)
+      const other = scheduler.join('other', defaultGates, run)
+      const held = (): readonly string[] => {
+        const lanes = new Map([lane, other].map((each, at) => [['held', 'other'][at]!, each.state] as const))
+        const report = createActivity({ clock }).report({ lanes, feeds: [] })
+        return metrics
+          .render(report)
+          .split('\n')
+          .filter((line) => line.startsWith('muster_lane_held'))
+      }
+      await close?.({ clock, lane, other })
+      expect(held()).toEqual([])
+      lane.add('k')
+      await clock.advance(0)
+      expect(held()).toEqual([`muster_lane_held{operator="held",gate="${gate}"} 1`])
+      for (const why of ['pause', 'standby'] as const) lane.resume(why)
+      await clock.advance(130_000)
+      expect(held()).toEqual([])
+    },
+  )
 })

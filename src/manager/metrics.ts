@@ -4,6 +4,7 @@
  * own. Reconciles are told by controller (`operator/controller`); queues and workers, of which there is one set an
  * operator, by operator. `render` is the text that Prometheus reads.
  */
+import type { ErrorName } from '../kube/errors.ts'
 import { type Ledger, operationCounts } from '../operator/ledger.ts'
 import type { Finding } from './findings/finding.ts'
 import type { ManagerReport, OperatorReport } from './report.ts'
@@ -33,7 +34,7 @@ const counted = {
   controller_runtime_reconcile_total: ['counter', 'Reconciles by controller and result.'],
   controller_runtime_reconcile_errors_total: ['counter', 'Reconciles that failed.'],
   controller_runtime_terminal_reconcile_errors_total: ['counter', 'Reconciles that failed for good, or gave up.'],
-  controller_runtime_reconcile_timeouts_total: ['counter', 'Reconciles of which a step took too long.'],
+  controller_runtime_reconcile_timeouts_total: ['counter', 'Reconciles that took too long, or a step of which did.'],
   controller_runtime_reconcile_time_seconds: ['histogram', 'How long reconciles took.'],
   workqueue_adds_total: ['counter', 'Keys that came into the queue.'],
   workqueue_retries_total: ['counter', 'Keys that came into the queue once more, after a failure.'],
@@ -47,6 +48,9 @@ const counted = {
 } as const
 
 type CountedName = keyof typeof counted
+
+/** A step took too long; all of it did, where its operator is isolated. */
+const timeouts: ReadonlySet<string> = new Set<ErrorName>(['StepTimeout', 'ReconcileTimeout'])
 
 /** Reasons are authors' words: an author who puts a name into one must not fill anybody's database. */
 const mostSeries = 2000
@@ -102,7 +106,7 @@ export function createMetrics(): Metrics {
       add('controller_runtime_reconcile_total', { ...labels, result })
       if (failure && !failure.gaveUp) add('controller_runtime_reconcile_errors_total', labels)
       if (failure?.retry === 'terminal') add('controller_runtime_terminal_reconcile_errors_total', labels)
-      if (failure?.reason === 'StepTimeout') add('controller_runtime_reconcile_timeouts_total', labels)
+      if (failure && timeouts.has(failure.reason)) add('controller_runtime_reconcile_timeouts_total', labels)
       if (failure) add('muster_failures_total', { ...labels, step: failure.step, reason: failure.reason })
       for (const [operation, times] of operationCounts(ledger)) {
         add('muster_operations_total', { ...labels, operation }, times)

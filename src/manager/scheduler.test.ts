@@ -124,7 +124,8 @@ describe('a scheduler', () => {
     const scheduler = createScheduler({ clock, concurrency: 1 })
     const flood = play(scheduler, clock, 'flood', {}, 10)
     const calm = play(scheduler, clock, 'calm', {}, 10)
-    for (let index = 0; index < 1000; index++) flood.lane.add(`k${index}`)
+    for (let index = 0; index < 10_000; index++) flood.lane.add(`k${index}`)
+    expect(flood.lane.state.waiting).toBe(9999)
     await clock.advance(15)
     calm.lane.add('one')
     await clock.advance(20)
@@ -210,6 +211,78 @@ describe('a scheduler', () => {
     // Two classes of a second each: changes that came within two seconds went first, no others.
     expect(place).toBeGreaterThan(5)
     expect(place).toBeLessThan(9)
+  })
+
+  it('lets no resync of one operator delay a change of another by more than the run under way', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const resyncing = play(scheduler, clock, 'b', {}, 100)
+    const changing = play(scheduler, clock, 'a', {}, 100)
+    for (let key = 0; key < 100; key++) resyncing.lane.add(`resync${key}`, 'resync')
+    await clock.advance(50)
+    // One comes while a resync is under way, and the next while that is: no resync comes between them.
+    changing.lane.add('one')
+    await clock.advance(100)
+    expect(changing.runs).toEqual([{ key: 'one', at: 100 }])
+    changing.lane.add('two')
+    await clock.advance(100)
+    expect(changing.runs.at(-1)).toEqual({ key: 'two', at: 200 })
+    await clock.advance(100)
+    expect(resyncing.runs.map(({ at }) => at)).toEqual([0, 300])
+  })
+
+  it('lets no resync take the second place either, however many runs the one with the change has', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 2 })
+    const changing = play(scheduler, clock, 'a', {}, 1000)
+    const resyncing = play(scheduler, clock, 'b', {}, 10)
+    changing.lane.add('long')
+    for (let key = 0; key < 100; key++) resyncing.lane.add(`resync${key}`, 'resync')
+    await clock.advance(15)
+    changing.lane.add('change')
+    await clock.advance(10)
+    expect(changing.runs).toEqual([
+      { key: 'long', at: 0 },
+      { key: 'change', at: 20 },
+    ])
+  })
+
+  it('starves no resync, though another operator changes without end', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 1 })
+    const gates = { priority: { ageMs: 1000 } }
+    const endless = play(scheduler, clock, 'a', gates, 100)
+    const resyncing = play(scheduler, clock, 'b', gates, 100)
+    endless.lane.add('busy')
+    resyncing.lane.add('resync1', 'resync')
+    resyncing.lane.add('resync2', 'resync')
+    for (let key = 0; key < 40; key++) {
+      endless.lane.add(`change${key}`)
+      await clock.advance(100)
+    }
+    // From then on it has its turn like the rest.
+    expect(resyncing.runs.map(({ at }) => at)).toEqual([1000, 1200])
+    expect(endless.runs.length).toBeGreaterThan(35)
+  })
+
+  it('tells the gate that holds a key, whatever other keys wait for, and no lack of places where there is none', async () => {
+    const clock = virtualClock()
+    const scheduler = createScheduler({ clock, concurrency: 4 })
+    const { lane } = play(scheduler, clock, 'a', { debounce: { quietMs: 50, maxMs: 200 } }, 300)
+    lane.hold('mad', 60_000)
+    lane.add('new')
+    lane.add('mad')
+    expect(lane.state.heldBy).toBe('crawl')
+    await clock.advance(60)
+    lane.release('mad')
+    await clock.advance(300)
+    expect(lane.state).toMatchObject({ waiting: 0, heldBy: 'nothing' })
+    lane.add('new')
+    await clock.advance(60)
+    lane.add('new')
+    await clock.advance(60)
+    // It waits for its own end.
+    expect(lane.state).toMatchObject({ waiting: 1, running: 1, heldBy: 'concurrency' })
   })
 
   it('never starts a paused operator, and goes on where it was', async () => {

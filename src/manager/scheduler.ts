@@ -1,14 +1,10 @@
 /**
- * The scheduler: who runs when, over all operators. Gates answer when a key may run, in this order:
+ * The scheduler: who runs when, over all operators. Gates answer when a key may run; `gates/order.ts` has their order.
  *
- *     pause → standby → budget → crawl → cool-down → debounce → allowance
- *       → concurrency of the operator → concurrency of all → share → priority
- *
- * The first three hold back an operator whole, the next three one of its keys until a moment, the allowance all of its keys
- * until a moment; the rest is decided when a place falls free. Every gate has to agree, so the order decides nothing but
- * which of them is told (`heldBy`). Places are shared: the operator with the fewest runs under way goes first, so one with
- * ten thousand keys waiting delays another by one run and not by ten thousand; and one that hangs does not keep its places
- * from the others (`gates/share.ts`). Within an operator, urgency decides.
+ * Places are shared: the operator with the fewest runs under way goes first, so one with ten thousand keys waiting delays
+ * another by one run and not by ten thousand; and one that hangs does not keep its places from the others
+ * (`gates/share.ts`). Within an operator, urgency decides. Between operators it decides one thing: a resync gives way to
+ * what anybody else has to do, until it has waited for a while.
  *
  * A key never runs twice at once, and is never lost: what is asked for while it runs is run afterwards.
  */
@@ -24,7 +20,8 @@ import {
 } from './gates/allowance.ts'
 import { cooledAt, type CoolDownOptions } from './gates/cool-down.ts'
 import { type Collected, type DebounceOptions, noteChange, quietAt } from './gates/debounce.ts'
-import { type Cause, moreUrgent, type PriorityOptions, urgency } from './gates/priority.ts'
+import { type Gate, gateOrder } from './gates/order.ts'
+import { type Cause, givesWay, moreUrgent, type PriorityOptions, urgency } from './gates/priority.ts'
 import { defaultPatienceMs, keptPlaces, yieldsAt } from './gates/share.ts'
 import { createHeap, type Heap } from './heap.ts'
 
@@ -79,10 +76,7 @@ export interface LaneObserver {
 }
 
 /** Somebody said so; another replica has the right to run; it has used what it may. */
-export type PauseReason = 'pause' | 'standby' | 'budget'
-
-/** Which one is told, where there are several. */
-const pauseReasons: readonly PauseReason[] = ['pause', 'standby', 'budget']
+export type PauseReason = Extract<Gate, 'pause' | 'standby' | 'budget'>
 
 /** What an operator holds of the scheduler. */
 export interface Lane {
@@ -118,8 +112,8 @@ export interface LaneState {
   readonly places: number
   readonly later: number
   readonly isPaused: boolean
-  /** What holds its keys back most at the moment. */
-  readonly heldBy: 'nothing' | PauseReason | 'crawl' | 'debounce' | 'coolDown' | 'allowance' | 'concurrency' | 'share'
+  /** What holds its keys back at the moment: the first of the gates that are closed, in their order. */
+  readonly heldBy: 'nothing' | Gate
 }
 
 export interface Scheduler {
@@ -240,12 +234,20 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       ({ waiting, running: own, isSlow }) => waiting.size > 0 && (!isForNewcomers || (own.size === 0 && !isSlow)),
     )
     order.sort((a, b) => a.running.size - b.running.size || a.servedAt - b.servedAt)
+    let patient: { readonly member: Member; readonly item: Waiting } | undefined
     for (const member of order) {
       ripen(member, now)
       const item = candidate(member, now)
-      if (item) return { member, item }
+      if (!item) continue
+      const { cause, collected } = item
+      if (!givesWay(cause, collected.since, now, member.gates.priority)) {
+        patient?.member.ready.push(patient.item)
+        return { member, item }
+      }
+      if (patient) member.ready.push(item)
+      else patient = { member, item }
     }
-    return undefined
+    return patient
   }
 
   const start = (member: Member, { key, collected }: Waiting, now: number): void => {
@@ -437,27 +439,23 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   function stateOf(member: Member): LaneState {
     const now = clock.now()
     const { waiting, running: own, later, pauses, gates, ended, held } = member
-    const pause = pauseReasons.find((why) => pauses.has(why))
-    const due = [...waiting.values()].some((item) => item.due <= now)
-    const [first] = waiting.values()
-    const isCooling = first !== undefined && cooledAt(ended.get(first.key), gates.coolDown) > now
-    const isAffordable = payableAt(member, now) <= now
-    const heldBy =
-      waiting.size === 0
-        ? 'nothing'
-        : pause
-          ? pause
-          : !due
-            ? (held.get(first!.key) ?? 0) > now
-              ? 'crawl'
-              : isCooling
-                ? 'coolDown'
-                : 'debounce'
-            : !isAffordable
-              ? 'allowance'
-              : own.size >= gates.concurrency
-                ? 'concurrency'
-                : 'share'
+    const items = [...waiting.values()]
+    const due = items.filter((item) => item.due <= now)
+    const isAhead = (until: (key: string) => number): boolean =>
+      due.length === 0 && items.some(({ key }) => until(key) > now)
+    const closed: Readonly<Record<Gate, boolean>> = {
+      pause: pauses.has('pause'),
+      standby: pauses.has('standby'),
+      budget: pauses.has('budget'),
+      crawl: isAhead((key) => held.get(key) ?? now),
+      coolDown: isAhead((key) => cooledAt(ended.get(key), gates.coolDown)),
+      debounce: due.length === 0,
+      allowance: payableAt(member, now) > now,
+      // What runs already waits for its own end, however many places there are.
+      concurrency: own.size >= gates.concurrency || due.every(({ key }) => own.has(key)),
+      share: true,
+    }
+    const heldBy = waiting.size === 0 ? 'nothing' : gateOrder.find((gate) => closed[gate])!
     return {
       waiting: waiting.size,
       running: own.size,

@@ -11,6 +11,7 @@ import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineResource } from '../../operator/resource.ts'
+import { createActivity } from '../activity.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { gatesOf } from '../config/options-of.ts'
 import type { Finding } from '../findings/finding.ts'
@@ -80,6 +81,9 @@ describe('a manager', () => {
     expect(manager.lanes().get('calm')).toMatchObject({ heldBy: 'nothing' })
     expect(findings).toMatchObject([{ kind: 'overBudget', operator: 'greedy', budget: 'requests', allowed: 30 }])
     expect(metrics.render()).toMatch(/muster_findings_total\{[^}]*greedy[^}]*kind="overBudget"\} 1/)
+    const report = createActivity({ clock }).report({ lanes: manager.lanes(), feeds: [] })
+    const held = metrics.render(report).match(/^muster_lane_held.*$/gm)
+    expect(held).toEqual(['muster_lane_held{operator="greedy",gate="budget"} 1'])
     await clock.advance(600_000)
     expect(await made('greedy')).toBe(20)
     await until(manager.stop())

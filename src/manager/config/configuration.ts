@@ -9,7 +9,7 @@ import { ownMember } from '../../kube/json-member.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { contradictions } from './contradiction.ts'
 import { type Layer, mergeOver, placeIn, withoutNulls } from './layer.ts'
-import { formatProblem, pathOf, type Problem, unknownKeys, valueAt } from './problem.ts'
+import { formatProblem, listsForTexts, noneOf, pathOf, type Problem, unknownKeys, valueAt } from './problem.ts'
 import { type ConfigurationSchema, configurationSchema, type Declared, mayHoldSecrets, schemaAt } from './schema.ts'
 import { asSettings, type Settings } from './settings.ts'
 
@@ -27,7 +27,7 @@ export function readConfiguration(layers: readonly Layer[], operators: readonly 
   let merged: JsonObject = {}
   for (const layer of layers) {
     const value = withoutNulls(layer.value)
-    const found = problemsOf(value, schema)
+    const found = problemsOf(layer.value, value, schema)
     problems.push(...(layer.problems ?? []).map((problem) => formatProblem(problem, problem.place)))
     problems.push(...found.map((problem) => formatProblem(problem, placeIn(layer, problem.path))))
     if (found.length > 0 || !isJsonObject(value)) continue
@@ -44,16 +44,18 @@ export function readConfiguration(layers: readonly Layer[], operators: readonly 
 }
 
 export function notInOrder(problems: readonly string[]): MusterError {
-  const list = problems.length === 1 ? ` ${problems[0]}` : `\n- ${problems.join('\n- ')}`
+  // One value may break several rules that come to the same.
+  const told = [...new Set(problems)]
+  const list = told.length === 1 ? ` ${told[0]}` : `\n- ${told.join('\n- ')}`
   return new MusterError('InvalidConfiguration', `The configuration is not in order:${list}.`)
 }
 
-/** What one layer says that nobody understands. */
-function problemsOf(value: Json, { schema, part }: ConfigurationSchema): readonly Problem[] {
+/** What one layer says that nobody understands. A key that nobody knows is one even with nothing below it. */
+function problemsOf(given: Json, value: Json, { schema, part }: ConfigurationSchema): readonly Problem[] {
   if (value === null) return []
   if (!isJsonObject(value)) return [{ path: [], message: 'it must be a map of settings' }]
-  const unknown = unknownKeys(value, schema)
-  return unknown.length > 0 ? unknown : schemaProblems(value, part, schema)
+  const unknown = unknownKeys(given, schema)
+  return unknown.length > 0 ? unknown : [...schemaProblems(value, part, schema), ...listsForTexts(value, schema)]
 }
 
 function schemaProblems(
@@ -69,8 +71,9 @@ function schemaProblems(
 
 function inWords(message: string, path: readonly string[], value: JsonObject, schema: JSONSchemaProps): string {
   if (mayHoldSecrets(schema, path)) return 'what is there does not fit, and is not shown: it may be secret'
-  const { title, pattern } = schemaAt(schema, path) ?? {}
+  const { title, pattern, enum: words } = schemaAt(schema, path) ?? {}
   const given = valueAt(value, path)
+  if (words && given !== undefined) return noneOf(given, words)
   const isMisshapen = title !== undefined && typeof given === 'string' && !new RegExp(pattern ?? '', 'u').test(given)
   return isMisshapen ? `"${given.slice(0, 100)}" is not ${title}` : message
 }

@@ -8,7 +8,7 @@ import { nameMapOf } from './options-of.ts'
 import { durationMs } from './setting-fields.ts'
 import type { OperatorSettings, ProgramSettings } from './operator-settings.ts'
 import type { Problem } from './problem.ts'
-import { type LeaseSettings, localCluster, type Settings } from './settings.ts'
+import { leastWeight, type LeaseSettings, localCluster, type Settings } from './settings.ts'
 
 export function contradictions(settings: Settings): readonly Problem[] {
   const { leaderElection, sharding, webhooks } = settings
@@ -23,6 +23,10 @@ export function contradictions(settings: Settings): readonly Problem[] {
   if (leaderElection.leaderElect && sharding.enabled) {
     const message = 'replicas either split the work or stand by: turn leaderElection.leaderElect off'
     problems.push({ path: ['sharding', 'enabled'], message })
+  }
+  // API servers take the least of a whole number for a whole one, and so does what looks at schemas as they do.
+  if (sharding.weight < leastWeight) {
+    problems.push({ path: ['sharding', 'weight'], message: `${sharding.weight} must be ${leastWeight} or more` })
   }
   if (webhooks.url !== undefined && webhooks.service !== undefined) {
     problems.push({
@@ -179,9 +183,7 @@ function programProblems(
     ...Object.entries(env).flatMap(([key, value]) => {
       const at = [...path, 'program', 'env', key]
       if (!/^[A-Za-z_]\w*$/.test(key)) return [{ path: at, message: 'it is no name of an environment variable' }]
-      // A schema takes a list for a secret text.
-      const isText = typeof value === 'string' && !value.includes('\0')
-      return isText ? [] : [{ path: at, message: 'it must be a text' }]
+      return value.includes('\0') ? [{ path: at, message: 'it must be a text' }] : []
     }),
     ...outside
       .filter((origin) => !/^https?:\/\/(?:\*\.)?(?:[\w.-]+|\[[\da-fA-F:]+\])(?::\d{1,5})?$/.test(origin))

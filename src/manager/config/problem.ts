@@ -28,6 +28,20 @@ export function unknownKeys(value: Json, schema: JSONSchemaProps, above: readonl
   })
 }
 
+/** Lists where a text is wanted: API servers let them pass where the text has a format, and so do schemas here. */
+export function listsForTexts(value: Json, schema: JSONSchemaProps, above: readonly string[] = []): readonly Problem[] {
+  if (isJsonArray(value)) {
+    const { type, format, items } = schema
+    if (type === 'string' && format !== undefined) return [{ path: above, message: 'it must be a text' }]
+    return isJsonObject(items) ? value.flatMap((item, at) => listsForTexts(item, items, [...above, String(at)])) : []
+  }
+  if (!isJsonObject(value)) return []
+  return Object.keys(value).flatMap((name) => {
+    const below = schemaOf(schema, name)
+    return below && below !== 'unknown' ? listsForTexts(ownMember(value, name)!, below, [...above, name]) : []
+  })
+}
+
 function schemaOf(schema: JSONSchemaProps, name: string): JSONSchemaProps | 'unknown' | undefined {
   const { properties = {}, additionalProperties } = schema
   if (Object.hasOwn(properties, name)) return properties[name]
@@ -45,6 +59,20 @@ export function guessAmong(name: string, known: readonly string[]): string {
   const near = nearest(name, known)
   if (near !== undefined) return `; did you mean "${near}"?`
   return known.length === 0 ? ', nor any other' : `; there are ${known.join(', ')}`
+}
+
+/** What is not one of a few words: which there are, and which was probably meant. */
+export function noneOf(given: Json, words: readonly Json[]): string {
+  const texts = words.map(bare)
+  const word = bare(given).slice(0, 100)
+  // Other tools shout their levels.
+  const near = texts.find((text) => text.toLowerCase() === word.toLowerCase()) ?? nearest(word, texts)
+  const meant = near === undefined ? '' : `; did you mean "${near}"?`
+  return `${typeof given === 'string' ? `"${word}"` : word} is none of ${texts.join(', ')}${meant}`
+}
+
+function bare(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** A cause's field as a path: `operators[memcached].gates.burst` is in no file; keys of maps have no brackets there. */
@@ -96,6 +124,9 @@ export function formatProblem({ path, message }: Problem, place: string): string
 /** A value by its path. */
 export function valueAt(value: Json | undefined, path: readonly string[]): Json | undefined {
   let found = value
-  for (const name of path) found = isJsonObject(found) ? ownMember(found, name) : undefined
+  for (const name of path) {
+    if (isJsonArray(found)) found = found[Number(name)]
+    else found = isJsonObject(found) ? ownMember(found, name) : undefined
+  }
   return found
 }

@@ -124,6 +124,9 @@ export interface ListenSettings {
   readonly port: number
 }
 
+/** Of a replica among others. */
+export const leastWeight = 0.01
+
 /** The cluster of `clientConnection`. */
 export const localCluster = 'local'
 
@@ -207,7 +210,12 @@ const settings = {
       enabled: boolean({ default: false, description: 'Replicas split the operators and clusters among themselves.' }),
       group: name('muster', 'What the names of their Leases begin with: the same for all replicas.'),
       namespace: name('default', 'Where the Leases are.'),
-      weight: number({ minimum: 0.01, maximum: 1000, default: 1, description: 'Twice the weight, twice the share.' }),
+      weight: number({
+        minimum: leastWeight,
+        maximum: 1000,
+        default: 1,
+        description: 'Twice the weight, twice the share.',
+      }),
       ...leaseTimes,
     },
     { default: {}, description: 'All replicas work, each its share. Not together with leaderElection.' },

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { affordableAt, type Allowance, earned, fullAllowance, spend } from './allowance.ts'
 import { cooledAt } from './cool-down.ts'
 import { type Collected, noteChange, quietAt } from './debounce.ts'
-import { type Cause, moreUrgent, urgency } from './priority.ts'
+import { type Cause, givesWay, moreUrgent, urgency } from './priority.ts'
 
 const times = (): fc.Arbitrary<readonly number[]> =>
   fc.array(fc.nat(10_000), { minLength: 1, maxLength: 50 }).map((list) => list.toSorted((a, b) => a - b))
@@ -82,6 +82,15 @@ describe('priority', () => {
     )
     expect(order).toEqual(['change', 'retry', 'resync'])
     expect(moreUrgent('resync', 'retry')).toBe('retry')
+  })
+
+  it('lets a resync give way to other operators until it is as urgent as a retry, and nothing else', () => {
+    expect((['change', 'retry', 'resync'] as const).map((one) => givesWay(one, 0, 9999, options))).toEqual([
+      false,
+      false,
+      true,
+    ])
+    expect(givesWay('resync', 0, 10_000, options)).toBe(false)
   })
 
   it('never lets anybody be overtaken by what came later than two classes of ageing', () => {

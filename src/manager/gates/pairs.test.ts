@@ -3,17 +3,11 @@
  * them closed it must not matter which one opens first: the key runs when both are open and not before, and what is told
  * to hold it is the earlier one in the written order.
  */
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
-import {
-  createScheduler,
-  defaultGates,
-  type GateOptions,
-  type Lane,
-  type LaneState,
-  openGates,
-  type Scheduler,
-} from '../scheduler.ts'
+import { createScheduler, defaultGates, type GateOptions, type Lane, openGates, type Scheduler } from '../scheduler.ts'
+import { type Gate, gateOrder } from './order.ts'
 
 interface Scene {
   readonly clock: VirtualClock
@@ -21,26 +15,30 @@ interface Scene {
   readonly lane: Lane
   /** Keys, as they began to run. */
   readonly runs: string[]
-  /** Ends the run of a key that was told to last. */
+  /** Ends the run of a key that lasts: they say so. */
   readonly end: (key: string) => Promise<void>
+  /** Another operator, whose runs last. */
+  readonly other: (name: string) => Lane
+  readonly endOthers: () => Promise<void>
 }
 
-type HeldBy = LaneState['heldBy']
-
-interface Gate {
-  readonly heldBy: HeldBy
+interface Closing {
+  /** Where there are several ways for a gate to be closed. @default the gate */
+  readonly name?: string
+  readonly heldBy: Gate
   /** It holds one key, and no other of its operator. */
   readonly isAboutKey: boolean
   /** What has to be so before it is closed. */
   readonly before?: (scene: Scene) => Promise<void>
   /** Closes it until `ms` have passed, or until it is opened. */
   readonly close: (scene: Scene, ms: number) => void
-  readonly gates?: (ms: number) => Partial<GateOptions>
+  /** With so many runs of its operator under way. */
+  readonly gates?: (ms: number, running: number) => Partial<GateOptions>
   /** Absent: time does it. */
   readonly open?: (scene: Scene) => Promise<void>
 }
 
-const byWord = (why: 'pause' | 'standby' | 'budget'): Gate => ({
+const byWord = (why: 'pause' | 'standby' | 'budget'): Closing => ({
   heldBy: why,
   isAboutKey: false,
   close: ({ lane }) => lane.pause(why),
@@ -51,7 +49,7 @@ const byWord = (why: 'pause' | 'standby' | 'budget'): Gate => ({
 })
 
 /** In the written order. */
-const gates: readonly Gate[] = [
+const gates: readonly Closing[] = [
   byWord('pause'),
   byWord('standby'),
   byWord('budget'),
@@ -87,10 +85,12 @@ const gates: readonly Gate[] = [
       await clock.advance(0)
     },
     close: () => undefined,
-    gates: () => ({ concurrency: 1 }),
+    // As many as there are already.
+    gates: (_, running) => ({ concurrency: running }),
     open: async ({ end }) => await end('lasting'),
   },
   {
+    name: 'concurrency of all',
     heldBy: 'share',
     isAboutKey: false,
     close: ({ scheduler }) => scheduler.resize(0),
@@ -99,37 +99,69 @@ const gates: readonly Gate[] = [
       await clock.advance(0)
     },
   },
+  {
+    name: 'share',
+    heldBy: 'share',
+    isAboutKey: false,
+    // Two places are kept for those that have none, and this operator has one: what is left is not for it, even if
+    // another of its runs ends.
+    before: async ({ scheduler, lane, other, clock }) => {
+      lane.add('lasting of its own')
+      const [many, newcomer] = [other('b'), other('c')]
+      for (let taken = scheduler.running; taken < 6; taken++) many.add(`lasting ${taken}`)
+      newcomer.add('lasting')
+      await clock.advance(0)
+      expect(scheduler.running).toBe(7)
+    },
+    close: () => undefined,
+    open: async ({ endOthers }) => await endOthers(),
+  },
 ]
 
 const firstMs = 1000
 const secondMs = 3000
 
 /** Closed are `sooner`, by time until `firstMs`, and `later`, until `secondMs`; then the key is asked for. */
-async function closed(sooner: Gate, later?: Gate): Promise<Scene> {
+async function closed(sooner: Closing, later?: Closing): Promise<Scene> {
   const clock = virtualClock()
   const scheduler = createScheduler({ clock, concurrency: 8 })
   const runs: string[] = []
   const ends = new Map<string, () => void>()
-  const wanted: Partial<GateOptions> = { ...later?.gates?.(secondMs), ...sooner.gates?.(firstMs) }
+  const theirs = new Set<() => void>()
+  const wanted = (running: number): Partial<GateOptions> => ({
+    ...later?.gates?.(secondMs, running),
+    ...sooner.gates?.(firstMs, running),
+  })
   const lane: Lane = scheduler.join(
     'a',
-    { ...openGates, ...wanted, debounce: defaultGates.debounce, concurrency: 8 },
+    { ...openGates, ...wanted(0), debounce: defaultGates.debounce, concurrency: 8 },
     async (key) => {
       runs.push(key)
-      if (key !== 'lasting') return
+      if (!key.startsWith('lasting')) return
       await new Promise<void>((resolve) => void ends.set(key, resolve))
       // It was counted as a change while it ran, and makes one.
       lane.spend(1)
     },
   )
-  const end = async (key: string): Promise<void> => {
-    ends.get(key)?.()
-    await clock.advance(0)
+  const scene: Scene = {
+    clock,
+    scheduler,
+    lane,
+    runs,
+    async end(key) {
+      ends.get(key)?.()
+      await clock.advance(0)
+    },
+    other: (name) => scheduler.join(name, openGates, () => new Promise((resolve) => void theirs.add(resolve))),
+    async endOthers() {
+      for (const end of theirs) end()
+      await clock.advance(0)
+    },
   }
-  const scene: Scene = { clock, scheduler, lane, runs, end }
-  for (const gate of [sooner, later]) await gate?.before?.(scene)
+  // In the written order: places are what is decided last.
+  for (const gate of gates) if (gate === sooner || gate === later) await gate.before?.(scene)
   runs.length = 0
-  lane.regate({ ...openGates, ...wanted })
+  lane.regate({ ...openGates, ...wanted(lane.state.running) })
   sooner.close(scene, firstMs)
   later?.close(scene, secondMs)
   lane.add('k')
@@ -138,13 +170,15 @@ async function closed(sooner: Gate, later?: Gate): Promise<Scene> {
 }
 
 /** Gates that time opens open at their time; the others by a word. */
-async function open(gate: Gate, scene: Scene, ms: number): Promise<void> {
+async function open(gate: Closing, scene: Scene, ms: number): Promise<void> {
   if (gate.open) await gate.open(scene)
   else await scene.clock.advance(ms)
 }
 
+const nameOf = ({ name, heldBy }: Closing): string => name ?? heldBy
+
 const pairs = gates.flatMap((one, index) =>
-  gates.slice(index + 1).map((other) => [one.heldBy, other.heldBy, one, other] as const),
+  gates.slice(index + 1).map((other) => [nameOf(one), nameOf(other), one, other] as const),
 )
 
 describe('two gates', () => {
@@ -170,7 +204,7 @@ describe('two gates', () => {
     },
   )
 
-  it.each(gates.map((gate) => [gate.heldBy, gate] as const))(
+  it.each(gates.map((gate) => [nameOf(gate), gate] as const))(
     '%s and priority: urgency decides among those that may run, and among no others',
     async (_name, gate) => {
       const scene = await closed(gate)
@@ -184,4 +218,22 @@ describe('two gates', () => {
       expect(scene.runs).toEqual(isFree ? ['resync', 'k'] : ['k', 'resync'])
     },
   )
+})
+
+describe('the order of the gates', () => {
+  const text = (file: string): Promise<string> => readFile(new URL(file, import.meta.url), 'utf8')
+
+  it('is that of the pairs above, and none is left out', () => {
+    expect([...new Set(gates.map(({ heldBy }) => heldBy))]).toEqual(gateOrder)
+  })
+
+  it('is written where people look it up, as it is here', async () => {
+    const rows = [...(await text('README.md')).matchAll(/^\| (\w+) /gm)].map(([, name]) => name)
+    expect(rows).toEqual(['gate', ...gateOrder, 'priority'])
+    const told = /`muster_lane_held` names one gate: .*? in the order (.*?)\. \[/s.exec(
+      await text('../../../docs/running.md'),
+    )
+    const names = told?.[1]!.replaceAll(/\s*\([^)]*\)/g, '').split(/,\s+/)
+    expect(names).toEqual(gateOrder)
+  })
 })

@@ -1,6 +1,9 @@
 /**
  * Priority with ageing: who goes first among those that may run. A change goes before a retry, a retry before a resync;
  * but whoever waits grows older, and in the end goes before everybody, so that nothing starves.
+ *
+ * That is within an operator. Between operators shares decide, for else one with much to do would keep the others waiting;
+ * but a resync has nothing to do as far as anybody knows, so it gives way to them all.
  */
 
 /** Why a key is to run. */
@@ -24,4 +27,9 @@ export function moreUrgent(a: Cause, b: Cause): Cause {
  */
 export function urgency(cause: Cause, since: number, { ageMs }: PriorityOptions): number {
   return since + ranks[cause] * ageMs
+}
+
+/** Whether a key lets the keys of other operators go first: a resync does, until it is as urgent as a retry. */
+export function givesWay(cause: Cause, since: number, now: number, { ageMs }: PriorityOptions): boolean {
+  return cause === 'resync' && now < since + ageMs
 }

@@ -68,6 +68,8 @@ const gates: Readonly<Record<string, Json>> = {
   'small-2': { gates: { changesPerMinute: 6, burst: 1 } },
   'small-3': { gates: { concurrency: 1 } },
   'small-4': { paused: true },
+  'small-45': { budgets: { requestsPerMinute: 30 } },
+  'small-46': { budgets: { cacheMi: 1 } },
 }
 
 function settingsWith(more: Readonly<Record<string, Json>> = {}): Settings {
@@ -244,7 +246,7 @@ describe('fifty operators', () => {
     expect(Number(await sizeIn('a-6'))).toBeLessThan(25)
   })
 
-  it('two that want the same object: the first has it, the second says whose it is, and nothing flips', async () => {
+  it('two that want the same object: the first has it, the second is found, says whose it is, and nothing flips', async () => {
     await create(9)
     await cluster.clock.advance(1000)
     await create(10)
@@ -254,7 +256,11 @@ describe('fifty operators', () => {
       namespace: 'default',
     })) as unknown as { readonly status: { readonly conditions: readonly { readonly message: string }[] } }
     expect(JSON.stringify(second.status.conditions)).toContain('belongs to Thing9 a')
+    expect(told('small-10')).toEqual([
+      'small-10, controller thing10, for default/a: ConfigMap default/contested exists already and belongs to Thing9 a, not to Thing10 a.',
+    ])
     expect(runsOf('small-9').length).toBeLessThan(5)
+    expect(await sizeIn('contested')).toBe('1')
   })
 
   it('somebody who undoes an operator’s work is named', async () => {
@@ -276,7 +282,7 @@ describe('fifty operators', () => {
 
   it('nobody else was found, and at rest nothing is written', async () => {
     const named = new Set(findings.map(({ operator }) => operator))
-    expect([...named].toSorted()).toEqual(['small-20', 'small-6', 'small-7', 'small-8'])
+    expect([...named].toSorted()).toEqual(['small-10', 'small-20', 'small-6', 'small-7', 'small-8'])
     const before = ledgers.flatMap(({ entries, operator }) =>
       named.has(operator) ? [] : entries.filter(isWrite),
     ).length
@@ -285,5 +291,63 @@ describe('fifty operators', () => {
       named.has(operator) ? [] : entries.filter(isWrite),
     ).length
     expect(after).toBe(before)
+  })
+
+  it('request budget: whoever asks too much of the server waits, is named, and does all of it in the end', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `many${index}`)
+    for (const name of names) await create(45, name)
+    await cluster.clock.advance(10_000)
+    const made = async (): Promise<number> =>
+      (await cluster.client.list(ConfigMap, { namespace: 'default' })).items.filter(({ metadata }) =>
+        /^many\d+-45$/.test(metadata.name ?? ''),
+      ).length
+    expect(await made()).toBeGreaterThan(0)
+    expect(await made()).toBeLessThan(names.length)
+    expect(resident.manager.lanes().get('small-45')).toMatchObject({ heldBy: 'budget' })
+    expect(told('small-45')).toEqual([expect.stringMatching(/requests/)])
+    // Nobody else waits for it.
+    await resize(44, 3)
+    await cluster.clock.advance(1000)
+    expect(await sizeIn('a-44')).toBe('3')
+    await cluster.clock.advance(150_000)
+    expect(await made()).toBe(names.length)
+  })
+
+  it('memory budget: whoever has too much cached waits, is named, and goes on when there is less', async () => {
+    for (const name of ['b', 'c', 'd', 'e', 'f', 'g']) {
+      const large = cr(46, name)
+      // Texts that are the same are kept once.
+      const annotations = { bulk: name.repeat(200_000) }
+      await cluster.client.create(operators[46]!.own, { ...large, metadata: { ...large.metadata, annotations } })
+    }
+    await cluster.clock.advance(20_000)
+    expect(told('small-46')).toEqual([expect.stringMatching(/cached/)])
+    await resize(46, 4)
+    await resize(44, 4)
+    await cluster.clock.advance(20_000)
+    expect(resident.manager.lanes().get('small-46')).toMatchObject({ heldBy: 'budget' })
+    expect([await sizeIn('a-46'), await sizeIn('a-44')]).toEqual(['1', '4'])
+    for (const name of ['b', 'c', 'd', 'e']) {
+      await cluster.client.delete(operators[46]!.own, { name, namespace: 'default' })
+    }
+    await cluster.clock.advance(20_000)
+    expect(await sizeIn('a-46')).toBe('4')
+  })
+
+  it('pause of the whole manager: nothing of anybody while it lasts, live, and all that was missed afterwards', async () => {
+    const all = Array.from({ length: 10 }, (_, index) => 30 + index)
+    const sizes = async (): Promise<ReadonlySet<string | undefined>> =>
+      new Set(await Promise.all(all.map((index) => sizeIn(`a-${index}`))))
+    const isPaused = (): readonly boolean[] => resident.posts().map(({ lane }) => lane!.isPaused)
+    const before = ledgers.length
+    await resident.reconfigure({ ...settingsWith({ 'small-4': {}, 'small-1': {} }), paused: true })
+    for (const index of all) await resize(index, 40)
+    await cluster.clock.advance(600_000)
+    expect(isPaused()).toEqual(Array.from({ length: count }, () => true))
+    expect([await sizes(), ledgers.length]).toEqual([new Set(['9']), before])
+    await resident.reconfigure(settingsWith({ 'small-4': {}, 'small-1': {} }))
+    await cluster.clock.advance(5000)
+    expect(await sizes()).toEqual(new Set(['40']))
+    expect(isPaused()).toEqual(Array.from({ length: count }, () => false))
   })
 })
