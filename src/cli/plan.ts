@@ -74,7 +74,8 @@ async function named(name: string, file: string, muster: OwnMuster): Promise<Nam
   const { program, isolation } = section
   if (program) {
     const { foreseeProgram, programOf } = await muster.contract()
-    const hosted = await programOf({ ...section, program }, folder, { hidden: [path.resolve(file)] })
+    const own = { hidden: [path.resolve(file)], others: () => Object.keys(operators) }
+    const hosted = await programOf({ ...section, program }, folder, own)
     return { foresee: async (how) => await foreseeProgram({ name, hosted, ...how }) }
   }
   if (isolation !== 'inline') {

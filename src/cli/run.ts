@@ -137,7 +137,11 @@ async function runUntilOutdated(running: Running): Promise<void> {
     folder: from && 'file' in from ? path.dirname(path.resolve(from.file)) : undefined,
     async programs(...asked) {
       const { programLoader } = await muster.contract()
-      return await programLoader({ hidden: ownFiles(running, known) })(...asked)
+      const others = (): readonly string[] => [
+        ...given.map(({ operator }) => operator.name),
+        ...Object.keys(known?.operators ?? {}),
+      ]
+      return await programLoader({ hidden: ownFiles(running, known), others })(...asked)
     },
     log,
     onProblem: (operator, { message }) => log({ operator, problem: message }),

@@ -48,11 +48,16 @@ const metadata = (change: object = {}): string =>
     resourceType: { Group: '', Resource: 'configmaps', Version: 'v1' },
     ...change,
   })
+const below = 'namespaces/shop/core/configmaps'
+const patched = `Management/Patch/${below}`
 const files = (body: string, meta = metadata(), at = place): Map<string, string> =>
   new Map([
     [`${at}/0000-body-a.yaml`, body],
     [`${at}/0000-metadata-a.yaml`, meta],
   ])
+
+/** By its metadata. */
+const named = (name: string): Map<string, string> => files(writeGoYaml(object), metadata({ name }))
 
 describe('an output directory', () => {
   it('is read as it was written, in its order', () => {
@@ -81,6 +86,21 @@ describe('an output directory', () => {
     expect([...output(others[4]!).keys()].some((name) => name.endsWith('-body-system-COLON-made-.yaml'))).toBe(true)
   })
 
+  it('may leave out what its metadata says already: in a patch, and in what is sent to a subresource', () => {
+    const at = (action: string): string => `Management/${action}/${below}`
+    const merge = { action: 'Patch', patchType: 'application/merge-patch+json' }
+    const { mutations } = readOutput(
+      folderOf([
+        ...files('{"data":{"k":"v"}}', metadata(merge), at('Patch')),
+        ...files('spec: {audiences: [x]}', metadata({ action: 'CreateToken' }), at('CreateToken')),
+      ]),
+    )
+    expect(mutations.map(({ mutation: { verb, subresource, name } }) => [verb, subresource, name])).toEqual([
+      ['Create', 'token', 'a'],
+      ['Patch', undefined, 'a'],
+    ])
+  })
+
   it('has an order that makes sense where none was recorded, and may misspell names', () => {
     const recorded = output(
       { ...mutation, verb: 'Delete', name: 'z', body: '' },
@@ -104,12 +124,74 @@ describe('an output directory', () => {
   const bomb = `a: &a [1,2,3,4,5,6,7,8,9]\n${aliases.join('\n')}\n`
 
   it.each<[string, ReadonlyMap<string, string>, RegExp]>([
-    ['a name that leads out', files(writeGoYaml(object), metadata({ name: '../../x' })), /may not|".*" is|name/],
-    ['a namespace that leads out', files(writeGoYaml(object), metadata({ namespace: '..' })), /lies in/],
+    ['a name that leads out', named('../../x'), /0000-body-a\.yaml: its name "\.\.\/\.\.\/x" must not contain "\/"\.$/],
+    [
+      'a name that is a path',
+      named('/etc/passwd'),
+      /0000-body-a\.yaml: its name "\/etc\/passwd" must not contain "\/"\.$/,
+    ],
+    ['a name that is encoded', named('..%2fx'), /0000-body-a\.yaml: its name "\.\.%2fx" must not contain "%"\.$/],
+    ['a name that is the folder above', named('..'), /0000-body-a\.yaml: its name "\.\." must not be "\.\."\.$/],
+    [
+      'a namespace that leads out',
+      files(writeGoYaml(object), metadata({ namespace: '..' })),
+      /0000-body-a\.yaml lies in Create\/namespaces\/shop\/core\/configmaps, but is about Create\/core\/configmaps by/,
+    ],
     [
       'a resource that leads out',
       files(writeGoYaml(object), metadata({ resourceType: { Group: '', Resource: '../nodes', Version: 'v1' } })),
-      /lies in/,
+      /0000-body-a\.yaml lies in .*, but is about Create\/namespaces\/shop\/nodes by its metadata\.$/,
+    ],
+    [
+      'a resource that leads out, where it says it is',
+      files(
+        writeGoYaml(object),
+        metadata({ resourceType: { Group: '', Resource: '../nodes', Version: 'v1' } }),
+        'Management/Create/namespaces/shop/nodes',
+      ),
+      /0000-body-a\.yaml: "\.\.\/nodes" is no part of a URL\.$/,
+    ],
+    ...['../../secrets/b', 'status?fieldManager=other', 'status/..', '..', 'Status'].map(
+      (subresource): [string, ReadonlyMap<string, string>, RegExp] => [
+        `a subresource that is none: ${subresource}`,
+        files(
+          writeGoYaml(object),
+          metadata({ subresource }),
+          path.posix.join(`Management/Create${subresource}`, below),
+        ),
+        /0000-body-a\.yaml: ".*" is no subresource\.$/,
+      ],
+    ),
+    [
+      'an order that leads out',
+      new Map([['Management/order.yaml', 'order: [{file: ../../../etc/passwd, sequence: 1}]\n']]),
+      /^Management\/order\.yaml names \.\.\/\.\.\/\.\.\/etc\/passwd, which is not below it\.$/,
+    ],
+    [
+      'an order that is none',
+      new Map([['Management/order.yaml', 'order: x\n']]),
+      /order\.yaml: its order is no list\.$/,
+    ],
+    [
+      'an order without places',
+      new Map([['Management/order.yaml', 'order: [{file: a}]\n']]),
+      /order\.yaml: an entry has no file or no sequence\.$/,
+    ],
+    [
+      'two field managers',
+      new Map([
+        ...files(writeGoYaml(object), metadata({ fieldManager: 'me' })),
+        [`${place}/0000-options-a.yaml`, 'fieldManager: you\n'],
+      ]),
+      /its field manager is "you" by its options, by its metadata "me"\.$/,
+    ],
+    [
+      'a patch about something else',
+      new Map([
+        [`${patched}/0000-body-a.yaml`, '{"metadata":{"name":"b"}}'],
+        [`${patched}/0000-metadata-a.yaml`, metadata({ action: 'Patch', patchType: 'application/merge-patch+json' })],
+      ]),
+      /its name is "b", by its metadata "a"\.$/,
     ],
     [
       'a file that is about something else',
@@ -127,7 +209,25 @@ describe('an output directory', () => {
     ['a body that is no object', files('[1, 2]'), /is no object/],
     ['a body without metadata', new Map([[`${place}/0000-body-a.yaml`, 'a: 1']]), /has no metadata beside it/],
     ['YAML that is none', files('a: ['), /0000-body-a.yaml/],
-    ['a YAML bomb', files(bomb), /too many values/],
+    ['a YAML bomb', files(bomb), /0000-body-a\.yaml: its aliases stand for too many values\.$/],
+    ['a YAML bomb in metadata', files(writeGoYaml(object), metadata() + bomb), /0000-metadata-a\.yaml: its aliases/],
+    [
+      'a YAML bomb in options',
+      new Map([...files(writeGoYaml(object)), [`${place}/0000-options-a.yaml`, bomb]]),
+      /0000-options-a\.yaml: its aliases/,
+    ],
+    ['a YAML bomb in the order', new Map([['Management/order.yaml', bomb]]), /^Management\/order\.yaml: its aliases/],
+    [
+      'a YAML bomb in the results',
+      new Map([['controller-results.yaml', bomb]]),
+      /^controller-results\.yaml: its aliases/,
+    ],
+    [
+      'few values, each of them long',
+      files(`text: &text ${'x'.repeat(1e5)}\nall: [${Array(100).fill('*text').join(', ')}]\n`),
+      /0000-body-a\.yaml: its aliases stand for more than 3145728 bytes\.$/,
+    ],
+    ['values without end', files('{"a":'.repeat(1e5) + '1' + '}'.repeat(1e5)), /0000-body-a\.yaml: .*(nested|deep)/],
     ['a folder without end', new Map([['Management/a/b/c/d/e/f/g/h/i/j/k.yaml', '']]), /too deep/],
   ])('is refused as a whole for %s', (_, bad, why) => {
     const folder = folderOf([
@@ -159,6 +259,16 @@ describe('an output directory', () => {
     expect(() => readOutput(folderOf(output(mutation, { ...mutation, verb: 'Update' })), limits)).toThrow(/more than 3/)
     const bytes = { files: 100, fileBytes: 1000, bytes: 100 }
     expect(() => readOutput(folderOf(output(mutation)), bytes)).toThrow(/more than 100 bytes/)
+    // What aliases stand for counts with all the rest.
+    const shared = `${writeGoYaml(object)}data: {a: &a ${'x'.repeat(200)}, b: *a, c: *a, d: *a}\n`
+    const few = { files: 100, fileBytes: 1000, bytes: 1000 }
+    expect(() => readOutput(folderOf(files(shared)), few)).toThrow(/it holds more than 1000 bytes/)
+    expect(readOutput(folderOf(files(shared)), { ...few, bytes: 2000 }).mutations).toHaveLength(1)
+  })
+
+  it('is quoted in messages, and not at any length', () => {
+    const long = folderOf(files(writeGoYaml(object), metadata({ action: 'x'.repeat(1e6) })))
+    expect(() => readOutput(long)).toThrow(/^Management.{900,1100}…\.$/)
   })
 
   it('says what lies there that it does not know, and that there are no results', () => {

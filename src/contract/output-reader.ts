@@ -83,6 +83,8 @@ interface Reader {
   /** Every file below, by its path. */
   files(folder: string): readonly string[]
   text(file: string): string
+  /** What the text of that file says. */
+  value(text: string, file: string): Json
 }
 
 function createReader(root: string, limits: OutputLimits): Reader {
@@ -109,9 +111,21 @@ function createReader(root: string, limits: OutputLimits): Reader {
       return isFolder ? files(place, depth + 1) : [place]
     })
   }
+  const take = (more: number): void => {
+    bytes += more
+    if (bytes > limits.bytes) throw refused(`it holds more than ${limits.bytes} bytes`)
+  }
   return {
     entries,
     files: (folder) => files(folder),
+    value(text, file) {
+      const value = parsed(text, file)
+      const weight = weightOf(value, file)
+      // Aliases share what they point at until somebody writes it out: for a server, a log, a message.
+      if (weight > limits.fileBytes) throw refused(`${file}: its aliases stand for more than ${limits.fileBytes} bytes`)
+      take(Math.max(0, weight - text.length))
+      return value
+    },
     text(file) {
       // Not through a link, and not from what was put in its place meanwhile.
       const handle = opened(path.join(root, file), file)
@@ -119,8 +133,7 @@ function createReader(root: string, limits: OutputLimits): Reader {
         const { size, isFile } = statOf(handle)
         if (!isFile) throw refused(`${file} is no file`)
         if (size > limits.fileBytes) throw refused(`${file} is larger than ${limits.fileBytes} bytes`)
-        bytes += size
-        if (bytes > limits.bytes) throw refused(`it holds more than ${limits.bytes} bytes`)
+        take(size)
         const buffer = Buffer.alloc(size)
         const read = readSync(handle, buffer, 0, size, 0)
         return buffer.toString('utf8', 0, read)
@@ -157,7 +170,7 @@ function mutationsIn(folder: ReadMutation['folder'], reader: Reader): readonly R
     const body = reader.text(file)
     const mutation = mutationOf(metadata, options, body, file)
     checkPlace(mutation, folder, file)
-    const content = body === '' ? undefined : parsed(body, file)
+    const content = body === '' ? undefined : reader.value(body, file)
     checkBody(mutation, content, file)
     return [{ folder, mutation, content, file, sequence: order.get(file) }]
   })
@@ -165,13 +178,18 @@ function mutationsIn(folder: ReadMutation['folder'], reader: Reader): readonly R
 
 function orderIn(file: string, files: ReadonlySet<string>, reader: Reader): ReadonlyMap<string, number> {
   if (!files.has(file)) return new Map()
-  const { order } = document(reader, file)
-  const entries = Array.isArray(order) ? (order as readonly Json[]) : []
+  const order = document(reader, file)['order'] ?? []
+  if (!Array.isArray(order)) throw refused(`${file}: its order is no list`)
   return new Map(
-    entries.flatMap((entry) => {
+    (order as readonly Json[]).map((entry) => {
       const { file: name, sequence } = isJsonObject(entry) ? entry : {}
-      const isEntry = typeof name === 'string' && typeof sequence === 'number'
-      return isEntry ? [[path.posix.join(path.posix.dirname(file), name), sequence] as const] : []
+      if (typeof name !== 'string' || typeof sequence !== 'number') {
+        throw refused(`${file}: an entry has no file or no sequence`)
+      }
+      const folder = path.posix.dirname(file)
+      const place = path.posix.join(folder, name)
+      if (!place.startsWith(`${folder}/`)) throw refused(`${file} names ${name}, which is not below it`)
+      return [place, sequence] as const
     }),
   )
 }
@@ -186,14 +204,19 @@ function mutationOf(metadata: JsonObject, options: JsonObject, body: string, fil
   const action = parseAction(text('action'))
   if (!action) throw refused(`${file}: there is no action "${text('action')}"`)
   const optional = (member: string): string | undefined => text(member) || undefined
+  // A verb on a subresource of more than one word says so.
+  const subresource = optional('subresource') ?? action.subresource
+  // It becomes a part of a URL, and what climbs there gets at the objects of others.
+  if (subresource !== undefined && !/^[a-z][a-z0-9-]*$/.test(subresource)) {
+    throw refused(`${file}: "${subresource}" is no subresource`)
+  }
   // Libraries of before September 2025 misspell it.
   const name = text('name') || text('mame')
   // Others say that a Namespace is in itself.
   const isInItself = type['Resource'] === 'namespaces' && scalarText(type['Group']) === '' && text('namespace') === name
   return {
-    ...action,
-    // A verb on a subresource of more than one word says so.
-    ...(optional('subresource') !== undefined && { subresource: optional('subresource') }),
+    verb: action.verb,
+    ...(subresource !== undefined && { subresource }),
     type: {
       group: scalarText(type['Group']),
       version: scalarText(type['Version']),
@@ -203,11 +226,19 @@ function mutationOf(metadata: JsonObject, options: JsonObject, body: string, fil
     name,
     generateName: text('generateName'),
     controller: text('controllerInstanceName'),
-    fieldManager: optional('fieldManager'),
+    fieldManager: managerIn(options, optional('fieldManager'), file),
     patchType: optional('patchType'),
     body,
     options,
   }
+}
+
+/** It is said in both places, or in one. */
+function managerIn(options: JsonObject, said: string | undefined, file: string): string | undefined {
+  const asked = options['fieldManager'] ?? ''
+  if (typeof asked !== 'string') throw refused(`${file}: fieldManager of its options is no text`)
+  if (said === undefined || asked === '' || asked === said) return said
+  throw refused(`${file}: its field manager is "${asked}" by its options, by its metadata "${said}"`)
 }
 
 /** It lies where its metadata says, and there is such a place in a cluster. */
@@ -227,7 +258,7 @@ function checkPlace(mutation: RecordedMutation, folder: string, file: string): v
   const [problem] = [
     ...words.flatMap((word) => (/^[a-z0-9][a-z0-9.-]*$/.test(word) ? [] : [`"${word}" is no part of a URL`])),
     ...(namespace === undefined || isOfNamespace ? [] : checkDnsLabel(namespace).map((each) => `namespace ${each}`)),
-    ...[name, generateName].filter((each) => each !== '').flatMap((each) => checkPathSegment(each)),
+    ...[name, generateName].flatMap((each) => checkPathSegment(each).map((why) => `its name "${each}" ${why}`)),
     ...(name === '' && !(isCreation && generateName !== '') ? ['it has no name'] : []),
   ]
   if (problem !== undefined) throw refused(`${file}: ${problem}`)
@@ -240,24 +271,26 @@ function checkBody(mutation: RecordedMutation, content: Json | undefined, file: 
     if (content !== undefined && !isJsonObject(content)) throw refused(`${file} is no DeleteOptions`)
     return
   }
-  if (verb === 'Patch') {
-    const isJsonPatch = patchType === 'application/json-patch+json'
-    if (isJsonPatch ? !Array.isArray(content) : !isJsonObject(content)) throw refused(`${file} is no ${patchType}`)
+  const isPatch = verb === 'Patch'
+  if (isPatch && patchType === 'application/json-patch+json') {
+    if (!Array.isArray(content)) throw refused(`${file} is no ${patchType}`)
     return
   }
-  if (!isJsonObject(content)) throw refused(`${file} is no object`)
+  if (!isJsonObject(content)) throw refused(isPatch ? `${file} is no ${patchType}` : `${file} is no object`)
   const metadata: JsonObject = isJsonObject(content['metadata']) ? content['metadata'] : {}
+  // Of a subresource the body is often of another kind, and without a name: a Scale, an Eviction, a TokenRequest.
   const isOther = subresource !== undefined && subresource !== 'status'
+  // Part of an object need not say which: whatever it does say must be so.
+  const isPart = isPatch || isOther
   const { group, version } = parseApiVersion(scalarText(content['apiVersion']))
   const said: readonly (readonly [string, Json | undefined, string])[] = [
-    // Of a subresource the body is often of another kind: a Scale, an Eviction.
-    ...(isOther
+    ...(isOther || (isPatch && content['apiVersion'] === undefined)
       ? []
       : ([
           ['group', group, type.group],
           ['version', version, type.version],
         ] as const)),
-    ['name', metadata['name'] ?? '', name],
+    ['name', metadata['name'] ?? (isPart ? name : ''), name],
     ['generateName', name === '' ? (metadata['generateName'] ?? '') : generateName, generateName],
     ['namespace', metadata['namespace'] ?? namespace ?? '', namespace ?? ''],
   ]
@@ -267,7 +300,7 @@ function checkBody(mutation: RecordedMutation, content: Json | undefined, file: 
 }
 
 function document(reader: Reader, file: string): JsonObject {
-  const value = parsed(reader.text(file), file)
+  const value = reader.value(reader.text(file), file)
   if (value !== null && !isJsonObject(value)) throw refused(`${file} is no mapping`)
   return value ?? {}
 }
@@ -280,8 +313,33 @@ function parsed(text: string, file: string): Json {
   }
 }
 
+/** Deeper than any object, and not too deep for the stack. */
+const deepestValue = 1000
+
+/** Characters of all that a value says, counted through aliases. Without any, it is never more than the text has. */
+function weightOf(value: Json | undefined, file: string): number {
+  const weighed = new Map<object, number>()
+  const weigh = (part: Json | undefined, depth: number): number => {
+    if (typeof part === 'string') return part.length
+    if (typeof part !== 'object' || part === null) return 1
+    if (depth > deepestValue) throw refused(`${file}: its values are nested too deep`)
+    const seen = weighed.get(part)
+    if (seen !== undefined) return seen
+    const sum = Array.isArray(part)
+      ? (part as readonly Json[]).reduce<number>((all, item) => all + weigh(item, depth + 1), 1)
+      : Object.entries(part).reduce((all, [key, item]) => all + key.length + weigh(item, depth + 1), 1)
+    weighed.set(part, sum)
+    return sum
+  }
+  return weigh(value, 0)
+}
+
+/** What somebody else wrote is quoted, and not at any length. */
+const longestProblem = 1000
+
 function refused(problem: string): MusterError {
-  return new MusterError('OutputRefused', `${problem}.`)
+  const shown = problem.length > longestProblem ? `${problem.slice(0, longestProblem)}…` : problem
+  return new MusterError('OutputRefused', `${shown}.`)
 }
 
 /** Who said nothing about the order gets this one: what others need comes first, what takes away last. */

@@ -1,5 +1,9 @@
-/** An operator that runs live: it asks the user-workload cluster for its version, and tries to get elsewhere. */
+/**
+ * An operator that runs live: it asks the user-workload cluster for its version, and tries to get elsewhere. MANAGEMENT and
+ * OUTSIDE are more addresses to try.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { connect as dial } from 'node:net'
 import { connect as secure } from 'node:tls'
 
@@ -36,6 +40,25 @@ async function versionOf({ cluster, user }) {
   return String(answer).split(' ')[1]
 }
 
+/** What plain HTTP through the proxy says. */
+function fetched(target) {
+  return new Promise((resolve, reject) => {
+    const asked = request(process.env.HTTP_PROXY, { path: `http://${target}/` }, async (answer) =>
+      resolve(`${answer.statusCode} ${Buffer.concat(await answer.toArray())}`),
+    )
+    asked.on('error', reject).end()
+  })
+}
+
+/** What comes of going there without asking anybody. */
+function direct(target) {
+  const { hostname, port } = new URL(`http://${target}`)
+  return new Promise((resolve) => {
+    const socket = dial(Number(port), hostname, () => resolve('reached'))
+    socket.on('error', ({ code }) => resolve(code))
+  })
+}
+
 if (command === 'input-resources') {
   console.log(JSON.stringify({ applyConfigurationResources: { exactResources: [configMap] } }))
 } else if (command === 'output-resources') {
@@ -47,6 +70,13 @@ if (command === 'input-resources') {
     as: sub,
     cluster: await versionOf({ ...clusters[0], ...users[0] }),
     elsewhere: String((await through('elsewhere.example.com:443')).status),
+  }
+  const { MANAGEMENT: management, OUTSIDE: outside } = process.env
+  if (management) {
+    data.servers = clusters.map(({ cluster }) => cluster.server).join()
+    data.management = `${(await through(management)).status}, ${await direct(management)}`
+    data.outside = `${await fetched(outside)}, ${await direct(outside)}`
+    data.unproxied = JSON.stringify([process.env.NO_PROXY, process.env.no_proxy])
   }
   const place = `${flag('--output-dir')}/UserWorkload/Apply/namespaces/${namespace}/core/configmaps`
   mkdirSync(place, { recursive: true })

@@ -25,6 +25,7 @@ const namespace = `programs-${suffix}`
 const parts: readonly Part[] = [part(0, `p${suffix}`), part(1, `p${suffix}`)]
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const shell = fileURLToPath(new URL('../contract/shell-operator.sh', import.meta.url))
+const hostile = fileURLToPath(new URL('../contract/hostile-operator.sh', import.meta.url))
 const liveOperator = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
 const ServiceAccount: TypedResource = resourceOf('v1', 'ServiceAccount')
 const Role: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'Role')
@@ -82,10 +83,7 @@ async function replaceProgram(change: (text: string) => string): Promise<void> {
   await rename(`${file}.new`, file)
 }
 
-const hostile =
-  (how: string) =>
-  (text: string): string =>
-    text.replace('set -eu', `set -eu\nHOSTILE=${how}`)
+const hanging = (text: string): string => text.replace('set -eu', 'set -eu\nHOSTILE=hang')
 
 function replica(): Replica {
   const words = ['--conditions=muster-source', main, 'run', '--file', 'muster.yaml', '--kubeconfig', kubeconfig]
@@ -109,7 +107,7 @@ const answers = (): readonly string[] => written.filter((one) => one.startsWith(
 const hasTold = (text: string): Promise<void> =>
   until(() => told().some((line) => JSON.stringify(line).includes(text)), `somebody says ${text}`)
 
-async function wish(size: number): Promise<void> {
+async function wish(size: number | string): Promise<void> {
   const metadata = { name: 'wish', namespace, labels: { answer: 'wanted' } }
   await client.apply(
     ConfigMap,
@@ -205,12 +203,12 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
     if (isCut) await until(() => written.some((one) => one.startsWith('live')), 'it has been outside')
     const lively = isCut ? [`live=200 as system:serviceaccount:${namespace}:live, 403`] : []
     expect(written.filter((one) => one.startsWith('live'))).toEqual(lively)
-    await hasTold(isCut ? 'live tried to reach elsewhere.example.com:443' : 'MUS2004')
+    await hasTold(isCut ? 'live tried to reach elsewhere.example.com:443' : 'allowUnenforced: true')
     await configure({ env: { WHO: 'them', NODE: process.execPath } })
   })
 
   it('is ended when it hangs, and the others go on meanwhile', async () => {
-    await replaceProgram(hostile('hang'))
+    await replaceProgram(hanging)
     await hasTold('it did not end within 3000 ms')
     await resize(3)
     await hasWritten('a-0=3', 'a-1=3')
@@ -219,14 +217,40 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
 
   it('has nothing applied when its output is hostile, and that is a finding', async () => {
     const before = answers()
-    await replaceProgram(hostile('link'))
-    await wish(3)
-    await hasTold('"finding":"refusedOutput"')
-    await replaceProgram(hostile('other'))
-    await hasTold('"finding":"undeclaredWrite"')
+    await writeFile(path.join(folder, 'innocent.sh'), original, { mode: 0o755 })
+    const gone = (await readFile(hostile, 'utf8')).replaceAll('shop', namespace)
+    // What it wants beside, it does from now on as the wish says.
+    const cases = [
+      ['escaping-name', 'refusedOutput', 'bad-body-x.yaml: its name \\"../../../secrets/other\\" must not contain'],
+      ['escaping-subresource', 'refusedOutput', 'bad-body-x.yaml: \\"../../secrets/other\\" is no subresource'],
+      ['link', 'refusedOutput', 'Configuration/link.yaml is neither a file nor a folder'],
+      ['bomb-in-results', 'refusedOutput', 'controller-results.yaml: its aliases stand for too many values'],
+      ['large-body', 'refusedOutput', 'bad-body-x.yaml is larger than 3145728 bytes'],
+      ['other-kind', 'refusedOutput', 'bad-body-x.yaml holds a Secret, and configmaps are of kind ConfigMap'],
+      // An operator of this configuration has that name.
+      ['other-manager', 'refusedOutput', `bad-body-x.yaml: it would be written as \\"${parts[0]!.name}\\"`],
+      ['other-name', 'undeclaredWrite', `Apply-ConfigMap.v1./kube-root-ca.crt[${namespace}] is not among`],
+    ] as const
+    await wish(cases[0][0])
+    await replaceProgram(() =>
+      gone.replace('set -eu', 'set -eu\nOPERATOR=./innocent.sh').replaceAll('neighbour', parts[0]!.name),
+    )
+    for (const [how, kind, why] of cases) {
+      await wish(how)
+      await until(
+        () =>
+          told()
+            .map((line) => JSON.stringify(line))
+            .some((line) => line.includes(kind) && line.includes(why)),
+        `${how} is found`,
+      )
+    }
     expect(answers()).toEqual(before)
-    await replaceProgram((text) => text)
+    await wish(3)
     await hasWritten('answer=3 for them')
+    await replaceProgram((text) => text)
+    // The innocent part of none of them came later, either.
+    expect(answers()).toEqual([...before, 'answer=3 for them'])
   })
 
   it('goes on when its manager is killed, and no write is lost or doubled', async () => {

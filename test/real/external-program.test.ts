@@ -6,7 +6,14 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock as clock } from '../../src/clock/system-clock.ts'
 import { type EgressProxy, openEgressProxy } from '../../src/contract/external/egress-proxy.ts'
-import { type Ended, networkTrouble, runProgram, type RunOptions } from '../../src/contract/external/program.ts'
+import {
+  type Ended,
+  networkTrouble,
+  runProgram,
+  type RunOptions,
+  tryWalls,
+} from '../../src/contract/external/program.ts'
+import { ask } from '../../src/contract/external/program-run.ts'
 
 const sh = (script: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
   runProgram({ program: { command: '/bin/sh', args: ['-c', script] }, clock, ...options }, [])
@@ -95,9 +102,24 @@ describe('a program of an operator', () => {
     expect(await sh('setsid sleep 1000 & echo done')).toMatchObject({ code: 0, stdout: 'done\n', trouble: undefined })
   })
 
-  it('is ended when it takes too much memory, and what it prints is cut off', async () => {
-    const greedy = await node('const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))', { limits: { memoryMb: 400 } })
+  it('is ended when it takes too much memory, and that is said in so many words', async () => {
+    const code = `console.log('started')
+const all = []
+while (all.length < 80) all.push(Buffer.alloc(1e7, 1))
+console.log('done')`
+    expect(await node(code, { limits: { memoryMb: 2048 } })).toMatchObject({ code: 0, stdout: 'started\ndone\n' })
+    const limits = { memoryMb: 600 }
+    const greedy = await node(code, { limits })
+    expect(greedy.stdout).toBe('started\n')
     expect(greedy.code).not.toBe(0)
+    const hosted = { program: { command: process.execPath, args: ['-e', code] }, limits }
+    const around = { name: 'x', clock, signal: new AbortController().signal }
+    await expect(ask('input-resources', hosted, around, (value) => value)).rejects.toThrow(
+      /^x input-resources: it ran out of memory, and may have 600 MiB for each process \(program\.memory\): /,
+    )
+  })
+
+  it('may print, and what is too much is cut off; how it ended is told', async () => {
     const loud = await sh('yes | head -c 3000000', { limits: { printedBytes: 1000 } })
     expect(loud.stdout.length).toBeLessThan(200_000)
     expect(await sh('exit 7')).toMatchObject({ code: 7, trouble: undefined })
@@ -118,6 +140,28 @@ describe('a program of an operator', () => {
     expect(proxy.refused).toEqual([
       { operator: 'x', target: `127.0.0.1:${other}`, message: `x tried to reach 127.0.0.1:${other}.` },
     ])
+  })
+
+  it('that runs live is led to its proxy by what every client goes by, and cannot be talked out of it', async () => {
+    const port = await listening()
+    const other = await listening()
+    const { socket, proxy } = await egress([`127.0.0.1:${port}`])
+    const code = `const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy } = process.env
+console.log(JSON.stringify([HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy]))
+const get = (url) => fetch(url).then((answer) => (answer.ok ? answer.text() : 'refused'), () => 'refused')
+get('http://127.0.0.1:${port}/').then(console.log).then(() => get('http://127.0.0.1:${other}/')).then(console.log)`
+    // Neither a list of exceptions nor a proxy of its own: it has no other network.
+    const env = { NODE_USE_ENV_PROXY: '1', NO_PROXY: '*', no_proxy: '127.0.0.1', HTTP_PROXY: 'http://127.0.0.1:9' }
+    const program = { command: process.execPath, args: ['-e', code], env }
+    const { stdout } = await runProgram({ program, clock, network: { egress: socket } }, [])
+    const by = 'http://127.0.0.1:3128'
+    expect(stdout.split('\n')).toEqual([JSON.stringify([by, by, '', by, by, '']), 'hello', 'refused', ''])
+    expect(proxy.refused.map(({ target }) => target)).toEqual([`127.0.0.1:${other}`])
+  })
+
+  it('is not hosted where the canary gets out', async () => {
+    expect(await tryWalls(clock)).toBeUndefined()
+    expect(await tryWalls(clock, 'open')).toBe('its walls do not hold: it reached a port of this machine')
   })
 
   it('cannot have an allow-list that makes no sense', async () => {

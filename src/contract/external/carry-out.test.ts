@@ -1,10 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { configMap, configMaps, embedded } from '../../../test/embedded.ts'
-import type { Json } from '../../kube/json.ts'
+import {
+  configMap,
+  configMaps,
+  crds,
+  deployments,
+  embedded,
+  namespaces,
+  widget,
+  widgetCrd,
+  widgets,
+} from '../../../test/embedded.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/create-client.ts'
+import type { Json, JsonObject } from '../../kube/json.ts'
+import type { Resource } from '../../kube/kind.ts'
 import type { RecordedMutation } from '../mutation.ts'
 import type { ReadMutation } from '../output-reader.ts'
 import { readOutputResources } from '../resource-list.ts'
-import { carryOut, checkMutations, severalWrites } from './carry-out.ts'
+import { type CarriedOut, carryOut, type CarryOutOptions, checkMutations, severalWrites } from './carry-out.ts'
 
 const declared = readOutputResources(
   {
@@ -12,6 +25,10 @@ const declared = readOutputResources(
       kindResources: [
         { group: '', version: 'v1', resource: 'configmaps' },
         { group: '', version: 'v1', resource: 'nodes' },
+        { group: '', version: 'v1', resource: 'namespaces' },
+        { group: '', version: 'v1', resource: 'pods' },
+        { group: 'apps', version: 'v1', resource: 'deployments' },
+        { group: 'example.com', version: 'v1', resource: 'widgets' },
         { group: 'nowhere.io', version: 'v1', resource: 'things' },
       ],
     },
@@ -36,16 +53,49 @@ const write = (change: Partial<RecordedMutation>, content: Json | undefined, seq
   sequence,
   file: `file-${sequence}`,
 })
+const merge = 'application/merge-patch+json'
+const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 const object = (name: string, data: Readonly<Record<string, string>> = {}): Json =>
   configMap(name, data) as unknown as Json
 
+interface Server {
+  readonly client: Client
+  /** `POST /api/v1/…`: whatever was sent to change something. */
+  readonly sent: string[]
+}
+
+function server(): Server {
+  const { client: direct, clock } = embedded()
+  const sent: string[] = []
+  const { transport } = direct
+  const client = createClient({
+    clock,
+    transport: {
+      ...transport,
+      send(request) {
+        if (request.method !== 'GET') sent.push(`${request.method} ${request.path}`)
+        return transport.send(request)
+      },
+    },
+  })
+  return { client, sent }
+}
+
+/** Checked, and then sent: as whoever hosts a program does it. */
+async function all(
+  client: Client,
+  mutations: readonly ReadMutation[],
+  more: Partial<CarryOutOptions> = {},
+): Promise<readonly CarriedOut[]> {
+  const how = { declared, fieldManager: 'x', targetOf: () => ({ client, writer: client }), ...more }
+  return await carryOut(await checkMutations(mutations, how), how)
+}
+
 describe('carrying out what was recorded', () => {
   it('sends each in its order, and what fails keeps only its own object from going on', async () => {
-    const { client } = embedded()
-    const how = { declared, fieldManager: 'x', targetOf: () => ({ client, writer: client }) }
-    const merge = { patchType: 'application/merge-patch+json' }
+    const { client } = server()
     const mutations = [
-      write({ verb: 'Patch', ...merge }, { data: { k: 'patched' } }, 3),
+      write({ verb: 'Patch', patchType: merge }, { data: { k: 'patched' } }, 3),
       write({ verb: 'Apply', fieldManager: 'me', options: { force: true } }, object('a', { k: 'v' }), 1),
       write({ verb: 'Update', name: 'none' }, object('none'), 2),
       write({ verb: 'Delete', name: 'none' }, undefined, 4),
@@ -56,7 +106,7 @@ describe('carrying out what was recorded', () => {
         6,
       ),
     ]
-    const done = await carryOut(await checkMutations(mutations, how), how)
+    const done = await all(client, mutations)
     expect(
       done.map(({ read, error }) => `${read.sequence} ${error === undefined ? 'done' : (error as Error).name}`),
     ).toEqual(['1 done', '2 NotFound', '3 done', '4 Conflict', '5 done', '6 done'])
@@ -90,10 +140,182 @@ describe('carrying out what was recorded', () => {
       write({ type: { group: '', version: 'v1', resource: 'secrets' } }, object('a'), 2),
       /not among/,
     ],
+    [
+      'a patch that says it is of another kind',
+      write({ verb: 'Patch', patchType: 'application/merge-patch+json' }, { kind: 'Secret' }, 2),
+      /holds a Secret/,
+    ],
+    [
+      'a patch of a type that there is not',
+      write({ verb: 'Patch', patchType: 'constructor' }, { data: { k: 'v' } }, 2),
+      /no patch of type constructor/,
+    ],
+    [
+      'the field manager of another operator',
+      write({ fieldManager: 'neighbour' }, object('a'), 2),
+      /^file-2: it would be written as "neighbour", a field manager that belongs to the operator of that name\.$/,
+    ],
+    [
+      'the same, said in the options',
+      write({ verb: 'Update', options: { fieldManager: 'neighbour' } }, object('a'), 2),
+      /^file-2: it would be written as "neighbour"/,
+    ],
+    ...['kubectl', 'kubectl-edit', 'kube-controller-manager', 'muster'].map((one): [string, ReadMutation, RegExp] => [
+      `the field manager ${one}`,
+      write({ fieldManager: one }, object('a'), 2),
+      /belongs to the cluster and its tools\.$/,
+    ]),
+    [
+      'a field manager that no server takes',
+      write({ fieldManager: 'x'.repeat(129) }, object('a'), 2),
+      /^file-2: its field manager is no printable text of at most 128 characters\.$/,
+    ],
   ])('sends nothing at all for %s', async (_, bad, why) => {
-    const { client } = embedded()
-    const how = { declared, targetOf: () => ({ client, writer: client }) }
-    await expect(checkMutations([write({}, object('fine'), 1), bad], how)).rejects.toThrow(why)
+    const { client, sent } = server()
+    await client.create(configMaps, configMap('a', { before: 'all' }))
+    sent.length = 0
+    const others = (): readonly string[] => ['x', 'neighbour']
+    const [first, last] = [write({ name: 'fine' }, object('fine'), 1), write({ name: 'late' }, object('late'), 3)]
+    await expect(all(client, [first, bad, last], { others })).rejects.toThrow(why)
+    expect(sent).toEqual([])
+    const { items } = await client.list(configMaps)
+    expect(items).toMatchObject([{ metadata: { name: 'a' }, data: { before: 'all' } }])
+  })
+
+  it('writes as whom it was recorded, else as the operator itself', async () => {
+    const { client } = server()
+    const others = (): readonly string[] => ['x', 'neighbour']
+    const mutations = [
+      write({ name: 'a' }, object('a'), 1),
+      write({ name: 'b', fieldManager: 'ConfigObserver' }, object('b'), 2),
+      write({ name: 'c', verb: 'Create', options: { fieldManager: 'x' } }, object('c', { k: 'v' }), 3),
+      write({ name: 'd', fieldManager: 'kube-apiserver-operator-Nodes' }, object('d'), 4),
+    ]
+    expect((await all(client, mutations, { others })).map(({ error }) => error)).toEqual(Array(4).fill(undefined))
+    const { items } = await client.list(configMaps)
+    expect(items.map(({ metadata }) => metadata.managedFields?.map(({ manager }) => manager))).toEqual([
+      ['x'],
+      ['ConfigObserver'],
+      ['x'],
+      ['kube-apiserver-operator-Nodes'],
+    ])
+  })
+
+  it('writes status, and nothing but the status', async () => {
+    const { client, sent } = server()
+    await client.create(crds, widgetCrd())
+    await client.create(widgets, widget('w', { color: 'red' }))
+    sent.length = 0
+    const of = { type: { group: 'example.com', version: 'v1', resource: 'widgets' }, name: 'w', subresource: 'status' }
+    const blue = { ...widget('w', { color: 'blue' }), status: { is: 'updated' } } as unknown as Json
+    const { resourceVersion } = (await client.get(widgets, { name: 'w', namespace: 'default' })).metadata
+    const metadata = { name: 'w', namespace: 'default', resourceVersion }
+    const mutations = [
+      write({ ...of, verb: 'Update' }, { ...(blue as JsonObject), metadata }, 1),
+      write(
+        { ...of, verb: 'Apply', fieldManager: 'me' },
+        { ...widget('w'), status: { by: 'apply' } } as unknown as Json,
+        2,
+      ),
+      write({ ...of, verb: 'Patch', patchType: merge }, { status: { and: 'patched' }, spec: { color: 'blue' } }, 3),
+    ]
+    expect((await all(client, mutations)).map(({ error }) => error)).toEqual([undefined, undefined, undefined])
+    expect(sent.map((each) => each.replace(/\?.*/, ''))).toEqual(
+      ['PUT', 'PATCH', 'PATCH'].map((method) => `${method} /apis/example.com/v1/namespaces/default/widgets/w/status`),
+    )
+    expect(await client.get(widgets, { name: 'w', namespace: 'default' })).toMatchObject({
+      spec: { color: 'red' },
+      status: { is: 'updated', by: 'apply', and: 'patched' },
+    })
+  })
+
+  it('writes other subresources: a scale, which is of another kind, and an eviction, which is no object', async () => {
+    const { client, sent } = server()
+    await client.create(crds, widgetCrd())
+    await client.create(widgets, widget('w', { replicas: 1 }))
+    const metadata = { name: 'p', namespace: 'default' }
+    const spec = { containers: [{ name: 'c', image: 'i' }] }
+    await client.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec })
+    sent.length = 0
+    const scaled = {
+      type: { group: 'example.com', version: 'v1', resource: 'widgets' },
+      name: 'w',
+      subresource: 'scale',
+    }
+    const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'w' }, spec: { replicas: 4 } }
+    const evicted = { type: { group: '', version: 'v1', resource: 'pods' }, name: 'p', subresource: 'eviction' }
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata }
+    const mutations = [
+      write({ ...scaled, verb: 'Update' }, scale, 1),
+      // What was recorded as a trial is one.
+      write({ ...evicted, verb: 'Create', options: { dryRun: ['All'] } }, eviction, 2),
+    ]
+    expect((await all(client, mutations)).map(({ error }) => error)).toEqual([undefined, undefined])
+    expect(await client.get(widgets, { name: 'w', namespace: 'default' })).toMatchObject({ spec: { replicas: 4 } })
+    expect((await client.get(pods, metadata)).metadata.name).toBe('p')
+    await all(client, [write({ ...evicted, verb: 'Create' }, eviction, 1)])
+    await expect(client.get(pods, metadata)).rejects.toThrow(/not found/)
+    expect(sent.filter((each) => each.includes('eviction'))).toEqual([
+      'POST /api/v1/namespaces/default/pods/p/eviction?dryRun=All&fieldManager=x',
+      'POST /api/v1/namespaces/default/pods/p/eviction?fieldManager=x',
+    ])
+  })
+
+  it('sends each kind of patch as what it is', async () => {
+    const { client } = server()
+    await client.create(configMaps, configMap('a', { old: '1', kept: '2' }))
+    const template = { metadata: { labels: { app: 'w' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+    await client.create(deployments, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'w', namespace: 'default' },
+      spec: { selector: { matchLabels: { app: 'w' } }, template },
+    })
+    const json = [
+      { op: 'test', path: '/data/old', value: '1' },
+      { op: 'remove', path: '/data/old' },
+    ]
+    const added = { spec: { template: { spec: { containers: [{ name: 'd', image: 'j' }] } } } }
+    const of = { type: { group: 'apps', version: 'v1', resource: 'deployments' }, name: 'w' }
+    const mutations = [
+      write({ verb: 'Patch', patchType: 'application/json-patch+json' }, json, 1),
+      write({ verb: 'Patch', patchType: merge }, { data: { more: '3' } }, 2),
+      write({ ...of, verb: 'Patch', patchType: 'application/strategic-merge-patch+json' }, added, 3),
+    ]
+    expect((await all(client, mutations)).map(({ error }) => error)).toEqual([undefined, undefined, undefined])
+    expect((await client.get(configMaps, { name: 'a', namespace: 'default' }))['data']).toEqual({
+      kept: '2',
+      more: '3',
+    })
+    const { spec } = (await client.get(deployments, { name: 'w', namespace: 'default' })) as unknown as {
+      readonly spec: {
+        readonly template: { readonly spec: { readonly containers: readonly { readonly name: string }[] } }
+      }
+    }
+    // A merge would have put the one in the place of the other.
+    expect(spec.template.spec.containers.map(({ name }) => name).toSorted()).toEqual(['c', 'd'])
+  })
+
+  it('writes what is in no namespace, and in the right one what leaves it out', async () => {
+    const { client, sent } = server()
+    const of = { type: { group: '', version: 'v1', resource: 'namespaces' }, namespace: undefined, name: 'shop' }
+    const shop = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }
+    const placeless = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { k: 'v' } }
+    const mutations = [
+      write({ ...of, verb: 'Create' }, shop, 1),
+      write({ ...of, verb: 'Patch', patchType: merge }, { metadata: { labels: { is: 'open' } } }, 2),
+      write({ verb: 'Create', namespace: 'shop' }, placeless, 3),
+      write({ ...of, verb: 'Delete', name: 'none' }, undefined, 4),
+    ]
+    expect((await all(client, mutations)).map(({ error }) => error)).toEqual(Array(4).fill(undefined))
+    expect(sent.map((each) => each.replace(/\?.*/, ''))).toEqual([
+      'POST /api/v1/namespaces',
+      'PATCH /api/v1/namespaces/shop',
+      'POST /api/v1/namespaces/shop/configmaps',
+      'DELETE /api/v1/namespaces/none',
+    ])
+    expect(await client.get(namespaces, { name: 'shop' })).toMatchObject({ metadata: { labels: { is: 'open' } } })
+    expect(await client.get(configMaps, { name: 'a', namespace: 'shop' })).toMatchObject({ data: { k: 'v' } })
   })
 
   it('tells of objects that are written more than once, other than by apply', () => {

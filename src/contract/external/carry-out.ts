@@ -3,13 +3,20 @@
  * against what the operator declared, and against what the cluster serves. If one is not as it should be, none is sent.
  */
 import type { Client, PatchType } from '../../client/client.ts'
+import { withQuery } from '../../client/paths.ts'
 import type { Writer } from '../../cache/writer.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
-import { isJsonObject, type Json, stringifyJson } from '../../kube/json.ts'
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import { type Resource, resourcePath } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { termOver } from '../../manager/leases/term.ts'
-import { actionOf, type ClusterFolder, describeMutation, unspecifiedFolder } from '../mutation.ts'
+import {
+  actionOf,
+  type ClusterFolder,
+  describeMutation,
+  type RecordedMutation,
+  unspecifiedFolder,
+} from '../mutation.ts'
 import { inOrder, type ReadMutation } from '../output-reader.ts'
 import { foldersOf, type OutputResources } from '../resource-list.ts'
 import { servedResource } from './served.ts'
@@ -24,8 +31,10 @@ export interface Target {
 export interface CarryOutOptions {
   readonly targetOf: (folder: ClusterFolder) => Target
   readonly declared: OutputResources
-  /** For writes that do not say. */
+  /** For writes that do not say: the name of the operator. */
   readonly fieldManager: string
+  /** Names of operators, under which nobody else may write. @default none */
+  readonly others?: (() => Iterable<string>) | undefined
   /** The longest that one may take. @default the client's */
   readonly timeoutMs?: number | undefined
   /** Whether they may still leave: asked before each. @default always */
@@ -48,9 +57,10 @@ export interface Checked {
 /** @throws OutputRefused, UndeclaredOutput when anything in it may not be sent */
 export async function checkMutations(
   mutations: readonly ReadMutation[],
-  { targetOf, declared }: Pick<CarryOutOptions, 'targetOf' | 'declared'>,
+  { targetOf, declared, fieldManager, others }: Omit<CarryOutOptions, 'timeoutMs' | 'isHeld'>,
 ): Promise<readonly Checked[]> {
   const checked: Checked[] = []
+  const taken = new Set(others?.())
   for (const read of inOrder(mutations.filter(({ folder }) => folder !== unspecifiedFolder))) {
     const { mutation, folder, content, file } = read
     const { type, namespace, subresource, verb } = mutation
@@ -64,12 +74,41 @@ export async function checkMutations(
       throw refused(`${file}: ${resource.kind} is ${resource.namespaced ? '' : 'not '}in namespaces`)
     }
     const isWhole = verb !== 'Patch' && verb !== 'Delete' && (subresource === undefined || subresource === 'status')
-    if (isWhole && kindIn(content) !== resource.kind) {
+    const isSaid = verb === 'Patch' && subresource === undefined && kindIn(content) !== undefined
+    if ((isWhole || isSaid) && kindIn(content) !== resource.kind) {
       throw refused(`${file} holds a ${kindIn(content)}, and ${type.resource} are of kind ${resource.kind}`)
     }
+    if (verb === 'Patch' && !patchTypes.has(mutation.patchType ?? '')) {
+      throw refused(`${file}: there is no patch of type ${mutation.patchType}`)
+    }
+    const manager = recordedManager(mutation) ?? fieldManager
+    if (manager !== fieldManager) checkManager(manager, taken, file)
     checked.push({ read, resource })
   }
   return checked
+}
+
+/** Those of a cluster and of its tools, and of Muster itself. */
+const reserved =
+  /^(?:kubectl(?:-.*)?|kubelet|kube-(?:apiserver|controller-manager|scheduler)|before-first-apply|muster(?:-up)?)$/
+const longestManager = 128
+
+function recordedManager({ fieldManager, options }: RecordedMutation): string | undefined {
+  const asked = options['fieldManager']
+  return fieldManager ?? (typeof asked === 'string' && asked !== '' ? asked : undefined)
+}
+
+/**
+ * Programs have field managers of their own, often one for each controller, and look for what they own under these names: so
+ * they are kept. Under the name of somebody else a program would take away his fields as if he wanted that.
+ */
+function checkManager(manager: string, taken: ReadonlySet<string>, file: string): void {
+  if (manager.length > longestManager || /\p{C}/u.test(manager)) {
+    throw refused(`${file}: its field manager is no printable text of at most ${longestManager} characters`)
+  }
+  if (!taken.has(manager) && !reserved.test(manager)) return
+  const whose = taken.has(manager) ? 'the operator of that name' : 'the cluster and its tools'
+  throw refused(`${file}: it would be written as "${manager}", a field manager that belongs to ${whose}`)
 }
 
 /** One after the other; what fails does not stop the others, unless they are about the same object. */
@@ -96,11 +135,11 @@ export async function carryOut(checked: readonly Checked[], options: CarryOutOpt
   return done
 }
 
-const patchTypes: Readonly<Record<string, PatchType>> = {
-  'application/json-patch+json': 'json',
-  'application/merge-patch+json': 'merge',
-  'application/strategic-merge-patch+json': 'strategic',
-}
+const patchTypes: ReadonlyMap<string, PatchType> = new Map([
+  ['application/json-patch+json', 'json'],
+  ['application/merge-patch+json', 'merge'],
+  ['application/strategic-merge-patch+json', 'strategic'],
+])
 
 async function send(
   read: ReadMutation,
@@ -110,24 +149,25 @@ async function send(
   const { client, writer } = targetOf(read.folder as ClusterFolder)
   const { mutation, content } = read
   const { verb, subresource, namespace, name, options } = mutation
-  const manager =
-    mutation.fieldManager ?? (typeof options['fieldManager'] === 'string' ? options['fieldManager'] : fieldManager)
   const validation = options['fieldValidation']
   const how = {
-    fieldManager: manager,
+    fieldManager: recordedManager(mutation) ?? fieldManager,
     ...(isValidation(validation) && { fieldValidation: validation }),
     ...(subresource !== undefined && { subresource }),
     dryRun: Array.isArray(options['dryRun']),
     timeoutMs,
   }
-  const object = content as unknown as UntypedObject
+  const object = placed(content, mutation)
   switch (verb) {
     case 'Create':
       if (subresource === undefined) return await writer.create(resource, object, how)
       // Evictions, bindings, tokens: actions, whose answers are no objects of a cache.
       await client.request({
         method: 'POST',
-        path: resourcePath(resource, { namespace, name, subresource }),
+        path: withQuery(resourcePath(resource, { namespace, name, subresource }), {
+          dryRun: how.dryRun ? 'All' : undefined,
+          fieldManager: how.fieldManager,
+        }),
         body: stringifyJson(content),
         timeoutMs,
       })
@@ -137,14 +177,21 @@ async function send(
     case 'Apply':
       return await writer.apply(resource, object, { ...how, force: options['force'] === true })
     case 'Patch': {
-      const type = patchTypes[mutation.patchType ?? '']
-      if (!type) throw refused(`${read.file}: there is no patch of type ${mutation.patchType}`)
+      const type = patchTypes.get(mutation.patchType ?? '')!
       return await writer.patch(resource, { name, namespace }, content, { ...how, type })
     }
     default:
       await writer.delete(resource, { name, namespace }, { ...deleteOptions(content), timeoutMs })
       return undefined
   }
+}
+
+/** Where it is for, the metadata of the mutation says: a body may leave it out. */
+function placed(content: Json | undefined, { name, namespace }: RecordedMutation): UntypedObject {
+  const body: JsonObject = isJsonObject(content) ? content : {}
+  const metadata = isJsonObject(body['metadata']) ? body['metadata'] : {}
+  const at = { ...metadata, ...(name !== '' && { name }), ...(namespace !== undefined && { namespace }) }
+  return { ...body, metadata: at } as unknown as UntypedObject
 }
 
 function isValidation(value: Json | undefined): value is 'Strict' | 'Warn' | 'Ignore' {

@@ -31,24 +31,37 @@ export interface EgressProxy {
   close(): Promise<void>
 }
 
+/** Of each run: a program can think of more addresses than anybody wants to be told of. */
 const mostRefusals = 100
 
 /** Listens on a socket in the file system. @throws InvalidFlag for an entry that cannot be read */
 export async function openEgressProxy(socketPath: string, options: EgressOptions): Promise<EgressProxy> {
   const { operator, onRefused, connections = 64 } = options
-  const allowed = options.allow.map(readEntry)
+  const isListed = readAllowList(options.allow)
   const refused: EgressRefusal[] = []
+  const told = new Set<string>()
   const open = new Set<Duplex>()
 
-  const admit = (host: string, port: number): boolean => {
-    if (allowed.some((entry) => matches(entry, host.toLowerCase(), port))) return true
-    const target = `${host}:${port}`
+  const admit = (wanted: EgressTarget): boolean => {
+    if (isListed(wanted)) return true
+    const { host, port } = wanted
+    const target = `${host.includes(':') ? `[${host}]` : host}:${port}`
     const { message } = new MusterError('EgressRefused', `${operator} tried to reach ${target}.`)
     const refusal = { operator, target, message }
     refused.push(refusal)
     if (refused.length > mostRefusals) refused.shift()
-    onRefused?.(refusal)
+    tell(refusal)
     return false
+  }
+
+  /** Each address once. */
+  const tell = (refusal: EgressRefusal): void => {
+    if (told.has(refusal.target) || told.size > mostRefusals) return
+    told.add(refusal.target)
+    const isLast = told.size > mostRefusals
+    onRefused?.(
+      isLast ? { ...refusal, message: `${operator} tried to reach more than ${mostRefusals} addresses.` } : refusal,
+    )
   }
 
   const server: Server = createServer({ connectionsCheckingInterval: 10_000 })
@@ -64,11 +77,13 @@ export async function openEgressProxy(socketPath: string, options: EgressOptions
       client.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n')
       return
     }
-    if (!admit(target.host, target.port)) {
+    if (!admit(target)) {
       client.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n')
       return
     }
+    let isThrough = false
     const upstream = connect(target.port, target.host, () => {
+      isThrough = true
       client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
       if (head.length > 0) upstream.write(head)
       upstream.pipe(client)
@@ -76,8 +91,8 @@ export async function openEgressProxy(socketPath: string, options: EgressOptions
     })
     open.add(upstream)
     upstream.on('error', () => {
-      if (upstream.connecting) client.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n')
-      client.destroy()
+      if (isThrough) client.destroy()
+      else client.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n')
     })
     upstream.on('close', () => open.delete(upstream))
     client.on('close', () => upstream.destroy())
@@ -96,29 +111,59 @@ export async function openEgressProxy(socketPath: string, options: EgressOptions
   }
 }
 
+/** What is between two who are connected, and no part of what is sent. */
+const ofConnection: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+])
+
 /** Plain HTTP: the request line holds the whole address. */
-function forward(
-  request: IncomingMessage,
-  response: ServerResponse,
-  admit: (host: string, port: number) => boolean,
-): void {
-  const url = URL.canParse(request.url ?? '') ? new URL(request.url ?? '') : undefined
+function forward(request: IncomingMessage, response: ServerResponse, admit: (target: EgressTarget) => boolean): void {
   const end = (status: number): void => void response.writeHead(status, { 'content-length': '0' }).end()
-  if (!url || url.protocol !== 'http:') {
+  const url = URL.canParse(request.url ?? '') ? new URL(request.url ?? '') : undefined
+  const target = url?.protocol === 'http:' ? targetOf(url.hostname, url.port || '80') : undefined
+  if (!url || !target) {
     end(400)
     return
   }
-  if (!admit(url.hostname, Number(url.port || 80))) {
+  if (!admit(target)) {
     end(403)
     return
   }
-  const { 'proxy-connection': _, 'proxy-authorization': __, ...headers } = request.headers
-  const upstream = send(url, { method: request.method ?? 'GET', headers: { ...headers, host: url.host } }, (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answer.headers)
+  const headers = Object.entries(request.headers).filter(([name]) => !ofConnection.has(name))
+  const upstream = send({
+    ...target,
+    path: `${url.pathname}${url.search}`,
+    method: request.method ?? 'GET',
+    // Whom it is for, the address says, whatever the header did.
+    headers: { ...Object.fromEntries(headers), host: url.host },
+    // A connection of its own: nobody else's request comes after this one.
+    agent: false,
+  })
+  upstream.on('response', (answer) => {
+    const told = Object.entries(answer.headers).filter(([name]) => !ofConnection.has(name))
+    // How the answer is divided is between us and the program again.
+    const { 'transfer-encoding': _, ...rest } = Object.fromEntries(told)
+    response.writeHead(answer.statusCode ?? 502, rest)
+    answer.on('error', () => response.destroy())
     answer.pipe(response)
   })
   upstream.on('error', () => (response.headersSent ? response.destroy() : end(502)))
+  response.on('close', () => upstream.destroy())
+  request.on('error', () => upstream.destroy())
   request.pipe(upstream)
+}
+
+export interface EgressTarget {
+  /** In small letters, without brackets and without a last dot: what is compared is what is connected to. */
+  readonly host: string
+  readonly port: number
 }
 
 interface Entry {
@@ -127,21 +172,42 @@ interface Entry {
   readonly ports: readonly number[]
 }
 
+/** @throws InvalidFlag for an entry that cannot be read */
+export function readAllowList(allow: readonly string[]): (target: EgressTarget) => boolean {
+  const entries = allow.map(readEntry)
+  return ({ host: wanted, port }) =>
+    entries.some(
+      ({ host, isDomain, ports }) => ports.includes(port) && (isDomain ? wanted.endsWith(`.${host}`) : wanted === host),
+    )
+}
+
 function readEntry(text: string): Entry {
-  const [, star, host, port] = /^(\*\.)?((?:[\w-]+\.)*[\w-]+|\[[\da-f:]+\])(?::(\d{1,5}))?$/i.exec(text) ?? []
-  if (host === undefined) throw new MusterError('InvalidFlag', `"${text}" is no address such as api.example.com:443.`)
+  const [, star, host = '', port] = /^(\*\.)?((?:[\w-]+\.)*[\w-]+\.?|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i.exec(text) ?? []
+  const target = targetOf(host, port ?? '443')
+  if (!target || (star !== undefined && host.startsWith('['))) {
+    throw new MusterError('InvalidFlag', `"${text}" is no address such as api.example.com:443.`)
+  }
   return {
-    host: host.toLowerCase().replace(/^\[|\]$/g, ''),
+    host: target.host,
     isDomain: star !== undefined,
-    ports: port === undefined ? [80, 443] : [Number(port)],
+    ports: port === undefined ? [80, 443] : [target.port],
   }
 }
 
-function matches({ host, isDomain, ports }: Entry, wanted: string, port: number): boolean {
-  return ports.includes(port) && (isDomain ? wanted.endsWith(`.${host}`) : wanted === host)
+/** Of a CONNECT: `host:port`, and nothing else. */
+export function readTarget(text: string): EgressTarget | undefined {
+  const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
+  return targetOf(host, port)
 }
 
-function readTarget(text: string): { readonly host: string; readonly port: number } | undefined {
-  const [, host, port] = /^(\[[\da-f:]+\]|[^:[\]/@]+):(\d{1,5})$/i.exec(text) ?? []
-  return host === undefined ? undefined : { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
+const longestHost = 253
+
+/** An address has many spellings; here it has one. */
+function targetOf(host: string, port: string): EgressTarget | undefined {
+  const origin = `http://${host}/`
+  if (host === '' || !URL.canParse(origin)) return undefined
+  const name = new URL(origin).hostname.replace(/\.$/, '').replace(/^\[|\]$/g, '')
+  const number = Number(port)
+  const isName = name.length <= longestHost && /^(?:[\w-]+\.)*[\w-]+$|^[\da-f:]+$/.test(name)
+  return isName && number > 0 && number < 65_536 ? { host: name, port: number } : undefined
 }

@@ -18,6 +18,8 @@ export interface ProgramLoaderOptions {
   readonly clock?: Clock
   /** Files of the manager that no program shall read: kubeconfigs, the configuration itself. */
   readonly hidden?: readonly string[]
+  /** Names of all operators there are: no program may write under that of another. @default none */
+  readonly others?: () => Iterable<string>
   /** What keeps the network from being cut off here; undefined: nothing. @default it is tried, once a process */
   readonly canary?: () => Promise<string | undefined>
 }
@@ -26,7 +28,7 @@ export interface ProgramLoaderOptions {
 export async function programOf(
   { program: settings, outside, allowUnenforced }: Parameters<LoadProgram>[1],
   folder: string,
-  { hidden, canary }: Pick<ProgramLoaderOptions, 'hidden' | 'canary'> = {},
+  { hidden, others, canary }: Omit<ProgramLoaderOptions, 'clock'> = {},
 ): Promise<HostedProgram> {
   const { command, args, env, live, controllers, resync } = settings
   return {
@@ -40,6 +42,7 @@ export async function programOf(
     limits: programLimitsOf(settings),
     allowNetwork: allowUnenforced,
     ...(canary && { canary }),
+    ...(others && { others }),
     ...(live && { live: { allow: outside.map(addressOf) } }),
     ...(controllers && { controllers }),
     resyncMs: durationMs(resync),

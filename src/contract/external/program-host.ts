@@ -32,7 +32,14 @@ import type { Change } from '../../operator/view.ts'
 import { type GatherFolder, openGatherFolder } from '../gather-folder.ts'
 import { type ClusterFolder, unspecifiedFolder } from '../mutation.ts'
 import { type InputResources, type OutputResources, readInputResources, readOutputResources } from '../resource-list.ts'
-import { carryOut, type Checked, checkMutations, severalWrites, type Target } from './carry-out.ts'
+import {
+  carryOut,
+  type CarryOutOptions,
+  type Checked,
+  checkMutations,
+  severalWrites,
+  type Target,
+} from './carry-out.ts'
 import { aside, driveProgram, type ProgramSituation, situationOf } from './drive-program.ts'
 import { programVersion } from './program.ts'
 import { createProgramFindings } from './program-findings.ts'
@@ -250,7 +257,7 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
         findings.offence(ledger, 'undeclaredWrite', `it wants to write what it does not declare: ${file}`)
       }
       for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', twice)
-      const checked = await checkMutations(output.mutations, { targetOf, declared: declared!.outputs })
+      const checked = await checkMutations(output.mutations, sending())
       steps.push('CarryOut')
       const { outcomes, sent } = await carriedOut(checked, execute)
       entries = sent
@@ -314,11 +321,15 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
     return { outcomes, sent }
   }
 
+  function sending(): CarryOutOptions {
+    return { targetOf, declared: declared!.outputs, fieldManager: name, others: hosted.others }
+  }
+
   async function send(wave: Wave, isHeld: () => boolean): Promise<readonly Outcome[]> {
     lane.spend(wave.length)
     const done = await carryOut(
       wave.map((mutation) => recorded.get(mutation)!),
-      { targetOf, declared: declared!.outputs, fieldManager: name, timeoutMs: options.writeTimeoutMs, isHeld },
+      { ...sending(), timeoutMs: options.writeTimeoutMs, isHeld },
     )
     return done.map(({ error, object }, index): Outcome => {
       if (error !== undefined) return { result: 'failed', error: withoutSecrets(error, wave[index]!) }

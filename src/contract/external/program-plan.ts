@@ -68,9 +68,10 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
       onRefused: () => undefined,
     })
     const targetOf = (): Target => dryTarget(client)
-    const checked = await checkMutations(output.mutations, { targetOf, declared })
+    const how = { targetOf, declared, fieldManager: name, others: hosted.others }
+    const checked = await checkMutations(output.mutations, how)
     const known = await Promise.all(checked.map((each) => asItIs(client, each)))
-    const done = await carryOut(checked, { targetOf, declared, fieldManager: name })
+    const done = await carryOut(checked, how)
     const planned = new Map<string, Planned>()
     for (const [index, each] of checked.entries()) note(planned, each, known[index], done[index]!)
     for (const { after } of planned.values()) secrets.note(after)

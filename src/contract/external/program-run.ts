@@ -12,7 +12,15 @@ import { readYaml } from '../../kube/yaml.ts'
 import { type ReadOutput, readOutput } from '../output-reader.ts'
 import { scalarText } from '../scalar-text.ts'
 import { type EgressRefusal, openEgressProxy } from './egress-proxy.ts'
-import { type Network, networkTrouble, type Program, type ProgramLimits, runProgram } from './program.ts'
+import {
+  defaultProgramLimits,
+  type Ended,
+  type Network,
+  networkTrouble,
+  type Program,
+  type ProgramLimits,
+  runProgram,
+} from './program.ts'
 
 /** A program, and what it may. */
 export interface HostedProgram {
@@ -26,6 +34,8 @@ export interface HostedProgram {
   readonly live?: { readonly allow: readonly string[] }
   /** Which of its controllers run. @default all */
   readonly controllers?: readonly string[]
+  /** Names of operators, under which nobody else may write. @default none */
+  readonly others?: () => Iterable<string>
   /** Runs it after this time even if nothing changed: for what depends on time alone. @default 600_000 */
   readonly resyncMs?: number
 }
@@ -44,7 +54,9 @@ export async function wallsOf(
   const trouble = await (canary ?? (() => networkTrouble(clock)))()
   if (trouble === undefined) return 'cut'
   if (allowNetwork) return 'open'
-  throw new MusterError('NetworkNotCut', `${name}: ${trouble}.`)
+  // In a log there is no more than this.
+  const cure = 'With allowUnenforced: true it would be run all the same, with the network of this machine.'
+  throw new MusterError('NetworkNotCut', `${name}: ${trouble}. ${cure}`)
 }
 
 /** What it answers to `input-resources` or `output-resources`. @throws ExternalFailed, and what `read` does */
@@ -57,7 +69,7 @@ export async function ask<T>(
   const network = await wallsOf(hosted, around)
   const { code, stdout, stderr, trouble } = await runProgram({ ...hosted, ...around, network }, [command])
   const source = `${around.name} ${command}`
-  if (code !== 0 || trouble !== undefined) throw failed(source, code, trouble, stderr)
+  if (code !== 0 || trouble !== undefined) throw failed(source, hosted, { code, trouble, stderr })
   return read(readYaml(stdout, { source }), source)
 }
 
@@ -78,11 +90,11 @@ export async function runOnce(hosted: HostedProgram, options: RunOnceOptions): P
   try {
     const { code, stderr, trouble } = await start(hosted, options, output)
     // Killed, or ended before it said what became of its controllers: what lies there is half of something.
-    if (trouble !== undefined || (code !== 0 && code !== 1)) throw failed(options.name, code, trouble, stderr)
-    const read = readOutput(output)
-    if (!read.results) {
-      throw new MusterError('ExternalFailed', `${options.name} left no results${lastLine(stderr)}.`)
+    if (trouble !== undefined || (code !== 0 && code !== 1)) {
+      throw failed(options.name, hosted, { code, trouble, stderr })
     }
+    const read = readOutput(output)
+    if (!read.results) throw failed(options.name, hosted, { code, trouble: 'it left no results', stderr })
     return read
   } finally {
     discard(output)
@@ -150,8 +162,19 @@ function serversIn(kubeconfig: string): readonly string[] {
   })
 }
 
-function failed(what: string, code: number | undefined, trouble: string | undefined, stderr: string): MusterError {
-  return new MusterError('ExternalFailed', `${what}: ${trouble ?? `exit code ${code}`}${lastLine(stderr)}.`)
+/** What programs of all kinds say when they get no more: there is no other sign of it. */
+const noMemory =
+  /out of (?:memory|space)|cannot allocate|memory exhausted|allocation failed|MemoryError|bad_alloc|ENOMEM/i
+
+function failed(
+  what: string,
+  { limits }: HostedProgram,
+  { code, trouble, stderr }: Pick<Ended, 'code' | 'trouble' | 'stderr'>,
+): MusterError {
+  const { memoryMb } = { ...defaultProgramLimits, ...limits }
+  const short = `it ran out of memory, and may have ${memoryMb} MiB for each process (program.memory): `
+  const how = trouble ?? `exit code ${code}`
+  return new MusterError('ExternalFailed', `${what}: ${noMemory.test(stderr) ? short : ''}${how}${lastLine(stderr)}.`)
 }
 
 function lastLine(text: string): string {

@@ -8,7 +8,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { homedir } from 'node:os'
+import { constants, homedir } from 'node:os'
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
 
@@ -110,6 +110,10 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
     })
     child.on('exit', (exit, by) => {
       if (exit === null) trouble ??= `it was ended by ${by}`
+      // A shell says it of a command of its own.
+      if (by === 'SIGXFSZ' || exit === 128 + constants.signals.SIGXFSZ) {
+        trouble = `it wrote a file of more than ${mostFileBytes} bytes, and was ended for that`
+      }
       // What it has left running, and what still holds its pipes, ends with it.
       kill('')
       leaving = clock.after(1000, () => {
@@ -237,12 +241,9 @@ function hidden(command: readonly string[], unseen: readonly string[]): readonly
 
 let known: Promise<string | undefined> | undefined
 
-/**
- * What keeps the network from being cut off here, in words; undefined: nothing, as was seen by trying. Asked once a process.
- * The trial is a program that does its best to reach this one, which listens.
- */
+/** What keeps the network from being cut off here, in words; undefined: nothing, as was seen by trying. Asked once a process. */
 export function networkTrouble(clock: Clock): Promise<string | undefined> {
-  return (known ??= tryIt(clock))
+  return (known ??= tryWalls(clock))
 }
 
 const canary = `
@@ -251,7 +252,8 @@ socket.on('connect', () => { console.log('reached'); process.exit(0) })
 socket.on('error', () => { console.log('cut'); process.exit(0) })
 `
 
-async function tryIt(clock: Clock): Promise<string | undefined> {
+/** The trial is a program that does its best to reach this one, which listens. `network` is what it is to have meanwhile. */
+export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<string | undefined> {
   if (process.platform !== 'linux') return `there are no network namespaces on ${process.platform}; it needs Linux`
   const server = createServer((socket) => socket.destroy())
   const port = await new Promise<number>((resolve) => {
@@ -259,7 +261,7 @@ async function tryIt(clock: Clock): Promise<string | undefined> {
   })
   try {
     const program = { command: process.execPath, args: ['-e', canary] }
-    const { stdout, stderr, trouble: problem } = await runProgram({ program, clock }, [String(port)])
+    const { stdout, stderr, trouble: problem } = await runProgram({ program, network, clock }, [String(port)])
     if (stdout.trim() === 'cut') return undefined
     if (stdout.trim() === 'reached') return 'its walls do not hold: it reached a port of this machine'
     const why = problem ?? stderr.split('\n').find((line) => /[a-z]/i.test(line)) ?? 'for an unknown reason'
