@@ -11,7 +11,7 @@ import { rivals } from '../../manager/findings/rivals.ts'
 import type { HostOptions } from '../../manager/host.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 
-export interface ProgramFindingsOptions extends Pick<HostOptions, 'log' | 'metrics' | 'onFinding'> {
+export interface ProgramFindingsOptions extends Pick<HostOptions, 'log' | 'metrics' | 'onFinding' | 'history'> {
   readonly operator: string
   readonly clock: Clock
   readonly client: Client
@@ -52,12 +52,14 @@ export function createProgramFindings(options: ProgramFindingsOptions): ProgramF
   }
 
   /** Who undoes its work shows a little later: its last write took the fields from him. */
-  async function rivalsOf({ object, fields }: Conflict): Promise<readonly string[]> {
+  async function rivalsOf(conflict: Conflict): Promise<readonly string[]> {
+    const { object, fields } = conflict
     const resource = options.resourceOf(object.kind)
     if (!resource) return []
     for (let look = 0; look < mostLooks && !signal.aborted; look++) {
       const found = await client.get(resource, object.name).catch(() => undefined)
-      const others = rivals(found?.metadata.managedFields ?? [], fields, operator)
+      const owners = rivals(found?.metadata.managedFields ?? [], fields, operator)
+      const others = [...new Set([...owners, ...(options.history?.opponents(conflict) ?? [])])]
       if (others.length > 0) return others
       await clock.sleep(lookMs, signal).catch(() => undefined)
     }
@@ -73,7 +75,10 @@ export function createProgramFindings(options: ProgramFindingsOptions): ProgramF
       for (const finding of noted.findings) {
         options.onRepetition()
         if (finding.kind === 'hotLoop') tell(finding)
-        else void rivalsOf(finding).then((others) => tell({ ...finding, with: others }))
+        else {
+          options.history?.quarrel(finding)
+          void rivalsOf(finding).then((others) => tell({ ...finding, with: others }))
+        }
       }
     },
     over: () => told.clear(),

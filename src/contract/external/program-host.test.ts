@@ -30,7 +30,12 @@ import { createManager, type HostedOptions, type Manager, type ManagerOptions } 
 import { createMetrics } from '../../manager/metrics.ts'
 import { standalone } from '../../manager/placement/placement.ts'
 import { createScheduler, openGates } from '../../manager/scheduler.ts'
+import { defineController } from '../../operator/controller.ts'
+import { defineKind } from '../../operator/kind.ts'
+import { ConfigMap } from '../../operator/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
+import { defineOperator } from '../../operator/operator.ts'
+import { defineResource } from '../../operator/resource.ts'
 import { bare, programOf } from './load-program.ts'
 import { networkTrouble, tryWalls } from './program.ts'
 import { driveProgram } from './drive-program.ts'
@@ -295,6 +300,33 @@ describe('an operator that is a program', () => {
     })
     await host.start()
     expect(await found.promise).toMatchObject({ kind: 'conflict', fields: ['data.amount'], with: ['rival'] })
+  })
+
+  it('and an operator beside it that undo each other are both found, each names the other, and neither storms', async () => {
+    const findings: Finding[] = []
+    const both = Promise.withResolvers<void>()
+    const ledgers: Ledger[] = []
+    const { client, manager } = await managed(open, {
+      onLedger: (ledger) => void ledgers.push(ledger),
+      onFinding(finding) {
+        findings.push(finding)
+        if (new Set(findings.map(({ operator }) => operator)).size === 2) both.resolve()
+      },
+    })
+    const own = defineKind({ group: 'rivals.example.com', version: 'v1', kind: 'Rival', spec: {} })
+    const kept = defineResource({ for: own, kind: ConfigMap, name: () => 'answer', initial: { data: { amount: '7' } } })
+    const rival = defineOperator({ name: 'rival', controllers: [defineController({ for: own, resources: [kept] })] })
+    await client.create(crds, own.crd() as unknown as UntypedObject)
+    await manager.all.add(rival)
+    await client.create(own, own.draft({ name: 'a', namespace: 'shop' }, {}) as unknown as UntypedObject)
+    await manager.add()
+    await both.promise
+    const found = Object.fromEntries(findings.map((finding) => [finding.operator, finding]))
+    expect(found['rival']).toMatchObject({ kind: 'conflict', fields: ['data.amount'], with: ['shell'] })
+    expect(found['shell']).toMatchObject({ kind: 'conflict', fields: ['data.amount'], with: ['rival'] })
+    expect(findings).toHaveLength(2)
+    const written = ledgers.flatMap(({ entries }) => entries.filter(({ operation }) => operation === 'corrected'))
+    expect(written.length).toBeLessThan(25)
   })
 
   it('waits while a kind that it reads is not served, and runs as soon as it is', async () => {
