@@ -13,6 +13,7 @@ const groups: Readonly<
   simulate: () => import('./simulate/bench.ts'),
   contract: () => import('./contract/bench.ts'),
   manager: () => import('./manager/bench.ts'),
+  start: () => import('./start/bench.ts'),
 }
 
 export interface BenchOptions {

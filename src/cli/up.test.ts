@@ -24,7 +24,7 @@ const example = (group: string, kind: string, plural: string): Resource => ({
 const memcacheds = example('cache.example.com', 'Memcached', 'memcacheds')
 const databases = example('db.example.com', 'Database', 'databases')
 
-interface Up {
+interface Started {
   readonly child: ChildProcess
   readonly out: readonly string[]
   /** The first line that holds it. */
@@ -32,9 +32,11 @@ interface Up {
   end(): Promise<number | null>
 }
 
-function up(folder: string, ...words: readonly string[]): Up {
+const up = (folder: string, ...words: readonly string[]): Started => start(folder, 'up', ...words)
+
+function start(folder: string, ...words: readonly string[]): Started {
   const main = fileURLToPath(new URL('main.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=muster-source', main, 'up', ...words], { cwd: folder })
+  const child = spawn(process.execPath, ['--conditions=muster-source', main, ...words], { cwd: folder })
   onTestFinished(() => void child.kill('SIGKILL'))
   const out: string[] = []
   const waiting = new Set<() => void>()
@@ -142,6 +144,49 @@ describe('muster up', { timeout: 120_000 }, () => {
     onTestFinished(() => again.close())
     const found = await again.get(memcacheds, { name: 'sample', namespace: 'default' })
     expect(found.metadata.resourceVersion).toBe(settled.metadata.resourceVersion)
+    expect(await second.end()).toBe(0)
+  })
+
+  it('keeps everything in the folder of --data, and `top` without a terminal tells what is done line by line', async () => {
+    const folder = await emptyFolder()
+    const first = up(folder, '--data', 'kept')
+    await first.line('at rest')
+    const top = start(folder, 'top')
+    await top.line('memcached')
+    const client = await connect({ kubeconfig: path.join(folder, '.muster', 'kubeconfig') })
+    onTestFinished(() => client.close())
+    await client.create(memcacheds, {
+      apiVersion: 'cache.example.com/v1alpha1',
+      kind: 'Memcached',
+      metadata: { name: 'mine', namespace: 'default' },
+      spec: { size: 1 },
+    })
+    expect(await top.line('default/mine')).toMatch(/^\d\d:\d\d:\d\d memcached default\/mine: created \w/)
+    // A table once, then lines: nothing that moves a cursor.
+    expect(top.out[0]).toMatch(/^OPERATOR +STATE /)
+    expect(top.out.filter((line) => line.startsWith('OPERATOR'))).toHaveLength(1)
+    expect(top.out.join('')).not.toContain('\u001b')
+    expect(await top.end()).toBe(0)
+    const made = await until(client, memcacheds, 'mine', ({ status }) => {
+      const { nodes } = (status ?? {}) as { readonly nodes?: readonly string[] }
+      return nodes?.length === 1 && JSON.stringify(status).includes('"reason":"Ready"')
+    })
+    expect(await first.end()).toBe(0)
+    expect(first.out.at(-1)).toBe('stopped; everything is kept in kept')
+    expect(existsSync(path.join(folder, '.muster', 'data'))).toBe(false)
+
+    // From elsewhere: what is kept is in that folder alone.
+    const elsewhere = await emptyFolder()
+    const second = up(elsewhere, '--data', path.join(folder, 'kept'))
+    expect(await second.line('at rest')).toBe('at rest: 0 writes since this start')
+    const again = await connect({ kubeconfig: path.join(elsewhere, '.muster', 'kubeconfig') })
+    onTestFinished(() => again.close())
+    const { items } = await again.list(memcacheds, { namespace: 'default' })
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['mine', 'sample', 'small'])
+    expect(items[0]!.metadata).toMatchObject({
+      uid: made.metadata.uid,
+      resourceVersion: made.metadata.resourceVersion,
+    })
     expect(await second.end()).toBe(0)
   })
 

@@ -5,6 +5,8 @@ import { electLeader, type Election, type ElectionOptions, type ElectionState } 
 import { leases } from './lease.ts'
 
 const ref = { namespace: 'default', name: 'muster' }
+/** The longest way of anything between a machine and the server (`machines.ts`). */
+const travelMs = 20
 
 interface Candidate {
   readonly name: string
@@ -78,13 +80,25 @@ describe('leader election', () => {
     expect((await lease()).spec?.leaseTransitions).toBe(0)
   })
 
-  it('a leader that dies is followed within a lease and a retry period', async () => {
-    const [a, b] = await pair()
-    a.machine.kill()
-    await world.clock.until(() => b.election.isLeader(), 15_000 + 2_400 + 100)
-    expect((await lease()).spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 })
-    expect(b.told.at(-1)).toEqual({ isLeader: true, leader: 'b' })
-  })
+  it.each([0, 700, 1_400, 2_100])(
+    'a leader that dies %d ms later is followed when its lease is overdue, and not at the look after that',
+    async (ms) => {
+      const [a, b] = await pair()
+      await world.clock.advance(ms)
+      a.machine.kill()
+      const renewed = a.machine.sent.findLast(({ method }) => method === 'PUT')!.at
+      await world.clock.until(() => b.election.isLeader())
+      // The first look that must have met the last renewal.
+      const seen = b.machine.sent.find(({ method, at }) => method === 'GET' && at >= renewed + travelMs)!.at
+      expect(world.clock.now() - renewed).toBeGreaterThanOrEqual(15_000)
+      // There and back: that look, another one, and the taking.
+      expect(world.clock.now() - seen).toBeLessThanOrEqual(15_000 + 6 * travelMs)
+      // So it is a lease and a look after the last renewal, at most.
+      expect(world.clock.now() - renewed).toBeLessThanOrEqual(15_000 + 2_400 + 8 * travelMs)
+      expect((await lease()).spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 })
+      expect(b.told.at(-1)).toEqual({ isLeader: true, leader: 'b' })
+    },
+  )
 
   it('a leader that releases is followed at the next look, and was told before', async () => {
     const [a, b] = await pair()

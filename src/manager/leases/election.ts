@@ -7,8 +7,8 @@
  *
  * The renew deadline is shorter than the lease: a leader that cannot reach the server has stopped before anybody else
  * may begin. No two clocks are compared: a leader counts from when it sent its last renewal (`hold.ts`), the others from
- * when they saw it (`sighting.ts`). Candidates do everything but lead; keep their caches filled, and the first write
- * follows the take-over at once.
+ * when they saw it (`sighting.ts`), and look again at the moment it is overdue. Candidates do everything but lead; keep
+ * their caches filled, and the first write follows the take-over at once.
  *
  * What no clock can prevent is a process that asks `isHeld`, is stopped before its write leaves, and goes on a minute
  * later. For that, writes are to be made on a version: `resourceVersion`, or server-side apply without force.
@@ -72,10 +72,12 @@ export function electLeader(options: ElectionOptions): Election {
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = times
   const requests = leaseRequests(options.client)
   const stop = new AbortController()
+  /** Between two rounds. Ended early, the next one is now. */
+  let pause = new AbortController()
   // One request that hangs must leave time for another.
   const sending = { timeoutMs: renewDeadlineMs / 2, signal: stop.signal }
   const hold = createHold({ clock, lengthMs: renewDeadlineMs, onEnd: tell })
-  const sighting = createSighting(clock)
+  const sighting = createSighting(clock, () => pause.abort())
 
   /** As the server last showed it. */
   let known: Lease | undefined
@@ -180,7 +182,8 @@ export function electLeader(options: ElectionOptions): Election {
   async function run(): Promise<void> {
     while (!stop.signal.aborted) {
       const pauseMs = hold.isHeld(clock.now()) ? retryPeriodMs : retryPeriodMs * (1 + spread * random.next())
-      const pause = clock.sleep(pauseMs, stop.signal).catch(() => undefined)
+      pause = new AbortController()
+      const slept = clock.sleep(pauseMs, pause.signal).catch(() => undefined)
       try {
         await round()
       } catch (error) {
@@ -188,7 +191,7 @@ export function electLeader(options: ElectionOptions): Election {
         if (!isRace && !stop.signal.aborted) onProblem(error)
       }
       tell()
-      await pause
+      await slept
     }
   }
 
@@ -219,6 +222,7 @@ export function electLeader(options: ElectionOptions): Election {
     release() {
       released ??= (async () => {
         stop.abort()
+        pause.abort()
         hold.end()
         sighting.stop()
         tell()

@@ -8,15 +8,20 @@ let clock: VirtualClock
 let table: MemberTable
 let changes: number
 let remains: string[]
+/** When a renewal was wanted. */
+let overdue: number[]
 
 beforeEach(() => {
   clock = virtualClock()
+  const begun = clock.now()
   changes = 0
   remains = []
+  overdue = []
   table = createMemberTable({
     clock,
     onChange: () => void changes++,
     onRemains: ({ name }) => void remains.push(name),
+    onOverdue: () => void overdue.push(clock.now() - begun),
   })
 })
 
@@ -47,6 +52,15 @@ describe('who counts', () => {
     expect(names()).toEqual(['a'])
     table.proven(table.sending())
     expect([names(), remains]).toEqual([[], ['muster-a']])
+  })
+
+  it('tells at the very moment that a member is overdue, once, and of nobody who has left', async () => {
+    table.see(record('a', 1))
+    table.see(released(record('b', 1)))
+    await clock.advance(5_000)
+    table.see(record('a', 2))
+    await clock.advance(60_000)
+    expect(overdue).toEqual([20_000])
   })
 
   it('one that was given up counts again when it renews, not when it is seen again', async () => {

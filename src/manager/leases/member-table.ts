@@ -36,6 +36,8 @@ export interface MemberTableOptions {
   readonly onChange: () => void
   /** A lease whose holder has stopped is still there. */
   readonly onRemains: (record: MemberRecord) => void
+  /** A member has not renewed for as long as its lease lasts: it is out as soon as a renewal sent from now on is proven. */
+  readonly onOverdue: () => void
 }
 
 interface Entry {
@@ -47,7 +49,7 @@ interface Entry {
   isGone: boolean
 }
 
-export function createMemberTable({ clock, onChange, onRemains }: MemberTableOptions): MemberTable {
+export function createMemberTable({ clock, onChange, onRemains, onOverdue }: MemberTableOptions): MemberTable {
   const entries = new Map<string, Entry>()
   const arrived: Contender[] = []
   let members: readonly MemberRecord[] = []
@@ -70,7 +72,10 @@ export function createMemberTable({ clock, onChange, onRemains }: MemberTableOpt
   const open = (record: MemberRecord): Entry => {
     const entry: Entry = {
       record,
-      sighting: createSighting(clock, () => (entry.overdueFrom = next)),
+      sighting: createSighting(clock, () => {
+        entry.overdueFrom = next
+        if (!entry.isOut) onOverdue()
+      }),
       overdueFrom: undefined,
       isOut: true,
       isGone: false,

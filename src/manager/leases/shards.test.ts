@@ -6,6 +6,8 @@ import { joinShards, type Shards, type ShardsOptions } from './shards.ts'
 
 const group = { namespace: 'default', name: 'muster' }
 const items = Array.from({ length: 40 }, (_, index) => `operator-${index}`)
+/** The longest way of anything between a machine and the server (`machines.ts`). */
+const travelMs = 20
 
 interface Replica {
   readonly name: string
@@ -94,11 +96,42 @@ describe('shards', () => {
     expect(share(a!)).toEqual([])
   })
 
-  it('the share of one that dies moves within a lease and a retry period, and its lease is cleared away', async () => {
+  it.each([0, 500, 1_000, 1_500, 1_900])(
+    'the share of one that dies %d ms later moves a lease time after its last renewal, and not before',
+    async (ms) => {
+      const [a] = await gather(['a', 'b', 'c'])
+      await world.clock.advance(ms)
+      a!.machine.kill()
+      const died = world.clock.now()
+      const renewed = a!.machine.sent.findLast(({ method }) => method === 'PUT')!.at
+      await world.clock.until(isSpread)
+      const moved = world.clock.now()
+      expect(moved - renewed).toBeGreaterThanOrEqual(15_000)
+      // Its renewal came to the others, and one of theirs went there and back.
+      expect(moved - renewed).toBeLessThanOrEqual(15_000 + 4 * travelMs)
+      // It renewed at most a retry period before it died.
+      expect(moved - died).toBeGreaterThanOrEqual(15_000 - 2_000)
+    },
+  )
+
+  it('shares of several that die at once move at once, by one renewal each and no new list', async () => {
+    const [a, b, c, d] = await gather(['a', 'b', 'c', 'd'])
+    for (const one of [a!, b!, c!]) one.machine.kill()
+    const renewed = [a!, b!, c!].map(({ machine }) => machine.sent.findLast(({ method }) => method === 'PUT')!.at)
+    const begun = d!.machine.sent.length
+    await world.clock.until(isSpread)
+    expect(world.clock.now() - Math.max(...renewed)).toBeLessThanOrEqual(15_000 + 4 * travelMs)
+    const sent = d!.machine.sent.slice(begun)
+    expect(sent.filter(({ method }) => method === 'GET')).toEqual([])
+    // One for each that is overdue, beside the rhythm.
+    expect(sent.filter(({ method }) => method === 'PUT').length).toBeLessThanOrEqual(9 + 3)
+  })
+
+  it('when one dies, only its share moves, and its lease is cleared away', async () => {
     const [a, b, c] = await gather(['a', 'b', 'c'])
     const kept = [share(b!), share(c!)]
     a!.machine.kill()
-    await world.clock.until(isSpread, 17_000 + 100)
+    await world.clock.until(isSpread, 15_000 + 4 * travelMs)
     expect(share(b!)).toEqual(expect.arrayContaining([...kept[0]!]))
     expect(share(c!)).toEqual(expect.arrayContaining([...kept[1]!]))
     await world.clock.advance(1_000)

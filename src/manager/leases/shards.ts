@@ -13,6 +13,9 @@
  * A replica that breaks off (rule 1) may have been given up by the others, and begins anew (rule 2), in a new life. When
  * others give one up is told in `member-table.ts`: never before it has broken off. Clocks are not compared; they may run
  * at rates as different as renew deadline and lease duration are.
+ *
+ * Whoever sees a member become overdue renews at that moment, and not at the next turn of its own rhythm: the share of a
+ * dead one moves a lease time after its last renewal was seen, and as much later as a renewal takes to come back.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -82,6 +85,8 @@ export function joinShards(options: ShardsOptions): Shards {
   const self = { name: memberLeaseName(group, identity), weight }
   const requests = leaseRequests(client)
   const stop = new AbortController()
+  /** Between two renewals. Ended early, the next one is sent now. */
+  let pause = new AbortController()
   // One request that hangs must leave time for another.
   const timeoutMs = renewDeadlineMs / 2
   const sending = { timeoutMs, signal: stop.signal }
@@ -108,7 +113,12 @@ export function joinShards(options: ShardsOptions): Shards {
   let sight = Promise.withResolvers<void>()
   let isSeeing = false
 
-  const table = createMemberTable({ clock, onChange: onMembers, onRemains: (record) => void sweep(record) })
+  const table = createMemberTable({
+    clock,
+    onChange: onMembers,
+    onRemains: (record) => void sweep(record),
+    onOverdue: () => pause.abort(),
+  })
   const listeners = new Set<() => void | Promise<void>>()
   /** The lives of those who may take what they win: what was under way here when they came has ended. */
   let yielded: { readonly version: number; readonly lives: ReadonlySet<string> } = { version: 0, lives: new Set() }
@@ -266,17 +276,21 @@ export function joinShards(options: ShardsOptions): Shards {
   }
 
   async function run(): Promise<void> {
-    for (;;) {
+    while (!stop.signal.aborted) {
       if ([...attempts.values()].some(({ isOver }) => isOver)) breakOff()
       await sight.promise
       if (stop.signal.aborted) return
-      const pause = clock.sleep(retryPeriodMs * (1 - 0.1 * random.next()), stop.signal).catch(() => undefined)
+      pause = new AbortController()
+      const { signal } = pause
+      const slept = clock.sleep(retryPeriodMs * (1 - 0.1 * random.next()), signal).catch(() => undefined)
       try {
         await renew()
       } catch (error) {
         if (!stop.signal.aborted) onProblem(error)
       }
-      await pause
+      await slept
+      // What was just sent has had no time to come back.
+      if (signal.aborted) continue
       // The server took renewals that the watch does not show: it may be dead, and would tell nothing else either.
       const pending = [...attempts.keys()].filter((renewal) => renewal <= answered)
       if (pending.length >= 2) watch.restart()
@@ -329,6 +343,7 @@ export function joinShards(options: ShardsOptions): Shards {
         isWorking = false
         await tell()
         stop.abort()
+        pause.abort()
         sight.resolve()
         await Promise.all([running, watch.stop()])
         patience?.cancel()
