@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { listen } from '../../test/loopback.ts'
 import type { Command } from './command.ts'
 import { command as inputs } from './inputs.ts'
 import { command as operator } from './operator.ts'
@@ -102,6 +104,48 @@ describe('muster test', () => {
     for (const place of ['.', '..', 'examples', tests]) {
       await expect(run(test, [tests], { ...open, 'output-dir': place })).rejects.toThrow(/is emptied first/)
     }
+  })
+})
+
+describe('muster test, of an operator that calls somebody', () => {
+  it('cuts the network off, unless it is told not to', async () => {
+    let calls = 0
+    const port = await listen(
+      createServer((_, response) => {
+        calls++
+        response.end('somebody')
+      }),
+    )
+    const folder = temporary()
+    const kit = fileURLToPath(new URL('../operator/index.ts', import.meta.url))
+    writeFileSync(
+      path.join(folder, 'operator.ts'),
+      `import { ConfigMap, defineController, defineKind, defineOperator } from ${JSON.stringify(kit)}
+const Call = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Call', spec: {} })
+const reconcile = async ({ cr: { metadata: { name, namespace } } }) => {
+  const who = await fetch('http://127.0.0.1:${port}/').then((answer) => answer.text(), () => 'nobody')
+  return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { who } }] }
+}
+export const operator = defineOperator({ name: 'caller', controllers: [defineController({ for: Call, name: 'caller', writes: [ConfigMap], reconcile })] })
+`,
+    )
+    mkdirSync(path.join(folder, 'tests/input-dir'), { recursive: true })
+    writeFileSync(
+      path.join(folder, 'tests/input-dir/a.yaml'),
+      'apiVersion: test.example.com/v1\nkind: Call\nmetadata: {name: a, namespace: default, uid: u}\nspec: {}\n',
+    )
+    const told = '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {who: nobody}}'
+    writeFileSync(
+      path.join(folder, 'tests/test.yaml'),
+      `operator: ../operator.ts\ntestName: t\ndescription: d\nexpect:\n  requests: false\n  objects:\n  - ${told}\n`,
+    )
+    const main = fileURLToPath(new URL('main.ts', import.meta.url))
+    const args = ['--conditions=muster-source', main, 'test', path.join(folder, 'tests')]
+    const child = spawn(process.execPath, args, { stdio: 'ignore' })
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
+    expect(calls).toBe(0)
+    expect((await run(test, [path.join(folder, 'tests')], { 'allow-network': true })).code).toBe(1)
+    expect(calls).toBe(1)
   })
 })
 

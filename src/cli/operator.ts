@@ -1,15 +1,13 @@
-/** The commands of the operator contract, for an operator in a file. */
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+/** The commands of the operator contract, for an operator in a file, or one that a configuration names. */
 import { MusterError } from '../kube/errors.ts'
-import { isJsonObject } from '../kube/json.ts'
-import { readYaml } from '../kube/yaml.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
+import { namedOperator } from './named-operator.ts'
 
 export const command: Command = defineCommand({
   usage: 'MODULE|NAME COMMAND [flags]',
-  details: `MODULE is a file that exports an operator, as for "muster run"; NAME is one that ./muster.yaml says where it is from.
+  details: `MODULE is a file that exports an operator, as for "muster run"; NAME is one of ./muster.yaml, and runs with the settings that
+it has there: from a file, from a package, or a program, which runs behind its walls.
 COMMAND is one of the contract's:
   input-resources                     what it reads, as YAML
   output-resources                    what it writes, as YAML
@@ -29,23 +27,23 @@ Exit code: 0 all is well, 1 a controller failed or wrote what it did not declare
     if (module === undefined || module === '--help' || words.length === 0) {
       throw new MusterError('InvalidFlag', 'operator takes a MODULE and a COMMAND; "muster help operator" tells which.')
     }
-    const { cutOff } = await import('../contract/cut-off.ts')
-    if (words[0] === 'apply-configuration') await cutOff(err)
+    const named = await namedOperator(module)
+    const { program } = named?.section ?? {}
+    if (named && program) {
+      const { runProgramCommand } = await import('./operator-program.ts')
+      const section = { ...named.section, program }
+      const code = await runProgramCommand({ ...named, section, words, out, err, signal })
+      return signal.aborted ? 130 : code
+    }
+    // Before any of its code is there.
+    if (words[0] === 'apply-configuration') {
+      const { cutOff } = await import('../contract/cut-off.ts')
+      await cutOff(err)
+    }
     // What comes out is written at once, at the end: before that there is nothing to finish.
     signal.addEventListener('abort', () => process.exit(130), { once: true })
-    const operator = await loadOperator(await referenceOf(module))
+    const { operator, config } = named ? await named.load() : { operator: await loadOperator(module), config: {} }
     const { runContractCommand } = await import('../contract/commands.ts')
-    return await runContractCommand(operator, words, { out, err })
+    return await runContractCommand(operator, words, { out, err }, { config })
   },
 })
-
-/** What is no file may be the name of an operator in the configuration of a manager. */
-async function referenceOf(word: string): Promise<string> {
-  if (/[./#]/.test(word) || existsSync(word)) return word
-  const text = await readFile('muster.yaml', 'utf8').catch(() => '')
-  const value = text === '' ? null : readYaml(text, { source: 'muster.yaml' })
-  const operators = isJsonObject(value) && isJsonObject(value['operators']) ? value['operators'] : {}
-  const section = Object.hasOwn(operators, word) ? operators[word] : undefined
-  const from = isJsonObject(section) ? section['from'] : undefined
-  return typeof from === 'string' && from.startsWith('.') ? from : word
-}

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SimulationReport } from '../simulate/simulate.ts'
@@ -76,6 +77,34 @@ describe('muster simulate', () => {
     await writeFile(wrong, 'grow: { spec: { size: 3 } }')
     await expect(run({ ...flags, scenes: wrong }, operator)).rejects.toThrow('is no list of patches by name')
     await expect(run({ ...flags, scenes: path.join(folder, 'none') }, operator)).rejects.toThrow('cannot be read')
+  }, 120_000)
+
+  it('tells with what fails a command that a shell can run, and that fails alike', async () => {
+    // What a shell would take apart.
+    const place = path.join(folder, "it's here")
+    await mkdir(path.join(place, 'bin'), { recursive: true })
+    const [broken, sample] = [path.join(place, 'forgetful.ts'), path.join(place, 'my sample.yaml')]
+    await writeFile(broken, forgetful)
+    await writeFile(
+      sample,
+      'apiVersion: test.example.com/v1\nkind: Diary\nmetadata: {name: one, namespace: default}\nspec: {size: 2}\n',
+    )
+    const { code, out } = await run({ bare: true, plans: 'crash', limit: '12', seed: '7', sample }, broken)
+    expect(code).toBe(1)
+    const [, replayed = ''] = /^ {2}replay: (.+)$/m.exec(out) ?? []
+    expect(replayed).toMatch(/^muster simulate .* --seed 7 --sample .* --bare --replay /)
+
+    const main = fileURLToPath(new URL('main.ts', import.meta.url))
+    const muster = path.join(place, 'bin', 'muster')
+    await writeFile(muster, `#!/bin/sh\nexec '${process.execPath}' --conditions=muster-source '${main}' "$@"\n`)
+    await chmod(muster, 0o755)
+    const env = { ...process.env, PATH: `${path.dirname(muster)}:${process.env['PATH']}` }
+    const child = spawn('sh', ['-c', replayed], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const [printed, [ended]] = await Promise.all([text(child.stdout), once(child, 'close') as Promise<[number]>])
+    // The law that the story was about.
+    const [, law = 'none'] = /^ {2}broken: ([^:]+):/m.exec(out) ?? []
+    expect(printed).toContain(`broken: ${law}:`)
+    expect(ended).toBe(1)
   }, 120_000)
 
   it('reports the same, played by one process or by three, what breaks a law included', async () => {

@@ -21,6 +21,7 @@ import { formatTrace } from '../simulate/trace.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadExports, loadOperator } from './module.ts'
 import { openNamedFile, readNamedFile } from './named-file.ts'
+import { openProgressBar } from './progress-bar.ts'
 import { readSample } from './scorecard.ts'
 import { type PartMessage, simulateInParts } from './simulate-parts.ts'
 
@@ -91,7 +92,13 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
     const writeReport = flags.report === undefined ? undefined : openNamedFile('report', flags.report)
     const part = partIn(flags.part)
     const jobs = numberIn('jobs', flags.jobs) ?? usualJobs(options.limit, part)
-    const progress = process.stderr.isTTY && !process.send ? progressBar() : undefined
+    const progress =
+      process.stderr.isTTY && !process.send
+        ? openProgressBar(
+            (text) => void process.stderr.write(text),
+            () => performance.now(),
+          )
+        : undefined
     const onProgress = (done: number, of: number, failed: number): void => {
       if (part) process.send?.({ done, of, failed } satisfies PartMessage)
       progress?.show(done, of, failed)
@@ -139,30 +146,6 @@ function formatReport({ operator, seed, plans, byGroup, scenes, fields, passed }
     `${plans.played} of ${plans.all} plans played with seed ${seed}: ${groups.join(', ')}`,
     `${operator}: ${passed ? 'no law is broken' : `${plans.failed} plans break a law`}`,
   ]
-}
-
-/** One line that is written over, with an estimate of what is left. */
-function progressBar(): { show(done: number, of: number, failed: number): void; end(): void } {
-  /** The first ones take longer than all others, and tell nothing about those. */
-  const warmUp = 10
-  let begun = performance.now()
-  let shownAt = 0
-  process.stderr.write('the scenes are played without faults')
-  return {
-    show(done, of, failed) {
-      const now = performance.now()
-      if (done <= warmUp) begun = now
-      if (now - shownAt < 100 && done < of) return
-      shownAt = now
-      const width = 30
-      const filled = Math.round((done / of) * width)
-      const leftSeconds = Math.ceil((((now - begun) / (done - warmUp)) * (of - done)) / 1000)
-      const left = done > warmUp ? `, about ${leftSeconds} s left` : ''
-      const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`
-      process.stderr.write(`\r${bar} ${done}/${of} plans, ${failed} failed${left}\u001B[K`)
-    },
-    end: () => void process.stderr.write('\r\u001B[K'),
-  }
 }
 
 function numberIn(flag: string, text: string | undefined): number | undefined {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memcached } from '../../test/examples.ts'
+import type { KubeObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { defineController } from '../operator/controller.ts'
 import { integer } from '../operator/field.ts'
@@ -224,13 +225,64 @@ describe('apply-configuration', () => {
     })
     const wrote = await run(operator, 'apply-configuration', '--input-dir', wishes('mine', 'yours'))
     expect(wrote.code).toBe(1)
-    expect(wrote.err).toContain('ConfigMap shop/yours, but declares configmaps/v1 shop/mine only')
+    expect(wrote.err).toBe(
+      'error: wish: shop/yours: ObjectsGetter, cr: wisher, controller wish wants ConfigMap shop/yours, but declares configmaps/v1 shop/mine only.',
+    )
     const { mutations } = readOutput(wrote.folder)
     const named = mutations.filter(({ mutation }) => mutation.type.resource === 'configmaps')
     expect(named.map(({ folder, mutation }) => `${folder} ${mutation.name}`)).toEqual(['Configuration mine'])
     const read = await run(operator, 'apply-configuration', '--input-dir', wishes('reader'))
     expect(read.code).toBe(1)
     expect(read.err).toContain('undeclared input: wish reads secrets/v1 shop/other')
+  })
+
+  it('lists all that was written and not declared, and carries none of it out', async () => {
+    const reconcile = ({ cr }: { readonly cr: KubeObject }) => {
+      const named = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' } })
+      return { objects: [named('mine'), named(cr.metadata.name!)] }
+    }
+    const honest = defineOperator({
+      name: 'wisher',
+      controllers: [defineController({ for: Wish, writes: [ConfigMap], reconcile })],
+    })
+    // Its controllers may write more than it says to others.
+    const mine = exactly(ConfigMap, { namespace: 'shop', name: 'mine' })
+    const others = honest.declaredOutputs.filter(({ resource }) => resource.kind !== 'ConfigMap')
+    const operator = { ...honest, declaredOutputs: [...others, mine] }
+    const { code, err, folder } = await run(operator, 'apply-configuration', '--input-dir', wishes('a', 'b'))
+    expect(code).toBe(1)
+    expect(err.split('\n').at(-1)).toBe(
+      'error: 2 output-resource were produced, but not present in the specified output: Apply-ConfigMap.v1./a[shop], Apply-ConfigMap.v1./b[shop]',
+    )
+    const { mutations } = readOutput(folder)
+    const written = mutations.filter(({ mutation }) => mutation.type.resource === 'configmaps')
+    expect([...new Set(written.map((each) => `${each.folder} ${each.mutation.name}`))].toSorted()).toEqual([
+      'Configuration mine',
+      'Unspecified a',
+      'Unspecified b',
+    ])
+  })
+
+  it('tells a controller that broke down from one that failed, and runs the others', async () => {
+    const Other = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Other', spec: {} })
+    // Nobody can write that down.
+    const endless: Record<string, unknown> = {}
+    endless['again'] = endless
+    const operator = defineOperator({
+      name: 'wisher',
+      controllers: [
+        defineController({ for: Wish, status: () => endless }),
+        defineController({ for: Other, name: 'other', reconcile: () => ({}) }),
+      ],
+    })
+    const { code, err, folder } = await run(operator, 'apply-configuration', '--input-dir', wishes('a'))
+    expect({ code, err }).toEqual({ code: 1, err: 'error: wish: Maximum call stack size exceeded' })
+    const { results } = readOutput(folder)
+    expect(results).toMatchObject([
+      { controller: 'other', status: 'Succeeded', errors: [] },
+      { controller: 'wish', status: 'Panicked', errors: ['Maximum call stack size exceeded'] },
+    ])
+    expect(results?.[1]?.panicStack).toMatch(/^RangeError: .*\n +at /)
   })
 
   it('adds up what is said of controllers in several flags, as upstream does', async () => {

@@ -39,11 +39,17 @@ export interface Streams {
   readonly err: (text: string) => void
 }
 
+export interface CommandOptions {
+  /** As the operator's own `config` declares it. @default its defaults */
+  readonly config?: Readonly<Record<string, unknown>>
+}
+
 /** Runs a command of the contract; resolves to its exit code. Never rejects. */
 export async function runContractCommand(
   operator: Operator,
   [command, ...words]: readonly string[],
   streams: Streams,
+  options: CommandOptions = {},
 ): Promise<number> {
   try {
     switch (command) {
@@ -54,9 +60,9 @@ export async function runContractCommand(
         streams.out(describeResources(outputResourcesOf(operator)).trimEnd())
         return 0
       case 'apply-configuration':
-        return await applyConfiguration(operator, words, streams, undefined)
+        return await applyConfiguration(operator, words, streams, options)
       case 'apply-configuration-live':
-        return await applyLive(operator, words, streams)
+        return await applyLive(operator, words, streams, options)
       default:
         streams.err(`error: unknown command "${command ?? ''}" for "${operator.name}": ${contractCommands.join(', ')}`)
         return 1
@@ -146,7 +152,7 @@ async function applyConfiguration(
   operator: Operator,
   words: readonly string[],
   { err }: Streams,
-  live: Live | undefined,
+  { config, live }: CommandOptions & { readonly live?: Live },
 ): Promise<number> {
   const asked = readFlags(words, systemClock)
   const isChosen = selectControllers(
@@ -162,7 +168,7 @@ async function applyConfiguration(
   const left = leftIn(asked.outputDir)
   if (left !== undefined) warn(`${asked.outputDir} holds ${left} of an earlier run: what lies there stays`)
   const objects = await readInputs(asked.inputDir, operator, { strict: asked.strict, warn })
-  const world = await openWorld({ operator, objects, now: asked.now, ...(live && { live }) })
+  const world = await openWorld({ operator, objects, now: asked.now, ...(config && { config }), ...(live && { live }) })
   const run = await inTime(world.run(isChosen), operator.name)
   writeOutput(asked.outputDir, run)
   return report(run, err)
@@ -193,13 +199,19 @@ export function report({ results, undeclared, refusedReads }: WorldRun, err: (li
 }
 
 /** The outside is the user-workload cluster alone; what is read still comes from the directory. */
-async function applyLive(operator: Operator, words: readonly string[], streams: Streams): Promise<number> {
+async function applyLive(
+  operator: Operator,
+  words: readonly string[],
+  streams: Streams,
+  options: CommandOptions,
+): Promise<number> {
   const { kubeconfig } = readFlags(words, systemClock)
   const { connect } = await import('../client/connect.ts')
   const { createLive } = await import('../manager/live-calls.ts')
   const client = await connect(kubeconfig === undefined ? {} : { kubeconfig })
   try {
-    return await applyConfiguration(operator, words, streams, createLive({ client, clock: systemClock }))
+    const live = createLive({ client, clock: systemClock })
+    return await applyConfiguration(operator, words, streams, { ...options, live })
   } finally {
     await client.close()
   }

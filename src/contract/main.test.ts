@@ -1,12 +1,21 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { memcached } from '../../test/examples.ts'
+import { listen } from '../../test/loopback.ts'
+import { servedCluster } from '../../test/served-cluster.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
+import { readYaml } from '../kube/yaml.ts'
+import { describeResources, outputResourcesOf } from './declaration.ts'
+import { readOutput } from './output-reader.ts'
 
 const source = fileURLToPath(new URL('..', import.meta.url))
+const example = fileURLToPath(new URL('../../examples/memcached/main.ts', import.meta.url))
 
 /** An operator that tries to call somebody, as a program. */
 const program = (port: number): string => `
@@ -21,49 +30,96 @@ const operator = defineOperator({
       for: Call,
       name: 'caller',
       writes: [ConfigMap],
-      reconcile: async ({ cr }) => ({
-        objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: cr.metadata.name + '-reached', namespace: cr.metadata.namespace }, data: { who: await reach() } }],
-      }),
+      reconcile: async ({ cr, live }) => {
+        const pod = await live.exec({ name: 'a', namespace: 'default' }, ['true']).then(() => 'done', ({ name }) => name)
+        const metadata = { name: cr.metadata.name + '-reached', namespace: cr.metadata.namespace }
+        return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { who: await reach(), pod } }] }
+      },
     }),
   ],
 })
 await operatorMain(operator)
 `
 
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+async function run(file: string, ...words: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, ['--conditions=muster-source', file, ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const closed = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed])
+  return { code, stdout, stderr }
+}
+
+function temporary(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-main-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The data of the one ConfigMap that it wants. */
+function wanted(folder: string): Json | undefined {
+  const { content } = readOutput(folder).mutations.find(({ mutation }) => mutation.type.resource === 'configmaps')!
+  return isJsonObject(content) ? content['data'] : undefined
+}
+
 describe('an operator as a program of its own', () => {
-  it('keeps the contract, and has no network when it runs on a directory', async () => {
+  it('is a file of four lines, as the example has one', async () => {
+    const stdout = describeResources(outputResourcesOf(memcached))
+    expect(await run(example, 'output-resources')).toEqual({ code: 0, stdout, stderr: '' })
+  })
+
+  it('answers all four commands; it has no network on a directory, and the cluster that it is given when it runs live', async () => {
     let calls = 0
-    const server = createServer((_, response) => {
-      calls++
-      response.end('somebody')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const folder = mkdtempSync(path.join(tmpdir(), 'muster-main-'))
-    onTestFinished(() => {
-      server.close()
-      rmSync(folder, { recursive: true, force: true })
-    })
+    const port = await listen(
+      createServer((_, response) => {
+        calls++
+        response.end('somebody')
+      }),
+    )
+    const folder = temporary()
+    const { kubeconfig, asked } = await servedCluster(folder)
     const file = path.join(folder, 'main.ts')
-    writeFileSync(file, program((server.address() as { readonly port: number }).port))
+    writeFileSync(file, program(port))
     mkdirSync(path.join(folder, 'in'))
     writeFileSync(
       path.join(folder, 'in/a.yaml'),
       'apiVersion: test.example.com/v1\nkind: Call\nmetadata: {name: a, namespace: default, uid: u}\nspec: {}\n',
     )
-    const out = path.join(folder, 'out')
-    const words = ['apply-configuration', '--input-dir', path.join(folder, 'in'), '--output-dir', out]
-    const child = spawn(process.execPath, ['--conditions=muster-source', file, ...words], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let printed = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text: string) => (printed += text))
-    const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
-    expect({ code, printed }).toEqual({ code: 0, printed: '' })
-    expect(existsSync(path.join(out, 'controller-results.yaml'))).toBe(true)
-    const order = readFileSync(path.join(out, 'Configuration/order.yaml'), 'utf8')
-    const [, body = ''] = /file: (Apply\S+a-reached\.yaml)/.exec(order) ?? []
-    expect(readFileSync(path.join(out, 'Configuration', body), 'utf8')).toContain('who: nobody')
-    expect(calls).toBe(0)
+    const words = (out: string): readonly string[] => [
+      '--input-dir',
+      `${folder}/in`,
+      '--output-dir',
+      `${folder}/${out}`,
+    ]
+
+    const [reads, writes, ran] = await Promise.all([
+      run(file, 'input-resources'),
+      run(file, 'output-resources'),
+      run(file, 'apply-configuration', ...words('out')),
+    ])
+    expect(reads).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('resource: calls') as string })
+    expect(writes).toMatchObject({ code: 0, stderr: '' })
+    expect(Object.keys(readYaml(writes.stdout) as JsonObject)).toEqual([
+      'configurationResources',
+      'managementResources',
+      'userWorkloadResources',
+    ])
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(readOutput(`${folder}/out`).results).toMatchObject([{ controller: 'caller', status: 'Succeeded' }])
+    expect(wanted(`${folder}/out`)).toEqual({ who: 'nobody', pod: 'NeedsCluster' })
+    expect({ calls, asked }).toEqual({ calls: 0, asked: [] })
+
+    const live = await run(file, 'apply-configuration-live', ...words('live'), '--kubeconfig', kubeconfig)
+    expect(live).toEqual({ code: 0, stdout: '', stderr: '' })
+    // There is no such Pod, says the cluster.
+    expect(wanted(`${folder}/live`)).toEqual({ who: 'somebody', pod: 'NotFound' })
+    expect(asked).toEqual(['GET /api/v1/namespaces/default/pods/a/exec'])
+    expect(calls).toBe(1)
   })
 })

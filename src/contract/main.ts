@@ -9,7 +9,6 @@
  * It answers the commands of the contract, for whoever wants to run it once, on a directory, from any language. With anything
  * else, or nothing, it runs for good, on its cluster, alone.
  */
-import { runAlone } from '../manager/alone/run-alone.ts'
 import type { Operator } from '../operator/operator.ts'
 import { isContractCommand, runContractCommand } from './commands.ts'
 import { cutOff } from './cut-off.ts'
@@ -20,6 +19,8 @@ export async function operatorMain(operator: Operator, argv: readonly string[] =
   const err = (text: string): void => void process.stderr.write(`${text}\n`)
   const [command] = argv
   if (command === undefined || !isContractCommand(command)) {
+    // Who asks for one command waits for nothing that it does not need.
+    const { runAlone } = await import('../manager/alone/run-alone.ts')
     process.exitCode = await runAlone(operator, { argv, environment: process.env, signal: stopSignal(), out, err })
     return
   }

@@ -53,6 +53,12 @@ it('the packed package makes a project that passes its test and serves a cluster
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const { stdout } = await run('npm', ['test'], { cwd: project, env })
   expect(stdout).toContain('pass 1')
+  // As CI systems start it: by the script, and by the target, which finds the package's command itself.
+  for (const [starter, ...words] of [['npm', 'run'], ['make']] as const) {
+    const tested = await run(starter, [...words, 'test-operator-integration'], { cwd: project, env })
+    expect(tested.stdout).toContain('1 passed, 0 failed')
+  }
+  expect(await readdir(path.join(project, 'test-output'))).toContain('junit.xml')
   // The page of the console is there, ready to be served.
   const web = await readdir(path.join(project, 'node_modules', 'muster', 'dist', 'web'))
   expect(web.toSorted()).toEqual(['console.css', 'console.js', 'icon.svg', 'index.html', 'telling.js'])

@@ -1,10 +1,27 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createPrivateKey, randomBytes, randomUUID, X509Certificate } from 'node:crypto'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memcached } from '../../../test/examples.ts'
+import { createCertificateAuthority } from '../../apiserver/access/certificate-authority.ts'
 import { systemClock } from '../../clock/system-clock.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { defineController } from '../../operator/controller.ts'
+import { defineKind } from '../../operator/kind.ts'
+import { Secret } from '../../operator/kinds.ts'
+import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { junitReport } from './junit.ts'
 import { runTest, type TestOptions, type TestResult } from './run-test.ts'
 import { runSuite } from './suite.ts'
@@ -36,6 +53,28 @@ function fileIn(folder: string, pattern: RegExp): string {
 
 const edit = (file: string, change: (text: string) => string): void =>
   writeFileSync(file, change(readFileSync(file, 'utf8')))
+
+/** A program, for one test. */
+function programOf(script: string): string {
+  const file = path.join(copyOf('', { program: `#!/bin/sh\n${script}\n` }), 'program')
+  chmodSync(file, 0o755)
+  return file
+}
+
+const Wish = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Wish', plural: 'wishes', spec: {} })
+const wishCalled = (name: string): string =>
+  `apiVersion: test.example.com/v1\nkind: Wish\nmetadata: {name: ${name}, namespace: shop, uid: ${name}, generation: 1}\nspec: {}\n`
+
+/** An operator that keeps a Secret for each Wish, with whatever it thinks of. */
+function secretKeeper(
+  think: () => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>,
+): Operator {
+  const reconcile = async ({ cr }: { readonly cr: KubeObject }) => {
+    const metadata = { name: cr.metadata.name!, namespace: 'shop' }
+    return { objects: [{ apiVersion: 'v1', kind: 'Secret', metadata, stringData: await think() }] }
+  }
+  return defineOperator({ name: 'keeper', controllers: [defineController({ for: Wish, writes: [Secret], reconcile })] })
+}
 
 const head = 'operator: x\ntestName: t\ndescription: d\nnow: 2026-01-31T12:00:00Z\n'
 const titles = ({ discrepancies }: TestResult): readonly string[] => discrepancies.map(({ title }) => title)
@@ -122,11 +161,82 @@ describe('a declarative test', () => {
     ['masks: [{fields: ["a b"]}]\n', /is no path to a field/],
     ['masks: [{pattern: "("}]\n', /is no pattern/],
     ['steps: [{name: ../x}]\n', /cannot be the name of a folder/],
+    ['seed: lucky\n', /seed is "lucky"; it must be a whole number/],
   ])('is broken, and says why, when it is written wrong: %j', async (text, why) => {
     const folder = copyOf('creates', { 'test.yaml': head + text })
     expect(() => readTest(folder)).toThrow(why)
     const result = await runTest(folder, options)
     expect(result.outcome).toBe('broken')
+  })
+})
+
+describe('a declarative test of what never comes to rest', () => {
+  it('fails, and says after how many runs', async () => {
+    let runs = 0
+    const load = (): Promise<Operator> => Promise.resolve(secretKeeper(() => ({ run: String(++runs) })))
+    const text = `${head}until: quiet\nexpect: {requests: false}\n`
+    const folder = copyOf('', { 'test.yaml': text, 'input-dir/a.yaml': wishCalled('a') })
+    const result = await runTest(folder, { ...options, load })
+    expect(result.outcome).toBe('failed')
+    expect(titles(result)).toEqual(['it was still writing after 20 runs'])
+    expect(runs).toBe(20)
+  })
+})
+
+describe('chance in a declarative test', () => {
+  const run = async (text: string, think: Parameters<typeof secretKeeper>[0]): Promise<string> => {
+    const folder = copyOf('', {
+      'test.yaml': head + text,
+      'input-dir/a.yaml': wishCalled('a'),
+      'input-dir/b.yaml': wishCalled('b'),
+    })
+    const load = (): Promise<Operator> => Promise.resolve(secretKeeper(think))
+    expect(await runTest(folder, { ...options, load, update: true })).toMatchObject({ outcome: 'updated' })
+    const expected = path.join(folder, 'expected-output')
+    const names = readdirSync(expected, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /secrets\/.*-body-/.test(name),
+    )
+    expect(names).toHaveLength(2)
+    return names
+      .toSorted()
+      .map((name) => readFileSync(path.join(expected, name), 'utf8'))
+      .join('')
+  }
+
+  it('follows from its seed', async () => {
+    const think = (): Readonly<Record<string, string>> => ({
+      password: randomUUID(),
+      salt: randomBytes(8).toString('hex'),
+    })
+    const [one, again] = [await run('seed: 5\n', think), await run('seed: 5\n', think)]
+    expect(again).toBe(one)
+    expect(await run('seed: 6\n', think)).not.toBe(one)
+    expect(await run('', think)).toBe(await run('seed: 1\n', think))
+    // Each of them has one of its own.
+    const [first, second] = one.match(/password: \S+/g) ?? []
+    expect(first).not.toBe(second)
+  })
+
+  it('makes the same certificates, byte for byte, which are good', async () => {
+    const think = (): Readonly<Record<string, string>> => {
+      const validity = { from: Date.UTC(2026, 0), until: Date.UTC(2027, 0) }
+      const authority = createCertificateAuthority({ commonName: 'shop', ...validity })
+      const { cert, key } = authority.issue({
+        commonName: 'web',
+        purpose: 'server',
+        dnsNames: ['web.shop'],
+        ...validity,
+      })
+      const [leaf, root] = [new X509Certificate(cert), new X509Certificate(authority.cert)]
+      expect(root.verify(root.publicKey) && leaf.verify(root.publicKey) && leaf.checkIssued(root)).toBe(true)
+      expect(leaf.checkPrivateKey(createPrivateKey(key))).toBe(true)
+      return { 'ca.crt': authority.cert, 'tls.crt': cert, 'tls.key': key }
+    }
+    const [one, again] = [await run('seed: 5\n', think), await run('seed: 5\n', think)]
+    const kept = [...one.matchAll(/\.crt: (\S+)/g)].map(([, text = '']) => Buffer.from(text, 'base64').toString())
+    expect(kept.filter((text) => text.startsWith('-----BEGIN CERTIFICATE-----'))).toHaveLength(4)
+    expect(again).toBe(one)
+    expect(await run('seed: 6\n', think)).not.toBe(one)
   })
 })
 
@@ -160,6 +270,42 @@ describe('a declarative test of a program', () => {
     expect(await runTest(folder, options)).toMatchObject({ outcome: 'passed', discrepancies: [] })
   })
 
+  it('fails when it goes on writing, and says after how many runs', async () => {
+    // Another number in each run: that of its process.
+    const restless = programOf(`case $1 in apply-configuration) ;; *) exec "${shell}" "$@" ;; esac
+place=$5/Configuration/Apply/namespaces/shop/core/configmaps
+mkdir -p "$place"
+echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: answer, namespace: shop}, data: {amount: \\"$$\\"}}" >"$place/1-body-answer.yaml"
+echo '{action: Apply, name: answer, namespace: shop, controllerInstanceName: a, resourceType: {Group: "", Version: v1, Resource: configmaps}}' >"$place/1-metadata-answer.yaml"
+echo 'controllerResults: [{controllerName: a, status: Succeeded}]' >"$5/controller-results.yaml"`)
+    const text = `binaryName: ${restless}\ntestName: t\ndescription: d\nuntil: quiet\nexpect:\n  requests: false\n`
+    const folder = copyOf('', { 'test.yaml': text, ...input })
+    expect(titles(await runTest(folder, options))).toEqual(['it was still writing after 20 runs'])
+  })
+
+  it('tells it the time, which controllers shall run, and where chance comes from', async () => {
+    const seen = path.join(copyOf('', { 'nothing.yaml': '' }), 'seen')
+    const told = programOf(`[ "$1" = apply-configuration ] && echo "$MUSTER_SEED $*" >>"${seen}"\nexec "${shell}" "$@"`)
+    const words = async (text: string): Promise<readonly string[]> => {
+      const about = `binaryName: ${told}\ntestName: t\ndescription: d\n${text}`
+      const folder = copyOf('', { 'test.yaml': about, ...input, 'expected-output/controller-results.yaml': '' })
+      rmSync(seen, { force: true })
+      await runTest(folder, options)
+      const lines = readFileSync(seen, 'utf8').trimEnd().split('\n')
+      return lines.map((line) => line.replaceAll(/--(?:input|output)-dir \S+ ?/g, '').trimEnd())
+    }
+    expect(await words('')).toEqual(['1 apply-configuration'])
+    expect(await words('seed: 9\nnow: 2026-01-31T12:00:00Z\ncontrollers: [first, -second]\n')).toEqual([
+      '9 apply-configuration --now 2026-01-31T12:00:00Z --controllers first,-second',
+    ])
+    const steps =
+      'now: 2026-01-31T12:00:00Z\ncontrollers: [first]\nsteps:\n- {name: one}\n- {name: two, advance: 5m, controllers: [second]}\n'
+    expect(await words(steps)).toEqual([
+      '1 apply-configuration --now 2026-01-31T12:00:00Z --controllers first',
+      '1 apply-configuration --now 2026-01-31T12:05:00Z --controllers second',
+    ])
+  })
+
   it('fails when the program hangs, and ends it', async () => {
     const text = `${program}timeout: 300ms\nenv: {HOSTILE: hang}\n`
     const folder = copyOf('', { 'test.yaml': text, ...input, 'expected-output/controller-results.yaml': '' })
@@ -169,6 +315,33 @@ describe('a declarative test of a program', () => {
 })
 
 describe('a suite', () => {
+  it('runs as many tests at once as it is told to, and no more', async () => {
+    const folder = path.dirname(copyOf(''))
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      mkdirSync(path.join(folder, name, 'input-dir'), { recursive: true })
+      writeFileSync(path.join(folder, name, 'test.yaml'), `${head}expect: {requests: false}\n`)
+      writeFileSync(path.join(folder, name, 'input-dir/a.yaml'), wishCalled('a'))
+    }
+    // Each waits for two others: one after the other they would wait for ever.
+    let met = Promise.withResolvers<void>()
+    let [inside, most] = [0, 0]
+    const think = async (): Promise<Readonly<Record<string, string>>> => {
+      most = Math.max(most, ++inside)
+      const meeting = met
+      if (inside === 3) {
+        met = Promise.withResolvers()
+        meeting.resolve()
+      }
+      await meeting.promise
+      inside--
+      return {}
+    }
+    const load = (): Promise<Operator> => Promise.resolve(secretKeeper(think))
+    const results = await runSuite(folder, { ...options, load, jobs: 3 })
+    expect(results.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 6 }, () => 'passed'))
+    expect(most).toBe(3)
+  })
+
   it('finds all tests below, keeps what came out, and reports them with counters that are true', async () => {
     const folder = path.dirname(copyOf('creates'))
     cpSync(path.join(folder, 'test'), path.join(folder, 'nested/other'), { recursive: true })

@@ -18,7 +18,7 @@ import { fillGround, type Ground, openGround, openWorld, type World } from '../.
 import { mostRuns, neverQuiet, runBinary, runBinaryOn } from './binary.ts'
 import { compareOutputs, differing, type Discrepancy } from './comparison.ts'
 import { isIgnored } from './rules.ts'
-import { withSeed } from './seeded-crypto.ts'
+import { openSeed } from './seeded-crypto.ts'
 import { type DeclarativeTest, expectedFolder, inputFolder, type ObjectRef, readTest, type Step } from './test-file.ts'
 
 export interface TestOptions {
@@ -124,9 +124,10 @@ async function* stepsOf(
   const objects = await readInputs(path.join(test.folder, inputFolder), operator, { strict: true })
   const { now, seed, config, workloads } = test
   const world = await openWorld({ operator, objects, seed, config, workloads, ...(now !== undefined && { now }) })
+  const seeded = openSeed(seed)
   for (const step of test.steps) {
     await change(step, test, world)
-    yield { step, output: await withSeed(seed, () => runStep(step, test, operator, world)), world }
+    yield { step, output: await seeded(() => runStep(step, test, operator, world)), world }
   }
 }
 

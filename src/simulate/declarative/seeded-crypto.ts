@@ -1,14 +1,31 @@
 /**
- * Keys and random values that are the same in every run of a test. While a test runs, whatever its operator asks `node:crypto`
- * or `Math.random` for comes from a generator with the test's seed: bytes, UUIDs, and key pairs (RSA, EC, Ed25519, X25519).
- * With them, certificates that are signed with RSA or Ed25519 are fixed, too; an ECDSA signature has a random part of its own,
- * for which there are masks.
+ * Keys and random values that are the same in every run of a test. While a test runs, whatever its operator asks `node:crypto`,
+ * `crypto.subtle` or `Math.random` for comes from a generator with the test's seed: bytes, UUIDs, keys, and key pairs (RSA, EC,
+ * Ed25519, X25519). With them certificates are fixed, too: signatures with Ed25519 and RSA (PKCS #1) have nothing random in
+ * them, and those with ECDSA are made without chance (`fixed-signature.ts`). What stays random are RSA-PSS and encryption: for
+ * those there are masks.
  *
  * Tests run side by side in one process: each sees its own generator, and nobody else sees any.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { checkPrimeSync, createECDH, createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import {
+  checkPrimeSync,
+  createECDH,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  createSign,
+  type Encoding,
+  generateKeyPair,
+  KeyObject,
+  sign,
+  type webcrypto,
+} from 'node:crypto'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { promisify } from 'node:util'
+import { fixedSignature, type SignatureEncoding } from './fixed-signature.ts'
+import { inverse } from './inverse.ts'
 
 interface Source {
   readonly seed: number
@@ -20,7 +37,13 @@ const running = new AsyncLocalStorage<Source>()
 
 /** Runs it with chance that repeats itself. */
 export async function withSeed<T>(seed: number, run: () => Promise<T>): Promise<T> {
-  return await withSeeds(() => running.run({ seed, block: 0, rest: Buffer.alloc(0) }, run))
+  return await openSeed(seed)(run)
+}
+
+/** For several runs, one after the other: none of them draws again what was drawn before. */
+export function openSeed(seed: number): <T>(run: () => Promise<T>) => Promise<T> {
+  const source: Source = { seed, block: 0, rest: Buffer.alloc(0) }
+  return async (run) => await withSeeds(() => running.run(source, run))
 }
 
 /** Around many of those: what has to be put in place for each is put there once. */
@@ -51,21 +74,22 @@ type Plain = (...parameters: readonly unknown[]) => unknown
 type Members = Record<string, Plain>
 
 let users = 0
-let original: { readonly of: Members; readonly members: Members }[] = []
+let replaced: { readonly of: Members; readonly members: Members }[] = []
 
 function install(): void {
   if (users++ > 0) return
   const nodeCrypto = createRequire(import.meta.url)('node:crypto') as Members & { readonly webcrypto: unknown }
   replace(nodeCrypto, seededCrypto)
   replace(globalThis.crypto as unknown as Members, seededWebCrypto)
+  replace(globalThis.crypto.subtle as unknown as Members, seededSubtle)
   replace(Math as unknown as Members, seededMath)
   syncBuiltinESMExports()
 }
 
 function uninstall(): void {
   if (--users > 0) return
-  for (const { of, members } of original) Object.assign(of, members)
-  original = []
+  for (const { of, members } of replaced) Object.assign(of, members)
+  replaced = []
   syncBuiltinESMExports()
 }
 
@@ -83,8 +107,10 @@ function replace(
       if (source) return (own as (source: Source, ...rest: readonly unknown[]) => unknown)(source, ...parameters)
       return Reflect.apply(before, this, parameters)
     }
+    // `promisify(generateKeyPair)` resolves to both keys.
+    if (name === 'generateKeyPair') Object.assign(target[name], { [promisify.custom]: pairLater })
   }
-  original.push({ of: target, members })
+  replaced.push({ of: target, members })
 }
 
 function answered<T>(value: T, callback: unknown): T | undefined {
@@ -104,17 +130,133 @@ const seededCrypto = {
   },
   randomFillSync: (source: Source, target: ArrayBufferView, offset = 0, size?: number) =>
     fill(source, target, offset, size),
+  randomFill: (source: Source, target: ArrayBufferView, ...rest: readonly unknown[]) => {
+    const [offset, size] = rest.filter((each) => typeof each === 'number')
+    answered(fill(source, target, offset, size), rest.at(-1))
+  },
+  generateKeySync: (source: Source, type: string, options: SecretOptions) => secretKey(source, type, options),
+  generateKey: (source: Source, type: string, options: SecretOptions, callback: unknown) =>
+    answered(secretKey(source, type, options), callback),
   generateKeyPairSync: (source: Source, type: string, options: KeyOptions = {}) => keyPair(source, type, options),
   generateKeyPair: (source: Source, type: string, ...rest: readonly unknown[]) => {
     const callback = rest.at(-1) as Callback
     const { publicKey, privateKey } = keyPair(source, type, (rest.length > 1 ? rest[0] : {}) as KeyOptions)
     queueMicrotask(() => callback(null, publicKey, privateKey))
   },
+  sign: (_: Source, hash: string | null | undefined, data: ArrayBufferView, key: SigningKey, callback?: unknown) => {
+    const signature = signatureBy(hash ?? 'sha256', [bytesIn(data)], key)
+    if (signature) return answered(signature, callback)
+    const plain = original.sign as Plain
+    return typeof callback === 'function' ? plain(hash, data, key, callback) : plain(hash, data, key)
+  },
+  createSign: (_: Source, hash: string, options?: object) => {
+    const signer = original.createSign(hash, options)
+    const [update, finish] = [signer.update.bind(signer) as Plain, signer.sign.bind(signer) as Plain]
+    const parts: Uint8Array[] = []
+    return Object.assign(signer, {
+      update(data: string | ArrayBufferView, encoding?: Encoding) {
+        parts.push(typeof data === 'string' ? Buffer.from(data, encoding as BufferEncoding) : bytesIn(data))
+        update(data, encoding)
+        return signer
+      },
+      sign(key: SigningKey, encoding?: BufferEncoding) {
+        const signature = signatureBy(hash, parts, key)
+        return signature ? (encoding ? signature.toString(encoding) : signature) : finish(key, encoding)
+      },
+    })
+  },
+}
+
+/** As they were before anything was put in their place. */
+const original = {
+  sign,
+  createSign,
+  generateKeyPair: promisify(generateKeyPair) as Plain,
+  signSubtly: globalThis.crypto.subtle.sign.bind(globalThis.crypto.subtle),
+}
+
+function pairLater(type: string, options: KeyOptions = {}): unknown {
+  const source = running.getStore()
+  return source ? Promise.resolve(keyPair(source, type, options)) : original.generateKeyPair(type, options)
+}
+
+type SigningKey = KeyObject | { readonly key?: unknown; readonly dsaEncoding?: SignatureEncoding }
+
+/** Undefined: a signature that has nothing random in it, or one that is not fixed. */
+function signatureBy(hash: string, parts: readonly Uint8Array[], key: SigningKey): Buffer | undefined {
+  const { key: inner = key, dsaEncoding = 'der' } = key as Exclude<SigningKey, KeyObject>
+  const own = inner instanceof KeyObject ? inner : createPrivateKey(key as Parameters<typeof createPrivateKey>[0])
+  return fixedSignature(hash, Buffer.concat(parts), own, dsaEncoding)
+}
+
+function bytesIn({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength).slice()
 }
 
 const seededWebCrypto = {
   getRandomValues: (source: Source, target: ArrayBufferView) => fill(source, target),
   randomUUID: (source: Source) => uuid(source),
+}
+
+/** Of keys that were made here and may not be exported, what they were made of. */
+const made = new WeakMap<object, KeyObject>()
+
+const seededSubtle = {
+  generateKey: async (
+    source: Source,
+    asked: string | (webcrypto.Algorithm & { readonly namedCurve?: string; readonly modulusLength?: number }),
+    extractable: boolean,
+    usages: readonly webcrypto.KeyUsage[],
+  ) => {
+    const algorithm = typeof asked === 'string' ? { name: asked } : asked
+    const { subtle } = globalThis.crypto
+    const type = pairTypes[algorithm.name.toUpperCase()]
+    if (type === undefined) {
+      const { length = 256 } = algorithm as { readonly length?: number }
+      return await subtle.importKey('raw', new Uint8Array(take(source, length / 8)), algorithm, extractable, [
+        ...usages,
+      ])
+    }
+    const privateKey = privateKeyOf(source, type, algorithm)
+    const inside = privateKey.export({ type: 'pkcs8', format: 'der' })
+    const outside = createPublicKey(privateKey).export({ type: 'spki', format: 'der' })
+    const ofPublic = usages.filter((usage) => publicUsages.has(usage))
+    const ofPrivate = usages.filter((usage) => !publicUsages.has(usage))
+    const pair = {
+      privateKey: await subtle.importKey('pkcs8', inside, algorithm, extractable, ofPrivate),
+      publicKey: await subtle.importKey('spki', outside, algorithm, true, ofPublic),
+    }
+    made.set(pair.privateKey, privateKey)
+    return pair
+  },
+  sign: async (
+    _: Source,
+    algorithm: string | (webcrypto.Algorithm & { readonly hash?: string | webcrypto.Algorithm }),
+    key: webcrypto.CryptoKey,
+    data: ArrayBuffer | ArrayBufferView,
+  ) => {
+    const { name, hash = '' } = typeof algorithm === 'string' ? { name: algorithm } : algorithm
+    const own = made.get(key) ?? (key.extractable ? KeyObject.from(key) : undefined)
+    if (name.toUpperCase() === 'ECDSA' && own && key.usages.includes('sign')) {
+      const digest = (typeof hash === 'string' ? hash : hash.name).replace('-', '')
+      const bytes = ArrayBuffer.isView(data) ? bytesIn(data) : new Uint8Array(data)
+      const signature = fixedSignature(digest, bytes, own, 'ieee-p1363')
+      if (signature) return new Uint8Array(signature).buffer
+    }
+    return await original.signSubtly(algorithm, key, data as never)
+  },
+}
+
+const publicUsages: ReadonlySet<webcrypto.KeyUsage> = new Set(['verify', 'encrypt', 'wrapKey'])
+
+const pairTypes: Readonly<Record<string, string>> = {
+  'RSASSA-PKCS1-V1_5': 'rsa',
+  'RSA-PSS': 'rsa',
+  'RSA-OAEP': 'rsa',
+  ECDSA: 'ec',
+  ECDH: 'ec',
+  ED25519: 'ed25519',
+  X25519: 'x25519',
 }
 
 const seededMath = { random: (source: Source) => fraction(source) }
@@ -134,6 +276,16 @@ function fill<T extends ArrayBufferView>(source: Source, target: T, offset = 0, 
   const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength)
   bytes.set(take(source, size ?? bytes.length - offset), offset)
   return target
+}
+
+interface SecretOptions {
+  /** In bits. */
+  readonly length: number
+}
+
+function secretKey(source: Source, type: string, { length }: SecretOptions): KeyObject {
+  if (type !== 'hmac' && type !== 'aes') throw new Error(`There is no seeded key of type ${type}.`)
+  return createSecretKey(take(source, length / 8))
 }
 
 interface KeyOptions {
@@ -212,17 +364,6 @@ function prime(source: Source, bits: number, e: bigint): bigint {
   let candidate = BigInt(`0x${bytes.toString('hex')}`) | 1n
   while (candidate % e === 1n || !checkPrimeSync(candidate)) candidate += 2n
   return candidate
-}
-
-function inverse(value: bigint, modulus: bigint): bigint {
-  let [r, next] = [modulus, value % modulus]
-  let [x, y] = [0n, 1n]
-  while (next !== 0n) {
-    const quotient = r / next
-    ;[r, next] = [next, r - quotient * next]
-    ;[x, y] = [y, x - quotient * y]
-  }
-  return ((x % modulus) + modulus) % modulus
 }
 
 function base64url(value: bigint): string {

@@ -151,7 +151,7 @@ function readMapping(test: JsonObject, folder: string): DeclarativeTest {
     now,
     env: strings(test['env'] ?? {}, 'env'),
     config: objectOf(test['config'] ?? {}, 'config'),
-    seed: Number(test['seed'] ?? 1),
+    seed: seedIn(test),
     workloads: test['workloads'] === true,
     timeoutMs: durationIn(test, 'timeout') ?? 5000,
     rules: readRules(listIn(test, 'ignore'), listIn(test, 'masks')),
@@ -208,6 +208,11 @@ function checkKeys(value: JsonObject, keys: readonly string[], place: string): v
     const hint = near === undefined ? `There are: ${keys.join(', ')}` : `Did you mean "${near}"?`
     throw invalid(`there is no key "${key}"${place === '' ? '' : ` in ${place}`}. ${hint}`)
   }
+}
+
+function seedIn({ seed = 1 }: JsonObject): number {
+  if (typeof seed === 'number' && Number.isSafeInteger(seed) && seed >= 0) return seed
+  throw invalid(`seed is ${JSON.stringify(seed)}; it must be a whole number`)
 }
 
 function durationIn(value: JsonObject, key: string): number | undefined {

@@ -1,0 +1,70 @@
+/** An operator by the name that a configuration, `muster.yaml`, gives it: from a file, from a package, or a program. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { errorCode } from '../client/error-code.ts'
+import { MusterError } from '../kube/errors.ts'
+import { nearest } from '../kube/nearest.ts'
+import type { OperatorSettings } from '../manager/config/operator-settings.ts'
+import type { Operator } from '../operator/operator.ts'
+
+const usual = 'muster.yaml'
+
+export interface NamedOperator {
+  readonly name: string
+  readonly section: OperatorSettings
+  /** The configuration. */
+  readonly file: string
+  /** Into this process, whatever its level: for one that is no program. @throws ModuleUnusable, InvalidConfiguration */
+  load(): Promise<{ readonly operator: Operator; readonly config: Readonly<Record<string, unknown>> }>
+}
+
+/**
+ * Undefined: it is no name, but a file. What the configuration in `folder` names goes before a file that is called so;
+ * `./NAME` is the file.
+ * @throws ModuleUnusable when it is neither; InvalidConfiguration
+ */
+export async function namedOperator(word: string, folder = '.'): Promise<NamedOperator | undefined> {
+  if (/[./#]/.test(word)) return undefined
+  const file = path.join(folder, usual)
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw new MusterError('InvalidConfiguration', `${file} cannot be read (${errorCode(error)}).`, { cause: error })
+  })
+  if (text === undefined) {
+    if (existsSync(path.join(folder, word))) return undefined
+    const cure = `name the file that exports it, such as src/operator.ts, or write a ${usual} that says where it is from`
+    throw new MusterError('ModuleUnusable', `${word}: there is no such file, and no ${file} here: ${cure}.`)
+  }
+  const { composeConfiguration, textLayer } = await import('../manager/config/open-configuration.ts')
+  const layers = [await textLayer(file, text)]
+  const environment = process.env
+  const { operators } = (await composeConfiguration(layers, { environment })).configuration.settings
+  const section = Object.hasOwn(operators, word) ? operators[word] : undefined
+  if (!section) {
+    if (existsSync(path.join(folder, word))) return undefined
+    throw new MusterError('ModuleUnusable', `${file} names no operator "${word}"${guess(word, Object.keys(operators))}`)
+  }
+  return {
+    name: word,
+    section,
+    file: path.resolve(file),
+    async load() {
+      const { createLoader } = await import('../manager/loading/loader.ts')
+      const { operator } = await createLoader({ folder: path.resolve(folder) }).load(word, {
+        ...section,
+        isolation: 'inline',
+      })
+      // Now that it is known what it can be told, that is checked, and its defaults are filled in.
+      const { configuration } = await composeConfiguration(layers, { environment, operators: [operator] })
+      const config = configuration.settings.operators[word]!.config as Readonly<Record<string, unknown>>
+      return { operator, config }
+    },
+  }
+}
+
+function guess(word: string, known: readonly string[]): string {
+  const near = nearest(word, known)
+  if (near !== undefined) return `. Did you mean "${near}"?`
+  return known.length === 0 ? ', nor any other.' : `. There are ${known.join(', ')}.`
+}

@@ -1,0 +1,103 @@
+/**
+ * A command of the contract, answered by a program that the configuration names: behind the walls, within the limits and with
+ * the environment that a manager would give it.
+ */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import path from 'node:path'
+import { systemClock } from '../clock/system-clock.ts'
+import { loadConnection } from '../client/load-connection.ts'
+import { contractCommands, isContractCommand } from '../contract/commands.ts'
+import { openEgressProxy } from '../contract/external/egress-proxy.ts'
+import { programOf } from '../contract/external/load-program.ts'
+import { wallsOf } from '../contract/external/program-run.ts'
+import { type Network, runProgram } from '../contract/external/program.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { OperatorSettings, ProgramSettings } from '../manager/config/operator-settings.ts'
+
+export interface ProgramCommand {
+  readonly name: string
+  readonly section: OperatorSettings & { readonly program: ProgramSettings }
+  /** The configuration: paths in it start from its folder, and the program may not read it. */
+  readonly file: string
+  readonly words: readonly string[]
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Resolves to its exit code. @throws ModuleUnusable, NetworkNotCut; for a live run whatever a kubeconfig can lack */
+export async function runProgramCommand(asked: ProgramCommand): Promise<number> {
+  const { name, section, file, err, signal } = asked
+  const [command, ...given] = asked.words
+  if (!isContractCommand(command)) {
+    err(`error: unknown command "${command ?? ''}" for "${name}": ${contractCommands.join(', ')}`)
+    return 1
+  }
+  const hosted = await programOf(section, path.dirname(file), { hidden: [file] })
+  const walls = await wallsOf(hosted, { name, clock: systemClock })
+  const words = [command, ...fromHere(given)]
+  const { controllers } = hosted
+  const isRun = command.startsWith('apply-')
+  if (isRun && controllers && !words.includes('--controllers')) words.push('--controllers', controllers.join(','))
+  const input = valueOf('--input-dir', words)
+  const readOnly = input !== undefined && existsSync(input) ? { readOnly: input } : {}
+  const run = async (network: Network): Promise<number> => {
+    const running = { ...hosted, ...readOnly, network, clock: systemClock, signal }
+    const { code, stdout, stderr, trouble } = await runProgram(running, words)
+    if (stdout !== '') asked.out(stdout.trimEnd())
+    if (stderr !== '') err(stderr.trimEnd())
+    if (trouble !== undefined) err(`error: ${name}: ${trouble}`)
+    return trouble === undefined ? (code ?? 1) : 1
+  }
+  if (command !== 'apply-configuration-live') return await run(walls)
+  const kubeconfig = valueOf('--kubeconfig', words) ?? usualKubeconfig()
+  // What is not named is hidden from it.
+  if (!words.includes(kubeconfig)) words.push('--kubeconfig', kubeconfig)
+  const { server } = await loadConnection({ kubeconfig })
+  if (walls === 'open') return await run('open')
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-live-'))
+  const socket = path.join(folder, 'egress.sock')
+  const proxy = await openEgressProxy(socket, {
+    operator: name,
+    allow: [...(hosted.live?.allow ?? []), addressOf(server)],
+    onRefused: ({ message }) => err(`warning: ${message}`),
+  })
+  try {
+    return await run({ egress: socket })
+  } finally {
+    await proxy.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const paths: ReadonlySet<string> = new Set(['--input-dir', '--output-dir', '--kubeconfig'])
+
+/** Paths as seen from here: the program may start elsewhere. */
+function fromHere(words: readonly string[]): readonly string[] {
+  const apart = words.flatMap((word) => {
+    const [flag = '', ...value] = word.split('=')
+    return paths.has(flag) && value.length > 0 ? [flag, value.join('=')] : [word]
+  })
+  return apart.map((word, at) => (paths.has(apart[at - 1] ?? '') ? path.resolve(word) : word))
+}
+
+function valueOf(flag: string, words: readonly string[]): string | undefined {
+  const at = words.indexOf(flag)
+  return at < 0 ? undefined : words[at + 1]
+}
+
+/** @throws InvalidFlag where there are several: a program is given one */
+function usualKubeconfig(): string {
+  const files = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
+  if (files.length > 1) {
+    throw new MusterError('InvalidFlag', 'KUBECONFIG names several files: say with --kubeconfig which one it gets.')
+  }
+  return path.resolve(files[0] ?? path.join(homedir(), '.kube', 'config'))
+}
+
+/** As a proxy is asked for it: `127.0.0.1:6443`. */
+function addressOf(server: string): string {
+  const { hostname, port, protocol } = new URL(server)
+  return `${hostname}:${port || (protocol === 'http:' ? 80 : 443)}`
+}

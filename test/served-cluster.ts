@@ -1,0 +1,49 @@
+/** An embedded cluster on loopback, for programs: a kubeconfig leads to it, and what is asked of it is written down. */
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { onTestFinished } from 'vitest'
+import { createApiServer } from '../src/apiserver/api-server.ts'
+import { startListener } from '../src/apiserver/listener.ts'
+import { systemClock } from '../src/clock/system-clock.ts'
+import { stringifyJson } from '../src/kube/json.ts'
+
+export interface ServedCluster {
+  readonly url: string
+  /** A file. Its user may do everything. */
+  readonly kubeconfig: string
+  /** What clients must trust, in PEM. */
+  readonly ca: string
+  /** `GET /api/v1/…`, each request in turn, without its query. */
+  readonly asked: readonly string[]
+}
+
+/** It ends with the test. */
+export async function servedCluster(folder: string): Promise<ServedCluster> {
+  const server = createApiServer({ clock: systemClock })
+  const asked: string[] = []
+  const listener = await startListener(
+    {
+      handle: async (request, peer) => {
+        asked.push(`${request.method} ${request.path.split('?')[0]}`)
+        return await server.handle(request, peer)
+      },
+      endWatches: () => server.endWatches(),
+    },
+    { clock: systemClock },
+  )
+  onTestFinished(() => listener.close())
+  const { cert, key } = listener.clientCertificate({ commonName: 'live', organizations: ['system:masters'] })
+  const encoded = (text: string): string => Buffer.from(text).toString('base64')
+  const kubeconfig = path.join(folder, 'served.kubeconfig')
+  writeFileSync(
+    kubeconfig,
+    stringifyJson({
+      clusters: [{ name: 'c', cluster: { server: listener.url, 'certificate-authority-data': encoded(listener.ca) } }],
+      users: [{ name: 'u', user: { 'client-certificate-data': encoded(cert), 'client-key-data': encoded(key) } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+    { mode: 0o600 },
+  )
+  return { url: listener.url, kubeconfig, ca: listener.ca, asked }
+}
