@@ -44,10 +44,11 @@ cluster. Namespaces and discovery are kept. One of --operator, --binary and --in
     const { list, resources } = await declared(flags.operator, flags.binary, flags['input-resources'])
     const { applyConfigurationResources } = list
     const warn = (line: string): void => err(`warning: ${line}`)
+    const { strict = false, redact: secrets = false } = flags
     const found = isGather
-      ? await inputsOfGather(folder!, applyConfigurationResources, { strict: flags.strict ?? false, warn, resources })
-      : await fromCluster(applyConfigurationResources, connectionOptions(flags))
-    const content = flags.redact ? redacted(found) : found
+      ? await inputsOfGather(folder!, applyConfigurationResources, { strict, warn, resources, secrets })
+      : await fromCluster(applyConfigurationResources, connectionOptions(flags), { secrets, warn })
+    const content = secrets ? redacted(found) : found
     const files = writing('output-dir', outputDir, () => openGatherFolder(outputDir).update(content))
     const objects = [...found.selected.values()].reduce((sum, each) => sum + each.objects.length, 0)
     out(`${objects} objects in ${files} files: ${outputDir}`)
@@ -58,11 +59,12 @@ cluster. Namespaces and discovery are kept. One of --operator, --binary and --in
 async function fromCluster(
   list: InputResources['applyConfigurationResources'],
   connection: ReturnType<typeof connectionOptions>,
+  options: Parameters<typeof inputsOfCluster>[2],
 ): ReturnType<typeof inputsOfCluster> {
   const { connect } = await import('../client/connect.ts')
   const client = await connect(connection)
   try {
-    return await inputsOfCluster(client, list)
+    return await inputsOfCluster(client, list, options)
   } finally {
     await client.close()
   }

@@ -25,6 +25,8 @@ export interface GatherContent {
   readonly namespaces?: readonly UntypedObject[]
   /** Files at the root, by name: discovery. */
   readonly extra?: ReadonlyMap<string, Json>
+  /** Secrets that are not written for being here: of what is written, nobody shall learn what they hold. */
+  readonly secrets?: readonly UntypedObject[]
 }
 
 export const discoveryFiles = {

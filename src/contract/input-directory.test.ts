@@ -17,6 +17,13 @@ function folderOf(files: Readonly<Record<string, string>>): string {
 
 const named = (kind: string, name: string): string =>
   JSON.stringify({ apiVersion: 'v1', kind, metadata: { name, namespace: 'shop' } })
+const crd = (plural: string, kind: string, group: string): string =>
+  JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, names: { plural, kind }, versions: [] },
+  })
 const read = async (files: Readonly<Record<string, string>>): Promise<readonly string[]> =>
   (await readInputs(folderOf(files), operator)).map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted()
 
@@ -41,26 +48,35 @@ describe('an input directory', () => {
   it('may be what oc adm inspect writes, list files and single ones beside each other', async () => {
     expect(
       await read({
-        'namespaces/shop/shop.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n',
+        'cluster-scoped-resources/apiextensions.k8s.io/customresourcedefinitions/memcacheds.yaml': `---\n${crd('memcacheds', 'Memcached', 'cache.example.com')}`,
+        'cluster-scoped-resources/core/nodes/n.yaml': named('Node', 'n'),
+        'namespaces/shop/shop.yaml': '---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n',
+        'namespaces/shop/cache.example.com/memcacheds/m.yaml':
+          '---\napiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: m, namespace: shop}\n',
+        'namespaces/shop/apps/deployments.yaml':
+          '---\napiVersion: apps/v1\nkind: DeploymentList\nitems:\n- metadata: {name: d, namespace: shop}\n',
+        // Pods are there twice: in a list, and each by itself beside its logs.
         'namespaces/shop/core/pods.yaml':
-          '---\napiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a, namespace: shop}\n',
+          '---\napiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a, namespace: shop}\n- metadata: {name: b, namespace: shop}\n',
         'namespaces/shop/pods/b/b.yaml': `---\n${named('Pod', 'b')}`,
+        'namespaces/shop/pods/b/web/web/logs/current.log': 'kind: Pod',
         'namespaces/shop/core/configmaps/c.yaml': named('ConfigMap', 'c'),
         'namespaces/shop/core/events.yaml': 'apiVersion: v1\nkind: EventList\nitems: []\n',
         'event-filter.html': '<html>',
         timestamp: 'now',
       }),
-    ).toEqual(['ConfigMap c', 'Namespace shop', 'Pod a', 'Pod b'])
+    ).toEqual([
+      'ConfigMap c',
+      'CustomResourceDefinition memcacheds.cache.example.com',
+      'Deployment d',
+      'Memcached m',
+      'Namespace shop',
+      'Pod a',
+      'Pod b',
+    ])
   })
 
   it('keeps what its operator declares, and the definitions of that alone', async () => {
-    const crd = (plural: string, kind: string, group: string): string =>
-      JSON.stringify({
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: { name: `${plural}.${group}` },
-        spec: { group, names: { plural, kind }, versions: [] },
-      })
     expect(
       await read({
         'crds/a.yaml': crd('memcacheds', 'Memcached', 'cache.example.com'),

@@ -8,7 +8,6 @@ import type { UntypedObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { openGatherFolder } from './gather-folder.ts'
 import { inputsOfCluster, inputsOfGather } from './inputs.ts'
-import { redacted } from './redaction.ts'
 import { readInputResources, type ResourceList } from './resource-list.ts'
 
 function folderOf(files: Readonly<Record<string, object | string>> = {}): string {
@@ -38,6 +37,11 @@ const named = (
   metadata: { name, ...(namespace !== undefined && { namespace }), uid: `${kind}-${name}`, resourceVersion: '7' },
   ...more,
 })
+
+const labelled = (kind: string, name: string, namespace: string, labels: object): UntypedObject => {
+  const object = named(kind, name, namespace)
+  return { ...object, metadata: Object.assign({}, object.metadata, { labels }) }
+}
 
 const list = (value: Json): ResourceList =>
   readInputResources({ applyConfigurationResources: value }, 'test').applyConfigurationResources
@@ -81,6 +85,16 @@ describe('the inputs of an operator', () => {
       'namespaces/shop/core/secrets/routed.yaml': named('Secret', 'routed', 'shop'),
       'namespaces/shop/core/configmaps/x.yaml': { ...named('ConfigMap', 'made-x7k2p', 'shop') },
       'namespaces/shop/core/configmaps/y.yaml': named('ConfigMap', 'y', 'shop'),
+      'namespaces/shop/core/labelled.yaml': {
+        apiVersion: 'v1',
+        kind: 'List',
+        items: [
+          labelled('Service', 'both', 'shop', { tier: 'front', track: 'stable' }),
+          labelled('Service', 'one', 'shop', { tier: 'front' }),
+          labelled('Service', 'another', 'shop', { tier: 'stable', track: 'front' }),
+          labelled('Service', 'elsewhere', 'config', { tier: 'front', track: 'stable' }),
+        ],
+      },
       'cluster-scoped-resources/storage.k8s.io/storageclasses/fast.yaml': named(
         'StorageClass',
         'fast',
@@ -110,6 +124,16 @@ describe('the inputs of an operator', () => {
       ),
     ).toEqual(['ConfigMap shop/made-x7k2p', 'ConfigMap shop/y'])
     expect(await kept(gather(), list({ kindResources: [{ ...v1, resource: 'secrets' }] }))).toHaveLength(4)
+    const services = { ...v1, resource: 'services', labelSelector: { matchLabels: { tier: 'front', track: 'stable' } } }
+    expect(await kept(gather(), list({ labelSelectedResources: [services] }))).toEqual([
+      'Service config/elsewhere',
+      'Service shop/both',
+    ])
+    expect(await kept(gather(), list({ labelSelectedResources: [{ ...services, namespace: 'shop' }] }))).toEqual([
+      'Service shop/both',
+    ])
+    // What selects nothing away is the whole kind.
+    expect(await kept(gather(), list({ labelSelectedResources: [{ ...services, labelSelector: {} }] }))).toHaveLength(4)
   })
 
   it('follow references of every type, and what is absent refers to nothing', async () => {
@@ -222,41 +246,49 @@ describe('the inputs of an operator', () => {
     ])
     expect(await kept(folder, exact)).toEqual(['ConfigMap default/a'])
   })
+})
 
-  it('lose the values of Secrets alike, wherever they stand, but not certificates', async () => {
-    const base64 = (text: string): string => Buffer.from(text).toString('base64')
-    const certificate = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'
+describe('a gather with a broken file', () => {
+  const maps = list({ kindResources: [{ ...v1, resource: 'configmaps' }] })
+  const words = 'words '.repeat(30_000)
+  /** More than is read at once, with something in the midst of it that nobody can read. */
+  const largeYaml = (broken: string): string => {
+    const item = (at: number): string => `- metadata: {name: a-${at}, namespace: shop}\n  data: {text: ${words}}\n`
+    const items = Array.from({ length: 26 }, (_, at) => (at === 13 ? broken : item(at)))
+    return `apiVersion: v1\nkind: ConfigMapList\nitems:\n${items.join('')}`
+  }
+  const largeJson = (broken: string): string => {
+    const item = (at: number): string => `{"metadata":{"name":"a-${at}","namespace":"shop"},"data":{"text":"${words}"}}`
+    const items = Array.from({ length: 26 }, (_, at) => (at === 13 ? broken : item(at)))
+    return `{"apiVersion":"v1","kind":"ConfigMapList","items":[${items.join(',')}]}`
+  }
+
+  it.each([
+    ['b.yaml', 'kind: ConfigMap\nmetadata: {name: [\n', ''],
+    ['b.json', '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":', ''],
+    ['large.yaml', largeYaml('- metadata: {name: [\n'), ' from its object 14 on'],
+    ['large.json', largeJson('{"metadata":{"name":"a" "b"}}'), ' from its object 14 on'],
+    ['cut.json', largeJson('{"metadata":{}}').slice(0, -100_000), ''],
+  ])('is told which: %s is left out; where it must be strict, it is an error', async (name, text, from) => {
     const folder = folderOf({
-      'a.yaml': named('Secret', 'a', 'shop', {
-        data: { password: base64('open sesame'), pin: base64('1234'), 'tls.crt': base64(certificate) },
-      }),
-      'b.yaml': named('Secret', 'b', 'shop', { data: { copy: base64('open sesame') } }),
-      'c.yaml': named('ConfigMap', 'c', 'shop', { data: { url: 'http://user:open sesame@host/1234' } }),
+      'a.yaml': named('ConfigMap', 'first', 'shop'),
+      [name]: text,
+      'z.yaml': named('ConfigMap', 'last', 'shop'),
     })
-    const content = await inputsOfGather(
-      folder,
-      list({
-        kindResources: [
-          { ...v1, resource: 'secrets' },
-          { ...v1, resource: 'configmaps' },
-        ],
-      }),
+    const warnings: string[] = []
+    const { selected } = await inputsOfGather(folder, maps, { warn: (line) => warnings.push(line) })
+    expect(warnings).toEqual([expect.stringMatching(`^${name} is left out${from}: `)])
+    const names = selected.get('configmaps.')!.objects.map(({ metadata }) => metadata.name)
+    expect(names).toEqual(expect.arrayContaining(['first', 'last']))
+    expect(names.includes('a-12')).toBe(from !== '')
+    await expect(inputsOfGather(folder, maps, { strict: true })).rejects.toThrow(
+      expect.objectContaining({ code: 'MUS1604', message: expect.stringContaining(`${name}: `) as string }) as Error,
     )
-    const { selected } = redacted(content, 'key')
-    const [a, b] = selected.get('secrets.')!.objects as unknown as readonly {
-      readonly data: Readonly<Record<string, string>>
-    }[]
-    const [c] = selected.get('configmaps.')!.objects as unknown as readonly {
-      readonly data: Readonly<Record<string, string>>
-    }[]
-    expect(a!.data['password']).toBe(b!.data['copy'])
-    expect(a!.data['password']).not.toBe(base64('open sesame'))
-    expect(a!.data['pin']).not.toBe(base64('1234'))
-    expect(a!.data['tls.crt']).toBe(base64(certificate))
-    const replacement = Buffer.from(a!.data['password']!, 'base64').toString()
-    // Four digits are anywhere: only what cannot be there by chance is replaced outside of Secrets.
-    expect(c!.data['url']).toBe(`http://user:${replacement}@host/1234`)
-    expect(JSON.stringify([...redacted(content, 'other').selected])).not.toContain(replacement)
+  })
+
+  it('is an error where it must be strict, though nobody has declared what is in the file', async () => {
+    const folder = folderOf({ 'pod.yaml': 'kind: Pod\nmetadata: {name: [\n' })
+    await expect(inputsOfGather(folder, maps, { strict: true })).rejects.toThrow('pod.yaml: ')
   })
 })
 

@@ -9,8 +9,9 @@ import { type ImportOptions, readGather } from '../apiserver/gather.ts'
 import type { Client } from '../client/client.ts'
 import { readJson } from '../client/body.ts'
 import { builtinResources } from '../kube/builtin.ts'
+import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, parseJson, stringifyJson } from '../kube/json.ts'
-import { parseApiVersion, type Resource } from '../kube/kind.ts'
+import { formatApiVersion, parseApiVersion, type Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { servedResource } from './external/served.ts'
@@ -22,7 +23,11 @@ import { type Clues, cluesOf, isMeant, keyOf, type Pool, referredTo, selectObjec
 export interface PruneOptions extends ImportOptions {
   /** Kinds that are known, beside the built-in ones and those that the directory defines. */
   readonly resources?: readonly Resource[]
+  /** Tell all Secrets, declared or not: whoever redacts must know what to look for. @default false */
+  readonly secrets?: boolean | undefined
 }
+
+const secretsType: ResourceType = { group: '', version: 'v1', resource: 'secrets' }
 
 /** What a directory holds of these. */
 export async function inputsOfGather(
@@ -30,8 +35,10 @@ export async function inputsOfGather(
   list: ResourceList,
   options: PruneOptions = {},
 ): Promise<GatherContent> {
-  const { pool, namespaces } = await poolOfGather(folder, list, options)
-  return contentOf(list, pool, namespaces, discoveryIn(folder))
+  const withSecrets = { ...list, kindResources: [...(list.kindResources ?? []), secretsType] }
+  const { pool, namespaces } = await poolOfGather(folder, options.secrets ? withSecrets : list, options)
+  const content = contentOf(list, pool, namespaces, discoveryIn(folder))
+  return options.secrets ? { ...content, secrets: pool(secretsType) } : content
 }
 
 export interface GatherPool {
@@ -106,22 +113,37 @@ function alone(object: UntypedObject): UntypedObject {
   return parseJson(stringifyJson(object)) as unknown as UntypedObject
 }
 
-export async function inputsOfCluster(client: Client, list: ResourceList): Promise<GatherContent> {
+/** @param options `warn` is told where not all Secrets may be read */
+export async function inputsOfCluster(
+  client: Client,
+  list: ResourceList,
+  options: Pick<PruneOptions, 'secrets' | 'warn'> = {},
+): Promise<GatherContent> {
   const pools = new Map<string, readonly UntypedObject[]>()
-  for (const type of typesIn(list)) {
-    const resource = await servedResource(client, type)
-    // Lists leave out what their items are.
-    const items = resource ? (await client.list(resource)).items : []
-    const { group, version } = type
-    const apiVersion = group === '' ? version : `${group}/${version}`
-    pools.set(
-      keyOf(type),
-      items.map((item) => Object.assign({}, item, { apiVersion, kind: resource?.kind ?? item.kind })),
-    )
-  }
+  for (const type of typesIn(list)) pools.set(keyOf(type), await allOf(client, type))
   const found = await client.list(namespaceResource)
   const namespaces = found.items.map((item) => Object.assign({}, item, { apiVersion: 'v1', kind: 'Namespace' }))
-  return contentOf(list, (type) => pools.get(keyOf(type)) ?? [], namespaces, await discoveryOf(client))
+  const content = contentOf(list, (type) => pools.get(keyOf(type)) ?? [], namespaces, await discoveryOf(client))
+  return options.secrets ? { ...content, secrets: await secretsOf(client, options.warn) } : content
+}
+
+async function allOf(client: Client, type: ResourceType): Promise<readonly UntypedObject[]> {
+  const resource = await servedResource(client, type)
+  // Lists leave out what their items are.
+  const items = resource ? (await client.list(resource)).items : []
+  const apiVersion = formatApiVersion(type)
+  return items.map((item) => Object.assign({}, item, { apiVersion, kind: resource?.kind ?? item.kind }))
+}
+
+/** Not everybody may read them all. */
+async function secretsOf(client: Client, warn: PruneOptions['warn']): Promise<readonly UntypedObject[]> {
+  try {
+    return await allOf(client, secretsType)
+  } catch (error) {
+    if (!isMusterError(error, 'Forbidden')) throw error
+    warn?.('not all Secrets may be read: values of those that are not declared may stand elsewhere')
+    return []
+  }
 }
 
 const namespaceResource: Resource = {

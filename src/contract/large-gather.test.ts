@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 
 const source = fileURLToPath(new URL('..', import.meta.url))
-/** Of a process: too little to read the list at once, which takes ten times its length. */
+/** Of a process: too little to read a list at once, which takes ten times its length. One is YAML, the other JSON. */
 const heapMiB = 64
 const listMiB = 14
 
@@ -28,6 +28,7 @@ await operatorMain(defineOperator({ name: 'caller', controllers: [defineControll
 const declared = `applyConfigurationResources:
   exactResources:
   - {group: "", version: v1, resource: configmaps, namespace: shop, name: cm-70000}
+  - {group: "", version: v1, resource: configmaps, namespace: mart, name: cm-70000}
 `
 
 /** Within little memory: it ends well, or it dies. */
@@ -40,6 +41,23 @@ async function run(...words: readonly string[]): Promise<{ readonly code: number
   }
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
   return { code, printed }
+}
+
+/** As `kubectl cluster-info dump` writes it, and of small things: text that is long takes little more than itself. */
+function writeJson(folder: string): void {
+  const item = (name: string, a: string): string =>
+    JSON.stringify({ metadata: { name, namespace: 'mart' }, data: { a }, list: [[a], ['"[{'], [{}], [a], [a]] })
+  const items = Array.from({ length: 1000 }, (_, at) => `${item(`cm-${at}`, String(at))},\n`).join('')
+  const file = path.join(folder, 'mart/configmaps.json')
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, '{\n    "kind": "ConfigMapList",\n    "apiVersion": "v1",\n    "items": [\n')
+  for (let at = 0; at * items.length < listMiB * 2 ** 20; at++) {
+    appendFileSync(
+      file,
+      items.replaceAll(/cm-(\d+)/g, (_, name: string) => `cm-${at * 1000 + Number(name)}`),
+    )
+  }
+  appendFileSync(file, `${item('cm-70000', 'there')}\n    ]\n}\n`)
 }
 
 function writeGather(folder: string): void {
@@ -71,10 +89,11 @@ describe('a directory that is larger than memory', () => {
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'muster-large-'))
     writeGather(path.join(folder, 'gather'))
+    writeJson(path.join(folder, 'gather'))
     return () => rmSync(folder, { recursive: true, force: true })
   })
 
-  it('is cut to what is declared; a broken file is named', async () => {
+  it('is cut to what is declared, be it YAML or JSON; a broken file is named', async () => {
     const out = path.join(folder, 'cut')
     onTestFinished(() => rmSync(out, { recursive: true, force: true }))
     writeFileSync(path.join(folder, 'declared.yaml'), declared)
@@ -86,15 +105,17 @@ describe('a directory that is larger than memory', () => {
     ]
     const { code, printed } = await run(path.join(source, 'cli/main.ts'), 'inputs', ...words, '--output-dir', out)
     expect(printed).toContain('warning: namespaces/shop/core/broken.yaml is left out: ')
-    expect({ code, printed }).toMatchObject({ code: 0, printed: expect.stringContaining('1 objects in ') as string })
-    const list = readFileSync(path.join(out, 'namespaces/shop/core/configmaps.yaml'), 'utf8')
-    expect(list.match(/name: cm-\d+$/gm)).toEqual(['name: cm-70000'])
+    expect({ code, printed }).toMatchObject({ code: 0, printed: expect.stringContaining('2 objects in ') as string })
+    for (const namespace of ['shop', 'mart']) {
+      const list = readFileSync(path.join(out, `namespaces/${namespace}/core/configmaps.yaml`), 'utf8')
+      expect(list.match(/name: cm-\d+$/gm)).toEqual(['name: cm-70000'])
+    }
   })
 
   it('is the input of a run', async () => {
     const out = path.join(folder, 'out')
     writeFileSync(path.join(folder, 'operator.ts'), operator)
-    const words = ['--input-dir', path.join(folder, 'gather'), '--output-dir', out]
+    const words = ['--input-dir', path.join(folder, 'gather/namespaces'), '--output-dir', out]
     const { code, printed } = await run(path.join(folder, 'operator.ts'), 'apply-configuration', ...words)
     expect({ code, printed }).toMatchObject({ code: 0 })
     const files = readdirSync(out, { recursive: true, encoding: 'utf8' })
