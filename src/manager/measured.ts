@@ -16,6 +16,7 @@ import { kindText } from '../operator/entry.ts'
 import type { Effort, SentWrite } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import { nameOf } from '../operator/plan.ts'
+import { watchSecrets } from '../operator/secrecy.ts'
 import type { View } from '../operator/view.ts'
 import type { Drive } from './drive.ts'
 import type { Execute } from './executor.ts'
@@ -87,6 +88,7 @@ export function measured(drive: Drive, options: MeasureOptions): Drive {
   return async (situation, execute) => {
     const id = runId(random)
     const sent: SentWrite[] = []
+    const secrets = watchSecrets(situation.view)
     const metered = meter.open()
     const carryOut: Execute = async (wave, run) => {
       metered.pause()
@@ -97,7 +99,10 @@ export function measured(drive: Drive, options: MeasureOptions): Drive {
         for (const [index, mutation] of wave.entries()) {
           const { subject, verb, resource } = mutation
           const isDone = outcomes[index]?.result === 'done'
-          sent.push({ subject, verb, kind: kindText(resource), name: nameOf(mutation), startedAt, endedAt, isDone })
+          // What is there may be read by its name; what was refused may bear any, a Secret's value too.
+          const { name, namespace } = nameOf(mutation)
+          const told = isDone ? { name, namespace } : { name: secrets.hide(name), namespace }
+          sent.push({ subject, verb, kind: kindText(resource), name: told, startedAt, endedAt, isDone })
         }
         return outcomes
       } finally {
@@ -106,7 +111,7 @@ export function measured(drive: Drive, options: MeasureOptions): Drive {
     }
     try {
       const live = unmeasured(situation.live, metered)
-      const { ledger, memory } = await within(id, () => drive({ ...situation, live }, carryOut))
+      const { ledger, memory } = await within(id, () => drive({ ...situation, view: secrets.view, live }, carryOut))
       const reads = readsOf(situation.view)
       const effort: Effort = { id, endedAt: clock.now(), reads, cpuMs: metered.close(), sent }
       return { ledger: { ...ledger, effort }, memory }

@@ -16,6 +16,7 @@ import { type EventDraft, eventsOf, isWrite, type Ledger, logLine } from '../ope
 import type { Live } from '../operator/live.ts'
 import { nameOf, type Outcome, type Wave } from '../operator/plan.ts'
 import { type Memory, noMemory, type Situation } from '../operator/reconcile.ts'
+import { watchSecrets } from '../operator/secrecy.ts'
 import { type Change, concerns, type ObjectName, openView, type Read, type RecordedView } from '../operator/view.ts'
 import { createDispatchTable, type DispatchTable } from './dispatch-table.ts'
 import type { Drive } from './drive.ts'
@@ -92,6 +93,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const memories = new Map<string, Memory>()
   /** What is being read at this moment: of that the table knows nothing yet. */
   const reading = new Map<string, RecordedView>()
+  /** What is told of a run without what the Secrets hold that it has read. */
+  const hiding = new Map<string, (text: string) => string>()
   const repetitions = new Map<string, Repetition>()
   /** The newest origin that each key has answered, and that of what has come since. */
   const answered = new Map<string, number>()
@@ -135,6 +138,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       onRefused: (message) => note({ kind: 'undeclaredRead', message, ...about(key) }),
     })
     reading.set(key, view)
+    const secrets = watchSecrets(view)
+    hiding.set(key, secrets.hide)
     const isHeld = options.term && beginTerm(options.term)
     const run = openRun(controller.name, key, isHeld)
     const { origin, hasReason } = beginAnswer(key)
@@ -144,7 +149,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         operator,
         controller,
         cr,
-        view,
+        view: secrets.view,
         clock,
         config: options.config(),
         live: isHeld ? fencedLive(options.live, isHeld) : options.live,
@@ -160,6 +165,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     } finally {
       table.record(key, view.reads)
       reading.delete(key)
+      hiding.delete(key)
       found.delete(key)
       // Whoever lets it go himself is not told that it went.
       if (!find(key)) forget(key)
@@ -447,7 +453,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       waiting.clear()
       for (const key of loaded) wake(key, history.newOrigin())
     },
-    onWriteFinding: ({ kind: what, message }, { key }) => note({ kind: what, message, ...about(key) }),
+    onWriteFinding: ({ kind: what, message }, { key }) =>
+      note({ kind: what, message: hiding.get(key)?.(message) ?? message, ...about(key) }),
   }
   return reconciler
 }

@@ -160,10 +160,22 @@ const isToldIn = (all: string, value: string): boolean =>
     (form) => all.includes(form) || all.includes(JSON.stringify(form).slice(1, -1)),
   )
 
-const [Undeclared, Named, Flipping, Fought, Several] = ['Undeclared', 'Named', 'Flipping', 'Fought', 'Several'].map(
-  (kind) => defineKind({ group: 'found.example.com', version: 'v1', kind, spec: {} }),
-) as [Kind, Kind, Kind, Kind, Kind]
-const found = [Undeclared, Named, Flipping, Fought, Several]
+const [Undeclared, Named, Renamed, Flipping, Fought, Several] = [
+  'Undeclared',
+  'Named',
+  'Renamed',
+  'Flipping',
+  'Fought',
+  'Several',
+].map((kind) => defineKind({ group: 'found.example.com', version: 'v1', kind, spec: {} })) as [
+  Kind,
+  Kind,
+  Kind,
+  Kind,
+  Kind,
+  Kind,
+]
+const found = [Undeclared, Named, Renamed, Flipping, Fought, Several]
 
 /** What they handle, and none of it is anybody's business. */
 const values = {
@@ -184,6 +196,10 @@ function offending(): readonly Operator[] {
     data: { token: base64(text) },
   })
   const writes = [exactly(Secret, { name: 'mine', namespace: 'default' })]
+  const nameIn = (view: View): string => {
+    const { data } = view.get(Secret, { name: 'given', namespace: 'default' }) ?? {}
+    return Buffer.from(data?.['name'] ?? '', 'base64').toString()
+  }
   const undeclared = defineController({
     for: Undeclared,
     writes,
@@ -193,10 +209,21 @@ function offending(): readonly Operator[] {
     for: Named,
     reads: [Secret],
     writes,
-    reconcile({ view }) {
-      const { data } = view.get(Secret, { name: 'given', namespace: 'default' }) ?? {}
-      // What it read, as the name of what it may not write.
-      return { objects: [secretOf(Buffer.from(data?.['name'] ?? '', 'base64').toString(), 'x')] }
+    // What it read, as the name of what it may not write.
+    reconcile: ({ view }) => ({ objects: [secretOf(nameIn(view), 'x')] }),
+  })
+  const renamed = defineController({
+    for: Renamed,
+    reads: [Secret],
+    writes,
+    resources: [defineResource({ for: Renamed, kind: Secret, name: () => 'mine' })],
+    steps: {
+      // What the kit has looked at by then is looked at once more where it would leave.
+      async Mutator(context, next) {
+        await next()
+        for (const [subject, object] of context.wanted)
+          context.want(subject, { ...object, metadata: { ...object.metadata, name: nameIn(context.view) } })
+      },
     },
   })
   let turn = 0
@@ -233,7 +260,7 @@ function offending(): readonly Operator[] {
     },
   })
   return [
-    defineOperator({ name: 'careless', controllers: [undeclared, named] }),
+    defineOperator({ name: 'careless', controllers: [undeclared, named, renamed] }),
     defineOperator({
       name: 'quarrelsome',
       controllers: [
@@ -323,6 +350,7 @@ describe('what a Secret holds', () => {
       'flipping hotLoop',
       'fought conflict',
       'named undeclaredWrite',
+      'renamed undeclaredWrite',
       'several severalWrites',
       'undeclared undeclaredWrite',
     ])
