@@ -137,12 +137,22 @@ function formatFailure({ plan, shortest, story }: Failure, repeat: string): read
   ]
 }
 
-function formatReport({ operator, seed, plans, byGroup, scenes, fields, passed }: SimulationReport): readonly string[] {
+function formatReport({
+  operator,
+  seed,
+  plans,
+  byGroup,
+  scenes,
+  fields,
+  skipped,
+  passed,
+}: SimulationReport): readonly string[] {
   const groups = Object.entries(byGroup).map(([group, count]) => `${group} ${count}`)
   const played = scenes.filter(({ name }) => !/^(?:fresh|set|back) /.test(name))
   return [
     ...played.map(({ name, writes, events }) => `scene ${name}: ${writes} writes, ${events} events`),
     `walked over ${fields.length} fields: ${fields.join(', ')}`,
+    ...skipped.map(({ field, why }) => `not walked over: ${field}: ${why}`),
     `${plans.played} of ${plans.all} plans played with seed ${seed}: ${groups.join(', ')}`,
     `${operator}: ${passed ? 'no law is broken' : `${plans.failed} plans break a law`}`,
   ]

@@ -143,7 +143,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const isHeld = options.term && beginTerm(options.term)
     const run = openRun(controller.name, key, isHeld)
     const { origin, hasReason } = beginAnswer(key)
-    const known: Known = { version: cr.metadata.resourceVersion, origin }
+    const { resourceVersion: version, generation } = cr.metadata
+    const known: Known = { version, generation, origin }
     try {
       const situation = {
         operator,
@@ -219,6 +220,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       if (outcome?.result !== 'done') continue
       if (mutation.verb === 'status' || mutation.verb === 'finalizers') {
         known.version = outcome.object?.metadata.resourceVersion
+        // Somebody wants something else by now: whoever tells of it may not tell it apart from what was just written.
+        if (outcome.object && outcome.object.metadata.generation !== known.generation) lane.add(idOf(key))
       }
       const change = { resource: mutation.resource, before: before[index], after: outcome.object }
       const isSame = change.before?.metadata.resourceVersion === change.after?.metadata.resourceVersion
@@ -462,6 +465,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 /** The CR as a run knows it: as it was read, and as its own writes left it. */
 interface Known {
   version: string | undefined
+  readonly generation: number | undefined
   /** What it answers. */
   readonly origin: number
 }

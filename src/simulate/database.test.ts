@@ -56,6 +56,11 @@ describe('the database example', () => {
     expect((await (await sharedWithPods()).play(plan)).failings).toEqual([])
   }, 120_000)
 
+  it('passes end and start: remove@6 of its CR where pods live, where once it waited for a start that nobody wanted', async () => {
+    const plan = parsePlan('end and start: remove@6=databases.db.example.com default/sample')
+    expect((await (await sharedWithPods()).play(plan)).failings).toEqual([])
+  }, 120_000)
+
   it(`passes ${howMany} its plans where pods live, but for lost answers and events`, async () => {
     const all = ['walk', 'crash', 'leaders', 'clock', 'person', 'stale']
     await expectToPass(await sharedWithPods(), { sample: 6, groups: ['leaders'], all })

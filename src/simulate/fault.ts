@@ -119,8 +119,12 @@ export const faultTable: Readonly<Record<FaultKind, FaultEntry>> = {
     group: 'clock',
     help: 'the clock of the process is set forward or back by this many milliseconds',
   },
-  remove: { on: 'write', group: 'person', help: 'somebody deletes this object' },
-  edit: { on: 'write', group: 'person', help: 'somebody changes a field of this object that the operator owns' },
+  remove: { on: 'write', group: 'person', help: 'somebody deletes this object; a CR stays deleted' },
+  edit: {
+    on: 'write',
+    group: 'person',
+    help: 'somebody changes a field of this object that the operator owns; of a CR a wish, and back when all is at rest',
+  },
   add: { on: 'write', group: 'person', help: 'somebody adds to this object what is none of the operator’s business' },
   hurry: { on: 'write', group: 'person', help: 'the next step of the scene does not wait: it is done here' },
 }

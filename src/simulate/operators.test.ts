@@ -1,11 +1,13 @@
 /** Every operator of this repository that is meant to be good passes its plans. The database has a file of its own. */
-import { describe, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { operator as reader } from '../../bench/isolation/reader.ts'
 import { memcached } from '../../test/examples.ts'
 import { part } from '../../test/manager/operators.ts'
 import { expectToPass, howMany } from '../../test/plans.ts'
+import { loadTemplate } from '../../test/template.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Operator } from '../operator/operator.ts'
+import { parsePlan } from './fault.ts'
 import { samplesOf } from './scorecard/sample.ts'
 import { openSimulator, type Simulator } from './simulate.ts'
 import { operatorSubject } from './subject.ts'
@@ -32,8 +34,23 @@ describe('the operators of this repository', () => {
     await expectToPass(await open(memcached), { sample: 40 })
   }, 600_000)
 
+  it('memcached passes create and change: hurry@1, merge@e3, where once a wish was taken for its own status', async () => {
+    const simulator = await open(memcached)
+    expect((await simulator.play(parsePlan('create and change: hurry@1, merge@e3'))).failings).toEqual([])
+  })
+
   it(`memcached passes ${howMany} its plans where pods live`, async () => {
     await expectToPass(await open(memcached, true), { sample: 12, groups: ['crash'] })
+  }, 900_000)
+
+  it(`what muster init begins with passes ${howMany} its plans`, async () => {
+    const { operator, sample } = await loadTemplate()
+    await expectToPass(await open(operator, false, sample), { sample: 16 })
+  }, 600_000)
+
+  it(`what muster init begins with passes ${howMany} its plans where pods live`, async () => {
+    const { operator, sample } = await loadTemplate()
+    await expectToPass(await open(operator, true, sample), { sample: 6, groups: ['crash', 'person'] })
   }, 900_000)
 
   it(`the operators that replicas share in tests pass ${howMany} their plans`, async () => {

@@ -8,8 +8,14 @@ import type { Reference } from './stage.ts'
 
 const hourMs = 3_600_000
 
+/** CRs: those that people made, by name, and the tables of all. */
+export interface Crs {
+  readonly names: ReadonlySet<string>
+  readonly tables: ReadonlySet<string>
+}
+
 /** Everything that may go wrong in a scene, one fault a plan. */
-export function plansOf({ scene, run }: Reference, crTables: ReadonlySet<string>): readonly Plan[] {
+export function plansOf({ scene, run }: Reference, crs: Crs): readonly Plan[] {
   const faults: Fault[] = []
   const put = (kind: FaultKind, at: Fault['at'], value?: string | number): void =>
     void faults.push({ kind, at, ...(value !== undefined && { value: String(value) }) })
@@ -37,9 +43,10 @@ export function plansOf({ scene, run }: Reference, crTables: ReadonlySet<string>
   ]
   for (const [at, objects] of points) {
     for (const object of objects) {
-      const isCr = crTables.has(object.slice(0, object.indexOf(' ')))
-      if (!isCr) put('remove', at, object)
-      if (!isCr) put('edit', at, object)
+      // A CR that an operator makes for itself is nobody's wish.
+      const isInner = crs.tables.has(object.slice(0, object.indexOf(' '))) && !crs.names.has(object)
+      if (!isInner) put('remove', at, object)
+      if (!isInner) put('edit', at, object)
       put('add', at, object)
     }
   }

@@ -50,7 +50,7 @@ export interface Recorded {
 
 export interface Record {
   readonly changedAt: number
-  /** What the operator looks after now. */
+  /** What the operator looks after now, and its CRs. */
   objects(): readonly string[]
   find(name: string): { readonly resource: Resource; readonly object: StoredObject } | undefined
   /** All is quiet: what was to be undone outside is undone. */
@@ -120,7 +120,8 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
     get changedAt() {
       return changedAt
     },
-    objects: () => [...objectsIn()].filter(([, object]) => isManaged(object)).map(([name]) => name),
+    objects: () =>
+      [...objectsIn()].filter(([, object, table]) => crTables.has(table) || isManaged(object)).map(([name]) => name),
     find(name) {
       for (const [other, object, table] of objectsIn())
         if (other === name) return { resource: resources.get(table)!, object }

@@ -5,9 +5,12 @@
 import { seededRandom } from '../clock/random.ts'
 import { createSharedCache } from '../cache/shared-cache.ts'
 import type { Recall } from '../kube/recall.ts'
+import type { StoredObject } from '../apiserver/storage.ts'
+import type { ObjectRef } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
 import type { JsonObject } from '../kube/json.ts'
+import type { Resource } from '../kube/kind.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import { openCluster, type Snapshot } from './cluster.ts'
@@ -21,6 +24,7 @@ import type { RunningSubject, Subject } from './subject.ts'
 import { needsLeases, openTenure, removeLease, seatOf, successionMs } from './tenure.ts'
 import { type Line, openTrace, told } from './trace.ts'
 import type { SeenEvent } from './reading.ts'
+import { patchOf, walkOf } from './walk.ts'
 import { openWire, type WireOptions, type Write } from './wire.ts'
 import type { Request } from './scorecard/request.ts'
 
@@ -53,6 +57,8 @@ export interface Run extends Recorded {
   readonly objectsAfter: readonly (readonly string[])[]
   readonly outside: JsonObject
   readonly done: JsonObject
+  /** CRs whose spec somebody changed and changed back. */
+  readonly wavered: readonly string[]
   /** Faults whose point never came. */
   readonly unstruck: readonly Fault[]
   /** Why a person's step was not taken by the server. */
@@ -61,6 +67,14 @@ export interface Run extends Recorded {
   readonly restedAfterMs: number | undefined
   /** Where it ended; only of runs that others go on from. */
   readonly snapshot: Snapshot | undefined
+}
+
+/** What somebody changed of a CR, and will change back. */
+interface Whim {
+  readonly cr: string
+  readonly uid: string
+  readonly resource: Resource
+  readonly back: JsonObject
 }
 
 interface Process {
@@ -78,6 +92,10 @@ const restartMs = 1000
 const lagMs = 2000
 /** The longest that a process may take to go in good order, and another one to lead then. */
 const leaveMs = 10_000
+
+function refOf({ metadata: { namespace, name } }: StoredObject): ObjectRef {
+  return { namespace, name }
+}
 
 export async function runScene(options: RunOptions): Promise<Run> {
   const { subject, scene, from, seed, workloads } = options
@@ -102,6 +120,9 @@ export async function runScene(options: RunOptions): Promise<Run> {
   const firstRevision = storage.revision
   const steps = [...scene.steps]
   const lives: Process[] = []
+  const crTables = new Set(subject.controls.map(tableOf))
+  const wavered: string[] = []
+  const whims: Whim[] = []
   let starting = 0
   let leaving = 0
   let problem: unknown
@@ -175,7 +196,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     const found = record.find(name)
     if (!found) return
     const { resource, object } = found
-    const ref = { namespace: object.metadata.namespace, name: object.metadata.name }
+    const ref = refOf(object)
     try {
       if (kind === 'remove') {
         trace.note(`somebody deletes ${name}`, told)
@@ -188,7 +209,8 @@ export async function runScene(options: RunOptions): Promise<Run> {
         const hasData = resource.kind === 'ConfigMap' && object['immutable'] !== true
         await client.patch(resource, ref, { metadata: { annotations }, ...(hasData && { data }) }, { type: 'merge' })
         record.added(name, { uid: object.metadata.uid, hasData })
-      } else {
+      } else if (crTables.has(tableOf(resource))) await waver(name, resource, object)
+      else {
         const paths = ownedFields(object, subject.name)
         const path = paths[wire.writes.length % Math.max(paths.length, 1)]
         const target = { resource, name: ref.name, namespace: ref.namespace }
@@ -204,7 +226,41 @@ export async function runScene(options: RunOptions): Promise<Run> {
     }
   }
 
+  /** Changes a field of a CR's spec, another one at each point: the first that the server takes. */
+  const waver = async (cr: string, resource: Resource, object: StoredObject): Promise<void> => {
+    const kind = subject.kinds.find((one) => one.kind === resource.kind && one.group === resource.group)
+    const turns = kind ? walkOf(kind, object).turns : []
+    const first = wire.writes.length % Math.max(turns.length, 1)
+    for (const turn of [...turns.slice(first), ...turns.slice(0, first)]) {
+      const patch = patchOf(turn)
+      const isTaken = await client.patch(resource, refOf(object), patch, { type: 'merge' }).catch(() => undefined)
+      if (!isTaken) continue
+      trace.note(`somebody changes ${cr}: ${JSON.stringify(patch['spec'])}`, told)
+      wavered.push(cr)
+      const back = patchOf({ before: turn.after, after: turn.before })
+      whims.push({ cr, uid: object.metadata.uid, resource, back })
+      return
+    }
+    trace.note(`somebody changes ${cr}: nothing to change`, told)
+  }
+
+  /** What somebody changed of a CR is as it was, where that CR is still there. */
+  const changeBack = async (): Promise<void> => {
+    for (let whim = whims.pop(); whim; whim = whims.pop()) {
+      const { cr, uid, resource, back } = whim
+      const found = record.find(cr)
+      if (found?.object.metadata.uid !== uid) continue
+      trace.note(`somebody changes ${cr} back: ${JSON.stringify(back['spec'])}`, told)
+      await client.patch(resource, refOf(found.object), back, { type: 'merge' }).catch((error: unknown) => {
+        if (!isMusterError(error)) throw error
+        trace.note(`  which is refused: ${error.name}`)
+      })
+    }
+  }
+
   const act = async (step: Step): Promise<void> => {
+    // What comes next is wished of a CR that is as the scene has it.
+    await changeBack()
     trace.note(step.text, told)
     try {
       await step.act(client)
@@ -270,7 +326,13 @@ export async function runScene(options: RunOptions): Promise<Run> {
   const isQuiet = (): boolean =>
     isHopeless() ||
     (starting + leaving === 0 && !wire.isBusy && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
-  const rest = async (): Promise<boolean> => (await time.run(boundMs, isQuiet)) && !isHopeless()
+  const settle = async (): Promise<boolean> => (await time.run(boundMs, isQuiet)) && !isHopeless()
+  const rest = async (): Promise<boolean> => {
+    const isRested = await settle()
+    if (!isRested || whims.length === 0) return isRested
+    await changeBack()
+    return await settle()
+  }
 
   starting++
   void start()
@@ -307,6 +369,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     objectsAfter,
     outside: outside.state?.() ?? {},
     done: outside.done?.() ?? {},
+    wavered,
     ...finished,
     incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
     unstruck: left,

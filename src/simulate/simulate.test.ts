@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { memcached } from '../../test/examples.ts'
 import { sample as brokenSample } from '../../test/broken-operators/bare.ts'
 import { intermediateState } from '../../test/broken-operators/intermediate-state.ts'
+import { watches } from '../../test/broken-operators/watches.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type FaultKind, faultTable, formatPlan, parsePlan } from './fault.ts'
@@ -121,6 +122,24 @@ describe('a failure', () => {
     const { failings } = await simulator.play(long)
     expect(formatPlan(await shrink(simulator, long, failings))).toBe('create: crash@1')
   }, 60_000)
+
+  it.each([
+    ['cache expected to be quick', 'create: repeat@e1, freeze@e2=8000', 'create: freeze@e2=500'],
+    ['cache expected to be quick', 'create: delay@e2=2000, add@rest=configmaps default/sample', 'create: delay@e2=500'],
+    ['slow taken for failed', 'create: slow@1=12000', 'create: slow@1=3000'],
+  ])(
+    'is made as weak as it gets: %s, %s',
+    async (name, long, weakest) => {
+      const quick = watches.find((one) => one.name === name)!
+      const simulator = await openSimulator({ subject: quick.make(false), sample: [brokenSample], workloads: false })
+      const { failings } = await simulator.play(parsePlan(long))
+      expect(formatPlan(await shrink(simulator, parsePlan(long), failings))).toBe(weakest)
+      // A quarter of it would do no harm.
+      const [, start = '', ms] = /^(.*=)(\d+)$/.exec(weakest)!
+      expect((await simulator.play(parsePlan(`${start}${Number(ms) / 4}`))).failings).toEqual([])
+    },
+    60_000,
+  )
 
   it('is told as a story, and the report says how much was tried', async () => {
     const subject = specimen!.make(false)

@@ -4,18 +4,19 @@
  */
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
+import type { StoredObject } from '../apiserver/storage.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import type { EndState } from './end-state.ts'
+import { type EndState, objectName } from './end-state.ts'
 import { type Fault, formatPlan, type Plan } from './fault.ts'
 import { type Expected, type Failing, judge } from './judge.ts'
-import { groupOf, mixedPlans, plansOf, someOf } from './plans.ts'
+import { type Crs, groupOf, mixedPlans, plansOf, someOf } from './plans.ts'
 import type { Outside } from './record.ts'
 import type { MakeOutside, Run } from './run.ts'
 import { changeStep, createStep, deleteStep, type Placed, placeSample, type Scene, tableOf } from './scene.ts'
 import { openStage, type Reference } from './stage.ts'
 import type { Subject } from './subject.ts'
 import { formatLine } from './trace.ts'
-import { patchOf, type Turn, turnsOf, walkScenes } from './walk.ts'
+import { patchOf, type Skipped, type Walk, walkOf, walkScenes } from './walk.ts'
 
 export interface SimulationOptions {
   readonly subject: Subject
@@ -59,6 +60,8 @@ export interface SimulationReport {
   readonly scenes: readonly { readonly name: string; readonly writes: number; readonly events: number }[]
   /** Fields that were walked over. */
   readonly fields: readonly string[]
+  /** Fields that were not, or not in every way, and why. */
+  readonly skipped: readonly Skipped[]
   readonly failures: readonly Failure[]
 }
 
@@ -76,6 +79,8 @@ export interface Failure {
 export interface Simulator {
   readonly subject: Subject
   readonly scenes: readonly Scene[]
+  /** Fields that no other value could be thought of for. */
+  readonly skipped: readonly Skipped[]
   /** All plans of these groups, scene by scene; each scene is played when it is its turn. @default all groups */
   plans(groups?: readonly string[]): AsyncGenerator<Plan>
   /** @throws InvalidPlan */
@@ -99,8 +104,10 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
   const { subject, sample, seed = 1, workloads = true, outside = () => nothing } = options
   const stage = await openStage({ subject, seed, workloads, outside })
   const placed = placeSample(sample, subject)
-  const crTables = new Set(subject.controls.map(tableOf))
-  const scenes = scenesOf(subject, placed, Object.entries(options.scenes ?? {}))
+  const crs = new Map(placed.filter(({ isCr }) => isCr).map((cr) => [placedName(cr), cr]))
+  const crNames: Crs = { names: new Set(crs.keys()), tables: new Set(subject.controls.map(tableOf)) }
+  const walks = walksOf(subject, placed)
+  const scenes = scenesOf(walks, placed, Object.entries(options.scenes ?? {}))
   const byName = new Map(scenes.map((scene) => [scene.name, scene]))
   const twice = scenes.map(({ name }) => name).find((name, index, names) => names.indexOf(name) !== index)
   if (twice !== undefined) throw new MusterError('InvalidPlan', `there are two scenes "${twice}".`)
@@ -128,8 +135,8 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
 
   const judged = async (reference: Reference, run: Run, faults: readonly Fault[]): Promise<readonly Failing[]> => {
     const { scene } = reference
-    const isRemade = run.removed.size > 0
-    const found = judge(run, subject, expectedOf(reference, faults)).filter(
+    const isRemade = run.removed.size > 0 || run.wavered.length > 0
+    const found = judge(run, subject, await expectedIn(reference, run, faults)).filter(
       ({ law, text }) => !(isRemade && law === 'same end' && defaultedOnce.test(text)),
     )
     if (faults.length > 0 || scene.like === undefined || run.refused !== undefined) return found
@@ -146,9 +153,23 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     ]
   }
 
+  /** With a CR that somebody deleted for good it has to end as if that had been done when all was at rest. */
+  const expectedIn = async (reference: Reference, run: Run, faults: readonly Fault[]): Promise<Expected> => {
+    const removed = [...crs].filter(([name]) => run.removed.has(name))
+    const isGone = ([name]: (typeof removed)[number]): boolean => reference.run.end.has(name) && !run.end.has(name)
+    const gone = removed.filter(isGone).map(([, cr]) => cr)
+    const expected = expectedOf(
+      gone.length > 0 ? await stage.reference(sceneWithout(reference.scene, gone)) : reference,
+      faults,
+    )
+    // Who wants something else for a while may be given it, and what nobody wants any more need not be made.
+    return removed.length > 0 || run.wavered.length > 0 ? { ...expected, counts: undefined } : expected
+  }
+
   return {
     subject,
     scenes,
+    skipped: walks.flatMap(({ walk }) => walk.skipped),
     play,
     async *plans(groups) {
       const isAsked = (group: string): boolean => groups?.includes(group) ?? true
@@ -160,7 +181,7 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
         // Who never rests when nothing goes wrong has nothing to be compared with.
         if (reference.run.restedAfterMs === undefined) return
         if (isWalk(scene)) continue
-        const plans = plansOf(reference, crTables)
+        const plans = plansOf(reference, crNames)
         single.push(...plans)
         yield* plans.filter((plan) => isAsked(groupOf(plan)))
       }
@@ -176,19 +197,39 @@ function isWalk({ name }: Scene): boolean {
   return /^(?:fresh|set|back) /.test(name)
 }
 
+interface CrWalk {
+  readonly cr: Placed
+  readonly walk: Walk
+}
+
+function walksOf(subject: Subject, placed: readonly Placed[]): readonly CrWalk[] {
+  return placed.flatMap((cr) => {
+    const kind = subject.kinds.find((one) => one.kind === cr.resource.kind && one.group === cr.resource.group)
+    return cr.isCr && kind ? [{ cr, walk: walkOf(kind, cr.object) }] : []
+  })
+}
+
+/** `memcacheds.cache.example.com default/sample` */
+function placedName({ resource, object }: Placed): string {
+  return objectName(tableOf(resource), object as StoredObject)
+}
+
+function sceneWithout({ name }: Scene, crs: readonly Placed[]): Scene {
+  const step = deleteStep(crs)
+  return { name: `${name}, and ${step.text}`, after: name, steps: [step] }
+}
+
 function scenesOf(
-  subject: Subject,
+  walks: readonly CrWalk[],
   placed: readonly Placed[],
   further: readonly (readonly [name: string, patches: readonly JsonObject[]])[],
 ): readonly Scene[] {
   const create = createStep(placed)
   const remove = deleteStep(placed)
-  const walks: { readonly cr: Placed; readonly turns: readonly Turn[] }[] = placed.flatMap((cr) => {
-    const kind = subject.kinds.find((one) => one.kind === cr.resource.kind && one.group === cr.resource.group)
-    return cr.isCr && kind ? [{ cr, turns: turnsOf(kind, cr.object) }] : []
-  })
-  const [first] = walks.flatMap(({ cr, turns }) => turns.map((turn) => ({ cr, turn })))
-  const change = first && changeStep(first.cr, patchOf(first.turn.path, first.turn.after))
+  const turns = walks.flatMap(({ cr, walk }) => walk.turns.map((turn) => ({ cr, turn })))
+  // Another value says more than one that is missing.
+  const first = turns.find(({ turn }) => fieldIn(turn.name) === turn.name) ?? turns[0]
+  const change = first && changeStep(first.cr, patchOf(first.turn))
   return [
     { name: 'create', steps: [create] },
     ...(change
@@ -213,8 +254,13 @@ function scenesOf(
         ),
       ),
     })),
-    ...walks.flatMap(({ cr, turns }) => walkScenes(cr, placed, turns)),
+    ...walks.flatMap(({ cr, walk }) => walkScenes(cr, placed, walk.turns)),
   ]
+}
+
+/** `spec.image` of `spec.image (removed)`. */
+function fieldIn(turn: string): string {
+  return turn.replace(/ \([a-z ]+\)$/, '')
 }
 
 /** What a run with these faults is compared with. */
@@ -249,25 +295,41 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     if (failings.length > 0) failures.push({ number, ...(await failureOf(simulator, plan, failings)) })
     onProgress(played, plans.length, failures.length)
   }
+  const scenes = await scenesIn(simulator, all)
+  const turns = scenes.filter(({ name, refused }) => name.startsWith('set ') && refused === undefined)
   return {
     operator: options.subject.name,
     seed,
     passed: failures.length === 0,
     plans: { all: all.length, played, failed: failures.length },
     byGroup,
-    scenes: await scenesIn(simulator, all),
-    fields: simulator.scenes.filter(({ name }) => name.startsWith('set ')).map(({ name }) => name.slice(4)),
+    scenes: scenes.map(({ name, writes, events }) => ({ name, writes, events })),
+    fields: [...new Set(turns.map(({ name }) => fieldIn(name.slice(4))))],
+    skipped: (groups?.includes('walk') ?? true) ? [...simulator.skipped, ...refusedIn(scenes)] : [],
     failures,
   }
 }
 
+type PlayedScene = SimulationReport['scenes'][number] & { readonly refused: string | undefined }
+
+/** Fields whose other value the server did not take, or not where it was another one before. */
+function refusedIn(scenes: readonly PlayedScene[]): readonly Skipped[] {
+  return scenes.flatMap(({ name, refused }) => {
+    const [, way, field] = /^(fresh|set|back) (.+)$/.exec(name) ?? []
+    if (refused === undefined || field === undefined) return []
+    return [{ field, why: `the server refuses it ${wayOf[way as keyof typeof wayOf]}: ${refused}` }]
+  })
+}
+
+const wayOf = { fresh: 'in a new CR', set: 'as a change', back: 'as a change back' } as const
+
 /** How those went that were played. */
-async function scenesIn(simulator: Simulator, all: readonly Plan[]): Promise<SimulationReport['scenes']> {
+async function scenesIn(simulator: Simulator, all: readonly Plan[]): Promise<readonly PlayedScene[]> {
   const played = simulator.scenes.filter(({ name }) => all.some(({ scene }) => scene === name))
   return await Promise.all(
     played.map(async ({ name }) => {
       const { run } = await simulator.play({ scene: name, faults: [] })
-      return { name, writes: run.writes.length, events: run.events.length }
+      return { name, writes: run.writes.length, events: run.events.length, refused: run.refused }
     }),
   )
 }

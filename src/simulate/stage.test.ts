@@ -33,12 +33,13 @@ describe('what is recalled', () => {
       const { scenes } = await openSimulator({ subject, sample: samplesOf(memcached), workloads })
       const open = (recall?: Recall): Promise<Stage> => openStage({ subject, seed: 1, workloads, outside, recall })
       const [recalling, anew] = [await open(), await open(noRecall)]
-      const crTables = new Set(subject.controls.map(tableOf))
+      const names = new Set(['memcacheds.cache.example.com default/sample'])
+      const crs = { names, tables: new Set(subject.controls.map(tableOf)) }
       let played = 0
       for (const scene of scenes.slice(0, playsAll ? undefined : 6)) {
         const [one, other] = [await recalling.reference(scene), await anew.reference(scene)]
         expect(formatTrace(one.run.trace)).toBe(formatTrace(other.run.trace))
-        const plans = plansOf(one, crTables)
+        const plans = plansOf(one, crs)
         for (const plan of playsAll ? plans : someOf(plans, count, 3)) {
           const [run, alone] = [await recalling.play(one, plan.faults), await anew.play(other, plan.faults)]
           expect(`${formatPlan(plan)}\n${formatTrace(run.trace)}`).toBe(

@@ -63,6 +63,8 @@ export interface BareOptions {
   readonly reconcile?: (name: string, bare: Bare) => Promise<void>
   /** Edge-triggered: told of each change of a CR. */
   readonly onEvent?: (event: CacheEvent, bare: Bare) => Promise<void>
+  /** Does what it likes from its start on. */
+  readonly begin?: (bare: Bare) => void
   /** Looks before each write whether it still leads, and not only when it begins. @default true */
   readonly isFenced?: boolean
 }
@@ -76,6 +78,7 @@ export function bareSubject({
   mayMore = [],
   reconcile,
   onEvent,
+  begin,
   isFenced = true,
 }: BareOptions): Subject {
   const writes = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
@@ -150,6 +153,7 @@ export function bareSubject({
       await Promise.all([...caches.values()].map((one) => one.synced()))
       isStarted = true
       void work()
+      begin?.(bare)
       return { stop: async () => await election?.release() }
     },
   }
@@ -173,6 +177,14 @@ function fencedClient(client: Client, mayWrite: () => boolean): Client {
     patch: (...given) => fenced(() => client.patch(...given)),
     delete: (...given) => fenced(() => client.delete(...given)),
   }
+}
+
+/** Under a name that the server makes up: another one each time. */
+export async function createAnother(bare: Bare, cr: UntypedObject): Promise<void> {
+  const { metadata, ...child } = configMap(cr, '', {})
+  const { name, ...rest } = metadata
+  const made = { ...child, metadata: { ...rest, generateName: `${name}.x-` } } as never
+  await bare.client.create(ConfigMap, made, { fieldManager: ownName })
 }
 
 /** Does not mind that it is there already. */

@@ -26,7 +26,7 @@ export const lostLeases: readonly Specimen[] = [
     bug: 'asks whether it leads when it begins, and not again before it writes',
     law: 'terms',
     says: /process 1 sends create secrets default\/sample when its term is over/,
-    shownBy: /pause/,
+    shownBy: ['pause'],
     make: (isCorrect) =>
       bareSubject({
         isFenced: isCorrect,
@@ -45,7 +45,7 @@ export const lostLeases: readonly Specimen[] = [
     bug: 'remembers what it has made until it deletes it itself; while it did not lead, another one did',
     law: 'same end',
     says: /configmaps default\/sample\.kept is missing/,
-    shownBy: /pause|lapse|usurp|leaders/,
+    shownBy: ['usurp', 'pause', 'leaders'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {

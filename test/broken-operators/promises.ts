@@ -219,12 +219,36 @@ export const promises: readonly Specimen[] = [
       }),
   },
   {
+    name: 'converges too slowly',
+    class: 'Acto: stability',
+    bug: 'goes one step every twenty seconds, and has so many to go that a quarter of an hour is not enough',
+    law: 'rest',
+    says: /it does not come to rest \(4\d writes, 15 minutes at the most\)/,
+    shownBy: undefined,
+    // What is just within is beyond when anything else takes its time.
+    notMeantFor: /: /,
+    make(isCorrect) {
+      // The last step, and half a minute of quiet after it: just within the bound, and just beyond.
+      const steps = isCorrect ? 44 : 45
+      return bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          const done = Number(cr?.status?.phase ?? 0)
+          if (!cr || done >= steps || bare.clock.now() < Number(bare.memory.get(name) ?? 0)) return
+          bare.memory.set(name, bare.clock.now() + 20_000)
+          await setStatus(bare, cr, { phase: String(done + 1) })
+          bare.again(name, 20_000)
+        },
+      })
+    },
+  },
+  {
     name: 'whole object replaced',
     class: 'Sieve: indirect, misconfiguration',
     bug: 'puts its child in place of what is there, with all that others have added',
     law: 'foreign fields',
     says: /what somebody else added to configmaps default\/sample is gone/,
-    shownBy: /add/,
+    shownBy: ['add'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -245,7 +269,7 @@ export const promises: readonly Specimen[] = [
     bug: 'takes every entry that it did not write itself for rubbish',
     law: 'foreign fields',
     says: /what somebody else added to configmaps default\/sample is gone/,
-    shownBy: /add/,
+    shownBy: ['add'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -284,7 +308,7 @@ export const promises: readonly Specimen[] = [
     bug: 'renews its child when that is old, and believes its clock',
     law: 'counts',
     says: /configmaps default\/sample is (?:created|deleted)/,
-    shownBy: /jump/,
+    shownBy: ['jump'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -306,7 +330,7 @@ export const promises: readonly Specimen[] = [
     bug: 'a free-style operator of the kit that wants its child only as long as it remembers a first time',
     law: 'same end',
     says: /configmaps default\/sample(?:\.first)? /,
-    shownBy: /crash|usurp|leaders|travel/,
+    shownBy: ['crash', 'usurp'],
     make: (isCorrect) =>
       kitSubject(() => {
         let runs = 0

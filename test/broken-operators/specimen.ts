@@ -1,4 +1,5 @@
 /** A deliberately broken operator and its corrected twin: one bug class, as small as it gets. */
+import type { FaultKind } from '../../src/simulate/fault.ts'
 import type { Law } from '../../src/simulate/judge.ts'
 import type { MakeOutside } from '../../src/simulate/run.ts'
 import type { Subject } from '../../src/simulate/subject.ts'
@@ -15,8 +16,8 @@ export interface Specimen {
   readonly law: Law
   /** What the simulator has to say of it. */
   readonly says: RegExp
-  /** Faults of which one shows it; undefined: it shows when nothing goes wrong. */
-  readonly shownBy: RegExp | undefined
+  /** Faults of which each alone shows it; undefined: it shows when nothing goes wrong. */
+  readonly shownBy: readonly FaultKind[] | undefined
   /** Plans that its twin, being as small, does not stand either. @default none */
   readonly notMeantFor?: RegExp
 }

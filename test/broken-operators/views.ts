@@ -42,7 +42,7 @@ export const views: readonly Specimen[] = [
     bug: 'deletes by name what belongs to a CR that its cache shows as being deleted; the CR of that name is another one by now',
     law: 'counts',
     says: /configmaps default\/sample\.kept is (?:deleted|created) (?:twice|3 times)/,
-    shownBy: /travel|freeze|delay|lose|usurp|leaders/,
+    shownBy: ['travel'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -67,7 +67,7 @@ export const views: readonly Specimen[] = [
     bug: 'makes as many children as its cache does not show, under names that the server makes up',
     law: 'counts',
     says: /configmaps sample\.x- is created (?:\d+ times|twice) instead of/,
-    shownBy: /./,
+    shownBy: ['merge', 'expire', 'delay', 'freeze'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -99,7 +99,7 @@ export const views: readonly Specimen[] = [
     bug: 'creates its child when it is told of a new CR, and never looks again',
     law: 'same end',
     says: /configmaps default\/sample is missing/,
-    shownBy: /remove|crash|refuse|lost/,
+    shownBy: ['refuse', 'remove'],
     make: (isCorrect) =>
       bareSubject(
         isCorrect
@@ -122,7 +122,7 @@ export const views: readonly Specimen[] = [
     bug: 'compares what a CR was with what it is, and not what there is with what there should be',
     law: 'same end',
     says: /configmaps default\/sample has \.data\.text/,
-    shownBy: /crash|refuse|lost|merge|edit|travel|leaders|usurp/,
+    shownBy: ['lost', 'edit'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -148,7 +148,7 @@ export const views: readonly Specimen[] = [
     bug: 'deletes what it made when it is told that the CR is gone; nobody tells a process that was not there',
     law: 'finalizers',
     says: /configmaps default\/sample\.kept was made for a CR that is gone, and is still there/,
-    shownBy: /crash|refuse|lost|lose|expire|merge|usurp|travel|freeze|delay|hurry/,
+    shownBy: ['crash-before'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -174,7 +174,7 @@ export const views: readonly Specimen[] = [
     bug: 'swallows an error, and nothing makes it look again',
     law: 'same end',
     says: /configmaps default\/sample is missing/,
-    shownBy: /refuse|lost/,
+    shownBy: ['refuse', 'lost'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {
@@ -191,7 +191,7 @@ export const views: readonly Specimen[] = [
     bug: 'starts a timer for what is to be done later, and forgets it when it is restarted',
     law: 'same end',
     says: /configmaps default\/sample\.later is missing/,
-    shownBy: /crash|usurp|leaders|travel/,
+    shownBy: ['crash'],
     make: (isCorrect) =>
       bareSubject({
         async reconcile(name, bare) {

@@ -561,6 +561,17 @@ describe('what has come to its end', () => {
     expect(d.started).toEqual([])
   })
 
+  it('and is not wished back any more before anything of it was made, has nothing to wait for', () => {
+    const d = database({ wish: 'running', status: at('ended'), app: 'ended', reachable: false })
+    d.reconcile()
+    expect(d.status?.transition).toMatchObject({ to: 'start' })
+    d.wishFor('ended')
+    expect(isSettled(d.settle())).toBe(true)
+    expect(d.status).toMatchObject({ state: 'ended' })
+    expect(d.status?.transition).toBeUndefined()
+    expect(d.started).toEqual([])
+  })
+
   it('and is wished back is stored as ended first: what it ran on goes by that', () => {
     const d = database({ wish: 'ended', status: at('running'), app: 'running' })
     d.settle()

@@ -144,6 +144,11 @@ function underWay(turn: Turn, status: LifecycleStatus, transition: Transition): 
   const isLate = now >= begins + node.timeoutMs
   const again = Math.min(now + pollMs, begins + node.timeoutMs)
   const report = observed.actions.find(({ key }) => key === transition.key)
+  // It was on its way back, nothing of it is there yet, and nobody wants it any more: it is where it is wished to be.
+  if (turn.wish === life.end && turn.here === life.end && !observed.reachable && node.leadsTo?.state !== life.end) {
+    const { transition: _given, ...rest } = status
+    return atRest(turn, rest)
+  }
   // What has come to its end, or is gone, need not be brought there, and nobody may be left who could.
   const isOver = turn.here === life.end && node.leadsTo?.state === life.end && report?.state !== 'running'
   if (node.action && !transition.acted && !isOver) {

@@ -1,0 +1,129 @@
+/**
+ * What is heard (Sieve: unobserved and stale state): events that come twice, not at all, late, or merged with others, and
+ * answers that take their time. All are bare controllers: the kit has no events to act on, and waits for its cache.
+ */
+import type { UntypedObject } from '../../src/kube/object.ts'
+import { ConfigMap } from '../../src/operator/kinds.ts'
+import type { Subject } from '../../src/simulate/subject.ts'
+import { App, type AppObject, type Bare, bareSubject, configMap, create, createAnother, setStatus } from './bare.ts'
+import type { Specimen } from './specimen.ts'
+
+const appOf = (bare: Bare, name: string): AppObject | undefined => bare.get(App, name) as AppObject | undefined
+
+const isMade = (bare: Bare, name: string): boolean =>
+  bare.list(ConfigMap).some(({ metadata }) => metadata.name?.startsWith(`${name}.`))
+
+/** Watches without a cache, and is told of each App that comes: from when a watch begins, and not of those before. */
+async function follow(bare: Bare, told: (cr: UntypedObject) => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      const { metadata } = await bare.client.list(App)
+      for await (const event of bare.client.watch(App, { resourceVersion: metadata.resourceVersion })) {
+        if (event.type === 'ERROR') break
+        if (event.type === 'ADDED') await told(event.object as unknown as UntypedObject)
+      }
+    } catch {
+      // It begins anew.
+    }
+    await bare.clock.sleep(1000)
+  }
+}
+
+/** As both should be: it looks at what there is, whatever it was told. */
+const levelTriggered = (): Subject =>
+  bareSubject({
+    async reconcile(name, bare) {
+      const cr = appOf(bare, name)
+      if (cr && !isMade(bare, name)) await create(bare, ConfigMap, configMap(cr, 'only', {}))
+    },
+  })
+
+export const watches: readonly Specimen[] = [
+  {
+    name: 'events taken for changes',
+    class: 'Sieve: unobserved state',
+    bug: 'makes a child for each event that tells of a new CR; one event may come twice',
+    law: 'same end',
+    says: /configmaps default\/sample\.x-\(2\) is there, and should not be/,
+    shownBy: ['repeat'],
+    make: (isCorrect) =>
+      isCorrect
+        ? levelTriggered()
+        : bareSubject({ begin: (bare) => void follow(bare, (cr) => createAnother(bare, cr)) }),
+  },
+  {
+    name: 'watch resumed without a list',
+    class: 'Sieve: unobserved state',
+    bug: 'goes on from the newest version when its watch has expired, and never looks at what it missed',
+    law: 'same end',
+    says: /configmaps default\/sample\.only is missing/,
+    shownBy: ['expire', 'lose'],
+    make: (isCorrect) =>
+      isCorrect
+        ? levelTriggered()
+        : bareSubject({
+            begin: (bare) => void follow(bare, (cr) => create(bare, ConfigMap, configMap(cr, 'only', {}))),
+          }),
+  },
+  {
+    name: 'state that must be seen',
+    class: 'Sieve: unobserved state',
+    bug: 'makes its child when it is told of a phase that it leaves at once; who is told late is told of the next one only',
+    law: 'same end',
+    says: /configmaps default\/sample is missing/,
+    shownBy: ['merge'],
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          if (isCorrect && !bare.get(ConfigMap, name)) await create(bare, ConfigMap, configMap(cr, '', {}))
+          if (cr.status?.phase !== undefined) return await setStatus(bare, cr, { phase: 'Started' })
+          await setStatus(bare, cr, { phase: 'Starting' })
+          await setStatus(bare, cr, { phase: 'Started' })
+        },
+        async onEvent({ type, object }, bare) {
+          if (isCorrect || type !== 'updated' || (object as AppObject).status?.phase !== 'Starting') return
+          await create(bare, ConfigMap, configMap(object, '', {}))
+        },
+      }),
+  },
+  {
+    name: 'cache expected to be quick',
+    class: 'Sieve: stale state',
+    bug: 'makes another child when its cache does not show the first one after a moment',
+    law: 'same end',
+    says: /configmaps default\/sample\.x-\(2\) is there, and should not be/,
+    shownBy: ['delay', 'freeze'],
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr || isMade(bare, name)) return
+          await (isCorrect ? create(bare, ConfigMap, configMap(cr, 'only', {})) : createAnother(bare, cr))
+          bare.again(name, 300)
+        },
+      }),
+  },
+  {
+    name: 'slow taken for failed',
+    class: 'Sieve: intermediate state, wrong API assumption',
+    bug: 'waits two seconds for an answer, and then says for good that it failed',
+    law: 'same end',
+    says: /\.status\.phase "Failed" instead of absent/,
+    shownBy: ['slow', 'silent'],
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr || isMade(bare, name)) return
+          const made = create(bare, ConfigMap, configMap(cr, 'only', {})).then(() => 'made')
+          // Nobody waits for it any more when it took too long.
+          made.catch(() => undefined)
+          const tooLate = bare.clock.sleep(2000).then(() => 'no answer')
+          const end = await (isCorrect ? made : Promise.race([made, tooLate]))
+          if (end !== 'made') await setStatus(bare, cr, { phase: 'Failed' })
+        },
+      }),
+  },
+]
