@@ -24,7 +24,7 @@ type Small = Operator & { readonly own: Kind }
 
 const suffix = Math.floor(performance.timeOrigin).toString(36)
 const namespace = `findings-${suffix}`
-const Event: TypedResource = resourceOf('v1', 'Event')
+const Event: TypedResource<UntypedObject> = resourceOf<UntypedObject>('v1', 'Event')
 
 interface Habits {
   /** What it writes for a size and what it reads. @default the size */
