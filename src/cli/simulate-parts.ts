@@ -22,12 +22,14 @@ export interface PartsOptions {
 /**
  * For the engine of a process that plays plans. Nothing of a plan outlives it, but all of it lives until then: the more
  * plans fit into the young generation, the less often one is copied in the midst of its life. Each core has such a process:
- * threads that help one to collect would only take from another.
+ * threads that help one to collect would only take from another. And what is called at all is called thousands of times:
+ * the engine need not wait to see that before it takes notes.
  */
 export const engineFlags: readonly string[] = [
   '--min-semi-space-size=64',
   '--max-semi-space-size=64',
   '--single-threaded-gc',
+  '--no-lazy-feedback-allocation',
 ]
 
 /** @throws PartFailed when one of them ends without a report */
