@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { emptyFolder, muster } from '../../test/project.ts'
 import type { Client } from '../client/client.ts'
@@ -38,8 +41,12 @@ interface Running {
 }
 
 function run(cwd: string, ...words: readonly string[]): Running {
+  return started(cwd, [example, ...words])
+}
+
+function started(cwd: string, words: readonly string[], env: NodeJS.ProcessEnv = process.env): Running {
   const main = fileURLToPath(new URL('main.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=muster-source', main, 'run', example, ...words], { cwd })
+  const child = spawn(process.execPath, ['--conditions=muster-source', main, 'run', ...words], { cwd, env })
   const out: string[] = []
   const err: string[] = []
   const waiting = new Set<() => void>()
@@ -124,6 +131,42 @@ describe('muster run', { timeout: 60_000 }, () => {
     expect(installing.err.filter((line) => line.startsWith('waiting for'))).toEqual([])
     expect(await installing.end('SIGTERM')).toBe(0)
     expect(await waiting.end('SIGTERM')).toBe(0)
+  })
+
+  it('hosts what a package exports that its configuration names, and tells a collector of its runs', async () => {
+    const folder = await emptyFolder()
+    const own = path.join(folder, 'node_modules', '@acme', 'cache')
+    await mkdir(own, { recursive: true })
+    await writeFile(path.join(own, 'package.json'), JSON.stringify({ name: '@acme/cache', exports: './index.mjs' }))
+    await writeFile(path.join(own, 'index.mjs'), `export { operator } from ${JSON.stringify(pathToFileURL(example))}\n`)
+    await writeFile(
+      path.join(folder, 'muster.yaml'),
+      'operators: { memcached: { from: "@acme/cache" } }\nhealth: { port: 0 }\nmetrics: { port: 0 }\n',
+    )
+    let told = ''
+    const heard = Promise.withResolvers<void>()
+    const collector = createServer((request, response) => {
+      request.on('data', (chunk: Buffer) => (told += chunk.toString()))
+      request.on('end', () => {
+        response.end('{}')
+        if (told.includes('apply Deployment')) heard.resolve()
+      })
+    })
+    await new Promise<void>((resolve) => void collector.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void collector.close())
+    const { port } = collector.address() as AddressInfo
+    const env = { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
+    const running = started(folder, ['--file', 'muster.yaml', '--embedded', '--install'], env)
+    await running.until((_, err) => err.some((line) => line.includes('"started":true')))
+    const person = await client(path.join(folder, '.muster', 'kubeconfig'))
+    await person.create(memcacheds, cr)
+    await running.until((_, err) => err.some((line) => line.includes('created deployment')))
+    const line = running.err.find((one) => one.includes('created deployment'))!
+    await heard.promise
+    // The log and the trace tell the same story.
+    const { reconcileID } = JSON.parse(line) as { readonly reconcileID: string }
+    expect(told).toContain(`"traceId":"${reconcileID}"`)
+    expect(await running.end('SIGTERM')).toBe(0)
   })
 
   it('says in one line what is wrong', async () => {
