@@ -25,7 +25,7 @@ const sample = samplesOf(operator)
 // The rate is that of a set that goes on: what is new to the machine is compiled first, and counts in the whole set. By
 // another simulator with another seed: nothing that is played then has been played before.
 const other = await openSimulator({ subject, sample, workloads, seed: 2 })
-for (const plan of someOf(await Array.fromAsync(other.plans()), quick ? 20 : 400, 2)) await other.play(plan)
+await Array.fromAsync(other.playAll(someOf(await Array.fromAsync(other.plans()), quick ? 20 : 400, 2)))
 const simulator = await openSimulator({ subject, sample, workloads })
 const all = await Array.fromAsync(simulator.plans())
 const plans = quick ? someOf(all, 80, 1) : all
@@ -33,7 +33,7 @@ const begun = performance.now()
 // Of the process, so that what else runs on the machine does not count; what compiles and collects beside it does.
 const before = process.cpuUsage()
 let broken = 0
-for (const plan of plans) if ((await simulator.play(plan)).failings.length > 0) broken++
+for await (const [, { failings }] of simulator.playAll(plans)) if (failings.length > 0) broken++
 const { user, system } = process.cpuUsage(before)
 const rate: Rate = {
   all: all.length,

@@ -186,9 +186,9 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
       incidents.push(...untruths(there, crTables, now))
       return {
         end: endStateOf(storage, [...resources.keys()], crTables),
-        created,
-        deleted,
-        removed,
+        created: new Map(created),
+        deleted: new Map(deleted),
+        removed: new Map(removed),
         incidents,
       }
     },

@@ -44,6 +44,8 @@ export interface RunOptions {
   readonly recall: Recall
   /** Notes which objects there are after each write. @default false */
   readonly observes?: boolean
+  /** Told where a scene of so many of its steps would end; `tell` says how that one went. */
+  readonly onHalt?: ((steps: number, tell: () => Run) => void) | undefined
 }
 
 /** What happened. */
@@ -339,6 +341,27 @@ export async function runScene(options: RunOptions): Promise<Run> {
   await time.run(60_000, () => starting === 0 && (tenure?.isLed ?? true))
   const begun = time.now()
   let isRested = true
+  /** What happened so far: a run that goes on does not change it. */
+  const tell = (): Run => {
+    const finished = record.finish(time.now())
+    return {
+      trace: [...trace.lines],
+      writes: [...wire.writes],
+      events: [...wire.events],
+      requests: [...wire.requests],
+      ledgers: [...ledgers],
+      objectsAfter: [...objectsAfter],
+      outside: outside.state?.() ?? {},
+      done: outside.done?.() ?? {},
+      wavered: [...wavered],
+      ...finished,
+      incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
+      unstruck: [...left],
+      refused,
+      restedAfterMs: isRested ? time.now() - quietMs - begun : undefined,
+      snapshot: options.observes ? { ...cluster.snapshot(), outside: outside.state?.() } : undefined,
+    }
+  }
   while (steps.length > 0 && isRested) {
     const step = steps.shift()!
     const isReady = (): boolean => step.isReady?.(storage) ?? true
@@ -349,32 +372,15 @@ export async function runScene(options: RunOptions): Promise<Run> {
     await act(step)
     isRested = await rest()
     record.rested()
+    options.onHalt?.(scene.steps.length - steps.length, tell)
   }
   for (const fault of strike('write', 'rest')) {
     await disturb(fault)
     isRested &&= await rest()
   }
-  const restedAt = time.now() - quietMs
   if (problem !== undefined) throw problem
-  const finished = record.finish(time.now())
-  const snapshot = options.observes ? { ...cluster.snapshot(), outside: outside.state?.() } : undefined
+  const run = tell()
   for (const { life } of lives) life.end()
   cluster.halt()
-  return {
-    trace: trace.lines,
-    writes: wire.writes,
-    events: wire.events,
-    requests: wire.requests,
-    ledgers,
-    objectsAfter,
-    outside: outside.state?.() ?? {},
-    done: outside.done?.() ?? {},
-    wavered,
-    ...finished,
-    incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
-    unstruck: left,
-    refused,
-    restedAfterMs: isRested ? restedAt - begun : undefined,
-    snapshot,
-  }
+  return run
 }

@@ -7,6 +7,7 @@ import type { JsonObject } from '../kube/json.ts'
 import type { StoredObject } from '../apiserver/storage.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { type EndState, objectName } from './end-state.ts'
+import { type Bundle, bundlesOf } from './bundle.ts'
 import { type Fault, formatPlan, type Plan } from './fault.ts'
 import { type Expected, type Failing, judge } from './judge.ts'
 import { type Crs, groupOf, mixedPlans, plansOf, someOf } from './plans.ts'
@@ -85,6 +86,8 @@ export interface Simulator {
   plans(groups?: readonly string[]): AsyncGenerator<Plan>
   /** @throws InvalidPlan */
   play(plan: Plan): Promise<Played>
+  /** All of these, several at a time; what one run answers is played once. In no particular order. @throws InvalidPlan */
+  playAll(plans: readonly Plan[]): AsyncGenerator<readonly [plan: Plan, played: Played]>
 }
 
 export interface Played {
@@ -133,6 +136,25 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     return { run, failings: await judged(reference, run, faults) }
   }
 
+  /** All that one run answers. */
+  const playBundle = async ({ longest, plans }: Bundle): Promise<readonly (readonly [Plan, Played])[]> => {
+    const runs = new Map<Plan, Run>()
+    if (plans.length > 1) {
+      const onHalt = (steps: number, tell: () => Run): void => {
+        for (const plan of plans) if (sceneOf(plan.scene).steps.length === steps) runs.set(plan, tell())
+      }
+      const reference = await referenceOf(sceneOf(longest.scene))
+      runs.set(longest, await stage.play(reference, longest.faults, onHalt))
+    }
+    const judgedIn = async (plan: Plan): Promise<Played> => {
+      const run = runs.get(plan)
+      // Where the longer one never came so far it says nothing of the shorter one.
+      if (!run) return await play(plan)
+      return { run, failings: await judged(await referenceOf(sceneOf(plan.scene)), run, plan.faults) }
+    }
+    return await Array.fromAsync(plans, async (plan) => [plan, await judgedIn(plan)] as const)
+  }
+
   const judged = async (reference: Reference, run: Run, faults: readonly Fault[]): Promise<readonly Failing[]> => {
     const { scene } = reference
     const isRemade = run.removed.size > 0 || run.wavered.length > 0
@@ -171,6 +193,13 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     scenes,
     skipped: walks.flatMap(({ walk }) => walk.skipped),
     play,
+    async *playAll(plans) {
+      const bundles = bundlesOf(plans, scenes)
+      for (let first = 0; first < bundles.length; first += together) {
+        const played = await Promise.all(bundles.slice(first, first + together).map(playBundle))
+        for (const those of played) yield* those
+      }
+    },
     async *plans(groups) {
       const isAsked = (group: string): boolean => groups?.includes(group) ?? true
       const single: Plan[] = []
@@ -189,6 +218,12 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     },
   }
 }
+
+/**
+ * So many runs go side by side, turn by turn. They do much the same at the same time, and what the processor has at hand for one it
+ * has for the next; none of them knows of another.
+ */
+const together = 4
 
 /** What a server fills in from another field when an object is created, and never again: that is nobody's. */
 const defaultedOnce = /\.imagePullPolicy /
@@ -283,17 +318,21 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const all = await Array.fromAsync(simulator.plans(groups))
   const kindOf = (plan: Plan): string => (plan.faults.length > 1 ? 'mixed' : groupOf(plan))
   const { index: first, of: step } = options.part ?? { index: 0, of: 1 }
-  const plans = [...someOf(all, limit, seed).entries()].filter(([number]) => number % step === first)
+  const asked = someOf(all, limit, seed)
+  const numbers = new Map(asked.map((plan, number) => [plan, number]))
+  const plans = bundlesOf(asked, simulator.scenes)
+    .filter((_, index) => index % step === first)
+    .flatMap((bundle) => bundle.plans)
   const failures: Failure[] = []
   const byGroup: Record<string, number> = {}
   let played = 0
-  for (const [number, plan] of plans) {
-    if (signal?.aborted || failures.length >= mostFailures) break
-    const { failings } = await simulator.play(plan)
+  for await (const [plan, { failings }] of simulator.playAll(plans)) {
     played++
     byGroup[kindOf(plan)] = (byGroup[kindOf(plan)] ?? 0) + 1
+    const number = numbers.get(plan)!
     if (failings.length > 0) failures.push({ number, ...(await failureOf(simulator, plan, failings)) })
     onProgress(played, plans.length, failures.length)
+    if (signal?.aborted || failures.length >= mostFailures) break
   }
   const scenes = await scenesIn(simulator, all)
   const turns = scenes.filter(({ name, refused }) => name.startsWith('set ') && refused === undefined)
@@ -306,7 +345,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     scenes: scenes.map(({ name, writes, events }) => ({ name, writes, events })),
     fields: [...new Set(turns.map(({ name }) => fieldIn(name.slice(4))))],
     skipped: (groups?.includes('walk') ?? true) ? [...simulator.skipped, ...refusedIn(scenes)] : [],
-    failures,
+    failures: failures.toSorted((one, other) => one.number - other.number),
   }
 }
 

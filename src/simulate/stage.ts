@@ -12,7 +12,7 @@ import type { UntypedObject } from '../kube/object.ts'
 import { openCluster, type Snapshot } from './cluster.ts'
 import { type Mask, maskOf } from './end-state.ts'
 import type { Fault } from './fault.ts'
-import { type MakeOutside, type Run, runScene } from './run.ts'
+import { type MakeOutside, type Run, type RunOptions, runScene } from './run.ts'
 import type { Scene } from './scene.ts'
 import type { Subject } from './subject.ts'
 
@@ -38,7 +38,7 @@ export interface Stage {
   readonly subject: Subject
   readonly seed: number
   reference(scene: Scene): Promise<Reference>
-  play(reference: Reference, faults: readonly Fault[], seed?: number): Promise<Run>
+  play(reference: Reference, faults: readonly Fault[], onHalt?: RunOptions['onHalt']): Promise<Run>
 }
 
 const crds: Resource = {
@@ -77,8 +77,8 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       if (!known) references.set(scene.name, (known = find(scene)))
       return known
     },
-    play: ({ scene, from }, faults, own = seed) =>
-      runScene({ subject, scene, faults, from, seed: own, workloads, outside, answers, recall }),
+    play: ({ scene, from }, faults, onHalt) =>
+      runScene({ subject, scene, faults, from, seed, workloads, outside, answers, recall, onHalt }),
   }
 }
 
