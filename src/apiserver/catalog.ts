@@ -128,7 +128,7 @@ const deprecations: Readonly<Record<string, string>> = {
 function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Served {
   const table = tableOf(resource)
   const convert = kindConversion(table)
-  return {
+  return Object.assign(new BuiltinSchema(resource.definition), {
     ...resource,
     listKind: `${resource.kind}List`,
     singular: resource.singular ?? '',
@@ -136,19 +136,34 @@ function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Serve
     categories: resource.categories ?? [],
     table,
     storedAs: formatApiVersion(stored),
-    convert: convert && ((objects, apiVersion) => objects.map((object) => convert(object, apiVersion))),
+    convert:
+      convert &&
+      ((...[objects, apiVersion]: Parameters<Convert>) => objects.map((object) => convert(object, apiVersion))),
     deprecation: deprecations[resource.kind],
     hasStatus: resource.subresources.some(({ name }) => name === 'status'),
     scale: resource.subresources.some(({ name }) => name === 'scale') ? scalePathsOf(resource) : undefined,
     selectable: selectableFieldsOf(resource),
-    // Asked for by who writes, and big.
-    get schema() {
-      return builtinDefinitions()[resource.definition]
-    },
-    get definitions() {
-      return builtinDefinitions()
-    },
-    custom: false,
+    custom: false as const,
+  })
+}
+
+/**
+ * What a built-in kind has beside its own: its schema, which is asked for by who writes, and big. On a prototype, since every request
+ * looks into what is served: an object with accessors of its own is a dictionary to the engine.
+ */
+class BuiltinSchema {
+  readonly #definition: string
+
+  constructor(definition: string) {
+    this.#definition = definition
+  }
+
+  get schema(): Served['schema'] {
+    return builtinDefinitions()[this.#definition]
+  }
+
+  get definitions(): Served['definitions'] {
+    return builtinDefinitions()
   }
 }
 

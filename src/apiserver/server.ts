@@ -117,9 +117,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       watchBuffer,
       recall,
       writePath,
-      get admission() {
-        return (plugins ??= writing?.admissionPlugins(keeping) ?? [])
-      },
+      admission: () => (plugins ??= writing?.admissionPlugins(keeping) ?? []),
       webhooks: options.webhooks ?? createWebhookCaller({ storage, clock }),
     }
     states.set(name, state)
@@ -223,7 +221,8 @@ function isEmpty({ storage }: ClusterState): boolean {
 
 /** All that has to be written down of a cluster so that it can be had again. */
 function keptOf(cluster: string, storage: Storage): readonly Kept[] {
-  const { intactFoundation: foundation, revision } = storage
+  const { revision } = storage
+  const foundation = storage.intactFoundation()
   const objects = [...storage.tables()]
     .filter(({ name }) => !foundation?.tables.includes(name))
     .flatMap((table) => table.objects().map((object) => ({ cluster, table: table.name, isRemoval: false, object })))

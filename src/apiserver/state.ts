@@ -4,6 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Random } from '../clock/random.ts'
 import type { Access } from './access/access.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
+import type { QuotaLedger } from './admission/quota-ledger.ts'
 import type { Call } from './call.ts'
 import type { Catalog, Served } from './catalog.ts'
 import type { Recall } from '../kube/recall.ts'
@@ -22,11 +23,13 @@ export interface ClusterState {
   /** What answers requests that write: at once, unless it has to be loaded first. */
   readonly writePath: () => WritePath | Promise<WritePath>
   /** Who has a say in writes, in order. Only the write path may ask. */
-  readonly admission: readonly AdmissionPlugin[]
+  admission(): readonly AdmissionPlugin[]
   /** How webhooks are asked. */
   readonly webhooks: WebhookCaller
   /** Events that the reader of a watch may be behind. */
   readonly watchBuffer: number
+  /** What is used of each quota, once somebody counts. */
+  quotas?: QuotaLedger
   /** What was worked out before, here or in a cluster like this one. */
   readonly recall: Recall
 }

@@ -63,7 +63,7 @@ export interface Storage {
   /** Puts a foundation under tables that are empty: as many changes as it has objects, of which nobody is told. */
   lay(foundation: Foundation): void
   /** What was laid, as long as nothing of it has changed. */
-  readonly intactFoundation: Foundation | undefined
+  intactFoundation(): Foundation | undefined
   /** Where something was laid, by its uid; it may have changed or gone since. */
   laidPlace(uid: string): Place | undefined
   /** Removes it; `object` is the state to be told of. */
@@ -111,28 +111,26 @@ const firstRevision = 1
 export function createStorage({ history = 1000, keeper }: StorageOptions = {}): Storage {
   const tables = new Map<string, MemoryTable>()
   const listeners: ((table: Table, change: Change) => void)[] = []
-  let revision = firstRevision
-  let losses = 0
   let laid: Foundation | undefined
   /** What was before is forgotten, in tables that nobody has asked for yet, too. */
   let horizon = 0
 
   const tableOf = (name: string): MemoryTable => {
     let table = tables.get(name)
-    if (!table) tables.set(name, (table = createTable(name, history, horizon)))
+    if (!table) tables.set(name, (table = new MemoryTable(name, history, horizon)))
     return table
   }
 
   const change = (name: string, object: UntypedObject, isRemoval: boolean): StoredObject => {
     const table = tableOf(name)
-    const next = revision + 1
+    const next = storage.revision + 1
     const metadata = { ...object.metadata, resourceVersion: String(next) }
     const stored = { ...object, metadata } as StoredObject
     const previous = table.get(stored.metadata.namespace, stored.metadata.name)
     const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
     const done: Change = { type, revision: next, object: stored, previous }
     keeper?.keep({ table: name, change: done })
-    revision = next
+    storage.revision = next
     table.record(done)
     tell(table, done)
     return stored
@@ -144,7 +142,7 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
 
   const lay = (foundation: Foundation): void => {
     laid = foundation
-    revision = Math.max(revision, foundation.first + foundation.size - 1)
+    storage.revision = Math.max(storage.revision, foundation.first + foundation.size - 1)
     for (const name of foundation.tables) tableOf(name).lay(() => foundation.objectsOf(name))
   }
 
@@ -155,21 +153,21 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       table.end(true)
       table.forget(done.change)
       // Nobody has heard of a revision that was not kept: the next change may have it.
-      revision = done.change.revision - 1
+      storage.revision = done.change.revision - 1
       return [[table, reverseOf(done.change)]]
     }
     laid = undefined
-    revision = done.foundation.first - 1
+    storage.revision = done.foundation.first - 1
     return done.foundation.tables.map(tableOf).flatMap((table) => {
       table.end(true)
       return table.takeUp().map((object) => [table, reverseOf(additionOf(object))] as const)
     })
   }
 
-  return {
-    get revision() {
-      return revision
-    },
+  // No accessors: an object that has some of its own is a dictionary to the engine, and outlives what it is part of.
+  const storage: Storage & { revision: number; losses: number } = {
+    revision: firstRevision,
+    losses: 0,
     table: tableOf,
     tables: () => tables.values(),
     put: (name, object) => change(name, object, false),
@@ -177,13 +175,11 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       keeper?.keep({ foundation })
       lay(foundation)
     },
-    get intactFoundation() {
-      return laid?.tables.every((name) => tableOf(name).isAsLaid) ? laid : undefined
-    },
+    intactFoundation: () => (laid?.tables.every((name) => tableOf(name).isAsLaid) ? laid : undefined),
     laidPlace: (uid) => laid?.placeOf(uid),
     remove: (name, object) => change(name, object, true),
     compact() {
-      for (const table of tables.values()) table.compact(revision)
+      for (const table of tables.values()) table.compact(storage.revision)
     },
     endWatches: (name) => tables.get(name)?.end(),
     durable: () => keeper?.durable(),
@@ -192,24 +188,22 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       const previous = table.get(object.metadata.namespace, object.metadata.name)
       const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
       const done: Change = { type, revision: revisionOf(object), object, previous }
-      revision = Math.max(revision, done.revision)
+      storage.revision = Math.max(storage.revision, done.revision)
       table.record(done)
       tell(table, done)
     },
     restoreFoundation: lay,
     restoreRevision(known) {
-      revision = horizon = Math.max(revision, known)
+      storage.revision = horizon = Math.max(storage.revision, known)
       for (const table of tables.values()) table.compact(horizon)
     },
-    get losses() {
-      return losses
-    },
     undo(changes) {
-      losses++
+      storage.losses++
       for (const [table, reverse] of changes.toReversed().flatMap(takeBack)) tell(table, reverse)
     },
     onChange: (listener) => void listeners.push(listener),
   }
+  return storage
 }
 
 function additionOf(object: StoredObject): Change {
@@ -220,20 +214,6 @@ function reverseOf({ type, object, previous, revision }: Change): Change {
   const isUndoing = true
   if (!previous) return { type: 'DELETED', revision, object, previous: object, isUndoing }
   return { type: type === 'DELETED' ? 'ADDED' : 'MODIFIED', revision, object: previous, previous: object, isUndoing }
-}
-
-interface MemoryTable extends Table {
-  /** `make` is asked for the objects when somebody looks. The table must be empty. */
-  lay(make: () => readonly StoredObject[]): void
-  /** What was laid here has not been; returns it if somebody has looked. */
-  takeUp(): readonly StoredObject[]
-  /** It holds what was laid, and nothing else has ever happened to it since. */
-  readonly isAsLaid: boolean
-  record(change: Change): void
-  /** The latest change has not been. */
-  forget(change: Change): void
-  compact(revision: number): void
-  end(isUndone?: boolean): void
 }
 
 /** A key sorts as in etcd: by namespace, then by name, byte by byte. */
@@ -249,125 +229,146 @@ function revisionOf({ metadata }: StoredObject): number {
   return Number(metadata.resourceVersion)
 }
 
-function createTable(name: string, limit: number, horizon: number): MemoryTable {
-  const objects = new Map<string, StoredObject>()
-  let sorted: string[] = []
-  let make: (() => readonly StoredObject[]) | undefined
-  let isAsLaid = false
-  const listeners = new Set<Listener>()
-  let history: Change[] = []
-  let compacted = horizon
+class MemoryTable implements Table {
+  readonly name: string
+  readonly #limit: number
+  readonly #objects = new Map<string, StoredObject>()
+  #sorted: string[] = []
+  #make: (() => readonly StoredObject[]) | undefined
+  #isAsLaid = false
+  readonly #listeners = new Set<Listener>()
+  #history: Change[] = []
+  #compacted: number
 
-  /** Before anything else is done with what is here. */
-  const look = (): void => {
-    if (!make) return
-    for (const object of make()) {
-      objects.set(keyOfObject(object), object)
-      const added = additionOf(object)
-      if (added.revision > compacted) history.push(added)
-    }
-    sorted = [...objects.keys()].toSorted()
-    make = undefined
+  constructor(name: string, limit: number, horizon: number) {
+    this.name = name
+    this.#limit = limit
+    this.#compacted = horizon
   }
 
-  const objectsOf = (namespace?: string): readonly StoredObject[] => {
-    look()
+  get size(): number {
+    this.#look()
+    return this.#objects.size
+  }
+
+  get compacted(): number {
+    return this.#compacted
+  }
+
+  /** It holds what was laid, and nothing else has ever happened to it since. */
+  get isAsLaid(): boolean {
+    return this.#isAsLaid
+  }
+
+  get(namespace: string | undefined, name: string): StoredObject | undefined {
+    this.#look()
+    return this.#objects.get(keyOf(namespace, name))
+  }
+
+  objects(namespace?: string): readonly StoredObject[] {
+    this.#look()
     const found: StoredObject[] = []
     const prefix = namespace === undefined ? '' : `${namespace}/`
+    const sorted = this.#sorted
     for (let at = namespace === undefined ? 0 : position(sorted, prefix); at < sorted.length; at++) {
       const key = sorted[at]!
       if (!key.startsWith(prefix)) break
-      found.push(objects.get(key)!)
+      found.push(this.#objects.get(key)!)
     }
     return found
   }
 
-  const setObject = (key: string, object: StoredObject | undefined): void => {
-    look()
-    isAsLaid = false
-    const isKnown = objects.has(key)
-    if (object) objects.set(key, object)
-    else objects.delete(key)
-    if (isKnown === (object !== undefined)) return
-    if (object) sorted.splice(position(sorted, key), 0, key)
-    else sorted.splice(position(sorted, key), 1)
+  objectsAt(revision: number, namespace?: string): readonly StoredObject[] | undefined {
+    this.#look()
+    if (revision < this.#compacted) return undefined
+    const then = new Map<string, StoredObject | undefined>()
+    // From the newest change backwards: what stood before the oldest one after `revision` is what stood then.
+    for (const { object, previous, revision: at } of this.#history.toReversed()) {
+      if (at <= revision) break
+      then.set(keyOfObject(object), previous)
+    }
+    if (then.size === 0) return this.objects(namespace)
+    const now = this.objects(namespace).filter((object) => !then.has(keyOfObject(object)))
+    const back = [...then.values()].filter(
+      (object) => object && (namespace === undefined || object.metadata.namespace === namespace),
+    ) as StoredObject[]
+    return [...now, ...back].toSorted((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1))
   }
 
-  return {
-    name,
-    get size() {
-      look()
-      return objects.size
-    },
-    get compacted() {
-      return compacted
-    },
-    get(namespace, objectName) {
-      look()
-      return objects.get(keyOf(namespace, objectName))
-    },
-    objects: objectsOf,
-    lay(unmade) {
-      make = unmade
-      isAsLaid = true
-    },
-    takeUp() {
-      const seen = [...objects.values()]
-      objects.clear()
-      sorted = []
-      history = history.filter(({ object }) => !seen.includes(object))
-      make = undefined
-      isAsLaid = false
-      return seen
-    },
-    get isAsLaid() {
-      return isAsLaid
-    },
-    objectsAt(revision, namespace) {
-      look()
-      if (revision < compacted) return undefined
-      const then = new Map<string, StoredObject | undefined>()
-      // From the newest change backwards: what stood before the oldest one after `revision` is what stood then.
-      for (const { object, previous, revision: at } of history.toReversed()) {
-        if (at <= revision) break
-        then.set(keyOfObject(object), previous)
-      }
-      if (then.size === 0) return objectsOf(namespace)
-      const now = objectsOf(namespace).filter((object) => !then.has(keyOfObject(object)))
-      const back = [...then.values()].filter(
-        (object) => object && (namespace === undefined || object.metadata.namespace === namespace),
-      ) as StoredObject[]
-      return [...now, ...back].toSorted((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1))
-    },
-    changesSince(revision) {
-      look()
-      return revision < compacted ? undefined : history.filter((change) => change.revision > revision)
-    },
-    listen(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-    record(change) {
-      setObject(keyOfObject(change.object), change.type === 'DELETED' ? undefined : change.object)
-      history.push(change)
-      // Cut seldom and by half, so that recording stays cheap.
-      if (history.length > 2 * limit) {
-        compacted = history[history.length - limit - 1]!.revision
-        history = history.slice(-limit)
-      }
-      for (const listener of listeners) listener.change(change)
-    },
-    forget(change) {
-      setObject(keyOfObject(change.object), change.previous)
-      if (history.at(-1) === change) history.pop()
-    },
-    compact(revision) {
-      compacted = revision
-      history = []
-    },
-    end(isUndone) {
-      for (const listener of listeners) listener.end(isUndone)
-    },
+  changesSince(revision: number): readonly Change[] | undefined {
+    this.#look()
+    return revision < this.#compacted ? undefined : this.#history.filter((change) => change.revision > revision)
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** `make` is asked for the objects when somebody looks. The table must be empty. */
+  lay(make: () => readonly StoredObject[]): void {
+    this.#make = make
+    this.#isAsLaid = true
+  }
+
+  /** What was laid here has not been; returns it if somebody has looked. */
+  takeUp(): readonly StoredObject[] {
+    const seen = [...this.#objects.values()]
+    this.#objects.clear()
+    this.#sorted = []
+    this.#history = this.#history.filter(({ object }) => !seen.includes(object))
+    this.#make = undefined
+    this.#isAsLaid = false
+    return seen
+  }
+
+  record(change: Change): void {
+    this.#set(keyOfObject(change.object), change.type === 'DELETED' ? undefined : change.object)
+    this.#history.push(change)
+    // Cut seldom and by half, so that recording stays cheap.
+    if (this.#history.length > 2 * this.#limit) {
+      this.#compacted = this.#history[this.#history.length - this.#limit - 1]!.revision
+      this.#history = this.#history.slice(-this.#limit)
+    }
+    for (const listener of this.#listeners) listener.change(change)
+  }
+
+  /** The latest change has not been. */
+  forget(change: Change): void {
+    this.#set(keyOfObject(change.object), change.previous)
+    if (this.#history.at(-1) === change) this.#history.pop()
+  }
+
+  compact(revision: number): void {
+    this.#compacted = revision
+    this.#history = []
+  }
+
+  end(isUndone?: boolean): void {
+    for (const listener of this.#listeners) listener.end(isUndone)
+  }
+
+  /** Before anything else is done with what is here. */
+  #look(): void {
+    if (!this.#make) return
+    for (const object of this.#make()) {
+      this.#objects.set(keyOfObject(object), object)
+      const added = additionOf(object)
+      if (added.revision > this.#compacted) this.#history.push(added)
+    }
+    this.#sorted = [...this.#objects.keys()].toSorted()
+    this.#make = undefined
+  }
+
+  #set(key: string, object: StoredObject | undefined): void {
+    this.#look()
+    this.#isAsLaid = false
+    const isKnown = this.#objects.has(key)
+    if (object) this.#objects.set(key, object)
+    else this.#objects.delete(key)
+    if (isKnown === (object !== undefined)) return
+    if (object) this.#sorted.splice(position(this.#sorted, key), 0, key)
+    else this.#sorted.splice(position(this.#sorted, key), 1)
   }
 }
 

@@ -61,7 +61,7 @@ export class Delivery {
       this.publish({ ...change, previous: undefined })
       return
     }
-    const writes = this.#writes && this.#writes.size > 0 ? this.#writes : undefined
+    const writes = this.#writes && this.#writes.size() > 0 ? this.#writes : undefined
     const key = writes && keyOf(change.ref)
     for (const listener of this.listeners) {
       const was = previous !== undefined && listener.sees(previous) ? previous : undefined
@@ -135,12 +135,12 @@ export class Delivery {
 
   /** The watch told of the end of this life. */
   ended(ref: ObjectRef, uid: string | undefined): void {
-    if (this.#writes && this.#writes.size > 0) this.#writes.ended(keyOf(ref), goneVersion(uid))
+    if (this.#writes && this.#writes.size() > 0) this.#writes.ended(keyOf(ref), goneVersion(uid))
   }
 
   /** The watch brought this version of the object: no echo up to it is still to come. */
   seen(ref: ObjectRef, version: string): void {
-    if (this.#writes && this.#writes.size > 0) this.#writes.seen(keyOf(ref), version)
+    if (this.#writes && this.#writes.size() > 0) this.#writes.seen(keyOf(ref), version)
   }
 
   /** The watch is past the version. */

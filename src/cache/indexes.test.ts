@@ -35,11 +35,11 @@ describe('an index', () => {
     index.update(one, undefined, one.object)
     index.update(two, undefined, two.object)
     index.update(one, one.object, entry('one', 'c').object)
-    expect(index.size).toBe(2)
+    expect(index.size()).toBe(2)
     expect(index.find('a')).toEqual([two.object])
     index.update(two, two.object, undefined)
     expect(index.find('a')).toEqual([])
-    expect(index.size).toBe(1)
+    expect(index.size()).toBe(1)
   })
 
   it('files an object under the uids of all its owners', () => {

@@ -19,7 +19,7 @@ export interface Index<T extends KubeObject = KubeObject> {
   /** In no particular order. */
   find(key: string): readonly T[]
   /** How many keys there are. */
-  readonly size: number
+  size(): number
 }
 
 export function createIndex<T extends KubeObject>(keysOf: (object: T) => readonly string[]): Index<T> {
@@ -53,9 +53,7 @@ export function createIndex<T extends KubeObject>(keysOf: (object: T) => readonl
       if (held === undefined) return []
       return held instanceof Set ? Array.from(held, ({ object }) => object) : [held.object]
     },
-    get size() {
-      return filed.size
-    },
+    size: () => filed.size,
   }
 }
 

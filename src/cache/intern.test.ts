@@ -78,7 +78,7 @@ describe('the intern pool', () => {
     }
     expect(asked.every((value) => value === kept)).toBe(true)
     expect(pool.value(parse(cold))).not.toBe(first)
-    expect(pool.stats.nodes.held).toBeLessThanOrEqual(2 * 2048)
+    expect(pool.stats().nodes.held).toBeLessThanOrEqual(2 * 2048)
   })
 
   it('finds a string in text that it knows from elsewhere', () => {
@@ -90,9 +90,9 @@ describe('the intern pool', () => {
           const cursor = new Cursor()
           cursor.load(`"${text}"`, 0, text.length + 2)
           pool.string(text)
-          const { misses } = pool.stats.strings
+          const { misses } = pool.stats().strings
           expect(pool.stringAt(cursor, 0, text.length + 1)).toBe(text)
-          expect(pool.stats.strings.misses).toBe(misses)
+          expect(pool.stats().strings.misses).toBe(misses)
         },
       ),
     )
@@ -101,7 +101,7 @@ describe('the intern pool', () => {
   it('holds a bounded amount of text', () => {
     const pool = createInternPool({ characters: 10_000 })
     for (let index = 0; index < 1000; index++) pool.string(`${index}${'x'.repeat(1000)}`)
-    expect(pool.stats.strings.held).toBeLessThan(50)
+    expect(pool.stats().strings.held).toBeLessThan(50)
   })
 
   it('freezes what is nested too deep to be pooled', () => {

@@ -33,7 +33,7 @@ export interface InternPool {
   node<T extends Node>(fresh: T, since: number): T
   /** How many values have been new. A node with a new part cannot have a twin. */
   readonly created: number
-  readonly stats: InternStats
+  stats(): InternStats
 }
 
 export interface InternStats {
@@ -107,8 +107,6 @@ export function createInternPool(options: InternOptions = {}): InternPool {
   const strings = new Generations<string>(entries, characters)
   const nodes = new Generations<Node>(entries, Infinity)
 
-  let created = 0
-
   const findString = ({ hashes, values, mask }: Generation<string>, hash: number, text: string): string | undefined => {
     let slot = hash & mask
     for (let step = 0; step < reach; step++) {
@@ -138,7 +136,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
       found = findString(strings.old, hash, text)
       if (found === undefined) {
         strings.misses++
-        created++
+        pool.created++
         return undefined
       }
       strings.add(hash, found, found.length)
@@ -156,8 +154,8 @@ export function createInternPool(options: InternOptions = {}): InternPool {
   }
 
   const node = <T extends Node>(fresh: T, since: number): T => {
-    if (created !== since) {
-      created++
+    if (pool.created !== since) {
+      pool.created++
       return Object.freeze(fresh)
     }
     const hash = hashNode(fresh)
@@ -169,7 +167,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     const found = findNode(nodes.old, hash, fresh)
     if (found === undefined) {
       nodes.misses++
-      created++
+      pool.created++
       Object.freeze(fresh)
     } else nodes.hits++
     nodes.add(hash, found ?? fresh, 0)
@@ -180,7 +178,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     if (typeof fresh === 'string') return string(fresh)
     if (typeof fresh !== 'object' || fresh === null) return fresh
     if (depth > deepest) return freezeDeep(fresh)
-    const since = created
+    const since = pool.created
     if (Array.isArray(fresh)) {
       const items = fresh as Json[]
       for (let index = 0; index < items.length; index++) items[index] = value(items[index]!, depth + 1)
@@ -192,7 +190,8 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     return node(members, since)
   }
 
-  return {
+  const pool: InternPool & { created: number } = {
+    created: 0,
     value: (fresh) => value(fresh, 0),
     string,
     stringAt(cursor, opening, closing) {
@@ -205,10 +204,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
       return copy
     },
     node,
-    get created() {
-      return created
-    },
-    get stats() {
+    stats() {
       const told = ({ young, old, hits, misses }: Generations<unknown>) => ({
         held: young.held + old.held,
         hits,
@@ -217,6 +213,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
       return { strings: told(strings), nodes: told(nodes) }
     },
   }
+  return pool
 }
 
 /**

@@ -33,10 +33,10 @@ describe('own writes', () => {
       writes.end(key, 'me', '12')
     }
     writes.seen('a/x', '12')
-    expect(writes.size).toBe(1)
+    expect(writes.size()).toBe(1)
     expect(writes.passed('11')).toEqual([])
     expect(writes.passed('12')).toEqual([{ key: 'b/y', consumer: 'me' }])
-    expect(writes.size).toBe(0)
+    expect(writes.size()).toBe(0)
   })
 
   it('knows which of a consumer’s writes are not settled', () => {
@@ -58,7 +58,7 @@ describe('own writes', () => {
     expect(writes.isInFlight('a/x', 'me')).toBe(true)
     writes.end('a/x', 'me', undefined)
     expect(writes.isInFlight('a/x', 'me')).toBe(false)
-    expect(writes.size).toBe(0)
+    expect(writes.size()).toBe(0)
   })
 })
 

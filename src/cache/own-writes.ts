@@ -47,7 +47,7 @@ export interface OwnWrites {
   relisted(version: string): readonly Echo[]
   /** Objects that this consumer is writing, or has written with the echo still to come. */
   unsettled(consumer: string): readonly string[]
-  readonly size: number
+  size(): number
 }
 
 export function ownWrites(): OwnWrites {
@@ -112,9 +112,7 @@ export function ownWrites(): OwnWrites {
       [...objects]
         .filter(([, { versions, inFlight }]) => inFlight.has(consumer) || [...versions.values()].includes(consumer))
         .map(([key]) => key),
-    get size() {
-      return objects.size
-    },
+    size: () => objects.size,
   }
 }
 

@@ -156,20 +156,26 @@ export function abortable(body: Body, signal: AbortSignal, ended: () => void): B
   return new AbortableBody(body[Symbol.asyncIterator](), signal, ended)
 }
 
-/** A class, and its own listener, because every idle watch holds one. */
+/** A class, because every idle watch holds one. */
 class AbortableBody implements AsyncIterableIterator<Uint8Array> {
   readonly #source: AsyncIterator<Uint8Array>
   readonly #signal: AbortSignal
   readonly #ended: () => void
   #isOver = false
   #giveUp: ((reason: unknown) => void) | undefined
+  /** The signal calls this. */
+  readonly #abort = (): void => {
+    this.#end()
+    void this.#source.return?.().then(undefined, () => undefined)
+    this.#giveUp?.(this.#signal.reason)
+  }
 
   constructor(source: AsyncIterator<Uint8Array>, signal: AbortSignal, ended: () => void) {
     this.#source = source
     this.#signal = signal
     this.#ended = ended
-    if (signal.aborted) this.handleEvent()
-    else signal.addEventListener('abort', this, { once: true })
+    if (signal.aborted) this.#abort()
+    else signal.addEventListener('abort', this.#abort, { once: true })
   }
 
   [Symbol.asyncIterator](): this {
@@ -202,17 +208,10 @@ class AbortableBody implements AsyncIterableIterator<Uint8Array> {
     return over
   }
 
-  /** The signal calls this. */
-  handleEvent(): void {
-    this.#end()
-    void this.#source.return?.().then(undefined, () => undefined)
-    this.#giveUp?.(this.#signal.reason)
-  }
-
   #end(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#signal.removeEventListener('abort', this)
+    this.#signal.removeEventListener('abort', this.#abort)
     this.#ended()
   }
 }

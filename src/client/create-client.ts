@@ -17,6 +17,8 @@ import type {
   PatchOptions,
   RawRequest,
   RequestOptions,
+  WatchEvent,
+  WatchOptions,
   WholeListOptions,
   WriteOptions,
 } from './client.ts'
@@ -150,14 +152,7 @@ export function createClient(options: ClientOptions): Client {
       await page<T>(resource, listing, mediaType.json, readList),
     list: async <T extends KubeObject>(resource: Resource, listing: WholeListOptions = {}) =>
       await readPages(resource, listing, (one) => page<T>(resource, one, mediaType.json, readList)),
-    async *watch(resource, watching = {}) {
-      const raw: RawRequest = { method: 'GET', path: watchPath(resource, watching), streaming: true }
-      const { body } = await request({ ...raw, ...limitsOf(watching) })
-      const what = `watch of ${formatResource(resource)}`
-      for await (const lines of readLineBatches(body, { what })) {
-        for (const line of lines) yield decodeWatchEvent(line, what)
-      }
-    },
+    watch: (resource, watching = {}) => watched(request, resource, watching),
 
     create: async (resource, object, writing = {}) => {
       const { name = '', namespace } = object.metadata
@@ -272,6 +267,20 @@ export function createClient(options: ClientOptions): Client {
     close: async () => await transport.close(),
   }
   return client
+}
+
+/** Out here: what a generator that each client makes anew refers to outlives all but the great collections. */
+async function* watched<T extends KubeObject>(
+  request: Client['request'],
+  resource: Resource,
+  watching: WatchOptions,
+): AsyncGenerator<WatchEvent<T>> {
+  const raw: RawRequest = { method: 'GET', path: watchPath(resource, watching), streaming: true }
+  const { body } = await request({ ...raw, ...limitsOf(watching) })
+  const what = `watch of ${formatResource(resource)}`
+  for await (const lines of readLineBatches(body, { what })) {
+    for (const line of lines) yield decodeWatchEvent(line, what)
+  }
 }
 
 function flowOf(flow: ClientOptions['flow'], clock: Clock): FlowControl | undefined {

@@ -14,7 +14,7 @@ export interface DeadlineOptions {
   readonly what: string
 }
 
-/** A class, and its own listener, because every idle watch holds one. */
+/** A class, because every idle watch holds one. */
 export class Deadline {
   /** When time is up. */
   readonly at: number
@@ -22,13 +22,15 @@ export class Deadline {
   readonly #outer: AbortSignal | undefined
   readonly #what: string
   #timer: Timer | undefined
+  /** The caller's signal calls this. A function: of an object that listens Node makes one, and of what that holds it lets go late. */
+  readonly #giveUp = (): void => this.#controller.abort(abortReason(this.#outer?.reason, this.#what))
 
   constructor({ clock, timeoutMs, signal, what }: DeadlineOptions) {
     this.at = clock.now() + timeoutMs
     this.#outer = signal
     this.#what = what
-    if (signal?.aborted) this.handleEvent()
-    else signal?.addEventListener('abort', this, { once: true })
+    if (signal?.aborted) this.#giveUp()
+    else signal?.addEventListener('abort', this.#giveUp, { once: true })
     if (Number.isFinite(timeoutMs)) {
       this.#timer = clock.after(timeoutMs, () => {
         this.#controller.abort(new MusterError('RequestTimeout', `${what}: not done within ${timeoutMs} ms.`))
@@ -55,12 +57,7 @@ export class Deadline {
   /** Lets go of the caller's signal and of the timer. */
   release(): void {
     this.stopTiming()
-    this.#outer?.removeEventListener('abort', this)
-  }
-
-  /** The caller's signal calls this. */
-  handleEvent(): void {
-    this.#controller.abort(abortReason(this.#outer?.reason, this.#what))
+    this.#outer?.removeEventListener('abort', this.#giveUp)
   }
 }
 

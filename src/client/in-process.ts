@@ -7,43 +7,98 @@ export interface Handler {
   connect?(request: TransportRequest, protocols: readonly string[]): Promise<MessageStream>
 }
 
+/** A request under way, and how to end it from both sides. */
+interface Passage {
+  readonly request: TransportRequest
+  /** Nobody can give it up any more. */
+  readonly arrived: () => void
+}
+
 /** A transport that calls `handler` in this process. No socket, no serialisation beyond the bodies themselves. */
 export function inProcessTransport(handler: Handler): Transport {
-  const closing = new AbortController()
+  const underWay = new Set<AbortController>()
+  let closed: MusterError | undefined
   let streams = 0
 
-  const guard = (request: TransportRequest): TransportRequest => {
-    if (closing.signal.aborted)
-      throw new MusterError('TransportClosed', `${request.method} ${request.path}: the client is closed.`)
-    return { ...request, signal: request.signal ? AbortSignal.any([request.signal, closing.signal]) : closing.signal }
+  // Not `AbortSignal.any`: what it refers to weakly outlives every collection but the great ones, and all that it refers to.
+  const start = (request: TransportRequest): Passage => {
+    if (closed) throw new MusterError('TransportClosed', `${request.method} ${request.path}: the client is closed.`)
+    const given = request.signal
+    given?.throwIfAborted()
+    const own = new AbortController()
+    const abort = (): void => own.abort(given?.reason)
+    given?.addEventListener('abort', abort, { once: true })
+    underWay.add(own)
+    return {
+      request: { ...request, signal: own.signal },
+      arrived() {
+        underWay.delete(own)
+        given?.removeEventListener('abort', abort)
+      },
+    }
   }
 
   return {
     async send(request) {
-      const guarded = guard(request)
-      guarded.signal?.throwIfAborted()
-      const response = await handler.handle(guarded)
-      return { ...response, body: counted(response.body, (change) => void (streams += change)) }
+      const { request: guarded, arrived } = start(request)
+      try {
+        const response = await handler.handle(guarded)
+        if (response.whole) {
+          arrived()
+          return response
+        }
+        streams++
+        const end = (): void => {
+          streams--
+          arrived()
+        }
+        return { ...response, body: untilEnd(response.body, end) }
+      } catch (error) {
+        arrived()
+        throw error
+      }
     },
     async connect(request, protocols) {
-      const guarded = guard(request)
+      const { request: guarded } = start(request)
       if (!handler.connect)
         throw new MusterError('ProtocolError', `${request.path}: this server offers no message streams.`)
       return await handler.connect(guarded, protocols)
     },
     stats: () => ({ connections: 0, streams }),
     close() {
-      closing.abort(new MusterError('TransportClosed', 'the client is closed.'))
+      closed = new MusterError('TransportClosed', 'the client is closed.')
+      for (const one of underWay) one.abort(closed)
+      underWay.clear()
       return Promise.resolve()
     },
   }
 }
 
-async function* counted(body: AsyncIterable<Uint8Array>, count: (change: number) => void): AsyncGenerator<Uint8Array> {
-  count(1)
-  try {
-    yield* body
-  } finally {
-    count(-1)
+/** The same body; `end` is called once, when nobody reads it any more, be it before the first chunk. */
+function untilEnd(body: AsyncIterable<Uint8Array>, end: () => void): AsyncIterable<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]()
+  let isOver = false
+  const leave = (): void => {
+    if (isOver) return
+    isOver = true
+    end()
   }
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      try {
+        const chunk = await chunks.next()
+        if (chunk.done) leave()
+        return chunk
+      } catch (error) {
+        leave()
+        throw error
+      }
+    },
+    async return() {
+      leave()
+      await chunks.return?.()
+      return { done: true, value: undefined }
+    },
+  }
+  return { [Symbol.asyncIterator]: () => iterator }
 }

@@ -1,7 +1,7 @@
 /** A heap: the smallest is always at hand, and adding or taking one costs the logarithm of how many there are. */
 
 export interface Heap<T> {
-  readonly size: number
+  size(): number
   peek(): T | undefined
   push(item: T): void
   pop(): T | undefined
@@ -17,9 +17,7 @@ export function createHeap<T>(isBefore: (a: T, b: T) => boolean): Heap<T> {
   }
 
   return {
-    get size() {
-      return items.length
-    },
+    size: () => items.length,
     peek: () => items[0],
     push(item) {
       let at = items.push(item) - 1

@@ -209,7 +209,7 @@ export function hostOperator(options: HostOptions): Host {
       for (const reconciler of reconcilers) reconciler.start()
     },
     async idle() {
-      const isBusy = (): boolean => lane.state.waiting + lane.state.running > 0
+      const isBusy = (): boolean => lane.state().waiting + lane.state().running > 0
       do {
         await intake.settled()
         await lane.idle()
@@ -217,7 +217,7 @@ export function hostOperator(options: HostOptions): Host {
         await troubles.settled()
       } while (isBusy())
     },
-    runs: () => lane.state.runs.map(({ key, since }) => ({ operator: operator.name, key: parseId(key).key, since })),
+    runs: () => lane.state().runs.map(({ key, since }) => ({ operator: operator.name, key: parseId(key).key, since })),
     reconfigure({ config, gates: others }) {
       if (config) {
         settings = operator.config?.read(config) ?? {}

@@ -352,10 +352,10 @@ export function createIntake(options: IntakeOptions): Intake {
         return targetsFrom(object, links).some((name) => pending.has(keyOf(name)))
       })
     },
-    *pending() {
-      for (const { resource, pending } of supplies.values())
-        for (const name of pending.values()) yield { resource, name }
-    },
+    pending: () =>
+      [...supplies.values()].flatMap(({ resource, pending }) =>
+        Array.from(pending.values(), (name) => ({ resource, name })),
+      ),
     settled: () =>
       new Promise((resolve) => {
         const check = (): void => {

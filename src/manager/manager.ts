@@ -226,10 +226,10 @@ export function createManager(options: ManagerOptions): Manager {
     },
     resize: (places) => scheduler.resize(places),
     runs: () => [...underWay],
-    lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state])),
+    lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state()])),
     async idle() {
       // One operator's writes may wake another.
-      const isBusy = ({ lane }: Hosted): boolean => lane.state.waiting + lane.state.running > 0
+      const isBusy = ({ lane }: Hosted): boolean => lane.state().waiting + lane.state().running > 0
       while ([...hosted.values()].some(isBusy)) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
     },
     async stop() {

@@ -200,7 +200,7 @@ describe('a gate that holds an operator back', () => {
       const lane = scheduler.join('held', { ...defaultGates, ...gates }, run)
       const other = scheduler.join('other', defaultGates, run)
       const held = (): readonly string[] => {
-        const lanes = new Map([lane, other].map((each, at) => [['held', 'other'][at]!, each.state] as const))
+        const lanes = new Map([lane, other].map((each, at) => [['held', 'other'][at]!, each.state()] as const))
         const report = createActivity({ clock }).report({ lanes, feeds: [] })
         return metrics
           .render(report)

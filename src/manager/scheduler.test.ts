@@ -77,7 +77,7 @@ describe('a scheduler', () => {
     lane.add('k')
     lane.add('k', 'retry')
     await clock.advance(60)
-    expect(lane.state).toMatchObject({ running: 1, places: 8, runs: [{ key: 'k', since: 50 }] })
+    expect(lane.state()).toMatchObject({ running: 1, places: 8, runs: [{ key: 'k', since: 50 }] })
     await clock.advance(100)
     expect(heard).toEqual([
       ['added', 'a', 'change', true],
@@ -88,7 +88,7 @@ describe('a scheduler', () => {
     lane.hold('k', 60_000)
     lane.add('k')
     await clock.advance(1000)
-    expect(lane.state).toMatchObject({ waiting: 1, runs: [], heldBy: 'crawl' })
+    expect(lane.state()).toMatchObject({ waiting: 1, runs: [], heldBy: 'crawl' })
   })
 
   it('lets a key cool down after a run, and others run meanwhile', async () => {
@@ -116,7 +116,7 @@ describe('a scheduler', () => {
     await clock.advance(10_000)
     // Three changes each, one a second: the first spends two that were saved and borrows one.
     expect(runs.map(({ at }) => at)).toEqual([0, 2000, 5000])
-    expect(lane.state.heldBy).toBe('nothing')
+    expect(lane.state().heldBy).toBe('nothing')
   })
 
   it('gives a place to the operator with the fewest: ten thousand waiting keys delay another by one run', async () => {
@@ -125,7 +125,7 @@ describe('a scheduler', () => {
     const flood = play(scheduler, clock, 'flood', {}, 10)
     const calm = play(scheduler, clock, 'calm', {}, 10)
     for (let index = 0; index < 10_000; index++) flood.lane.add(`k${index}`)
-    expect(flood.lane.state.waiting).toBe(9999)
+    expect(flood.lane.state().waiting).toBe(9999)
     await clock.advance(15)
     calm.lane.add('one')
     await clock.advance(20)
@@ -155,7 +155,7 @@ describe('a scheduler', () => {
     for (let key = 0; key < 10; key++) hanging.lane.add(`k${key}`)
     other.lane.add('early')
     await clock.advance(4990)
-    expect(other.lane.state.heldBy).toBe('share')
+    expect(other.lane.state().heldBy).toBe('share')
     await clock.advance(20)
     expect(other.runs).toEqual([{ key: 'early', at: 5000 }])
     await clock.advance(20_000)
@@ -272,17 +272,17 @@ describe('a scheduler', () => {
     lane.hold('mad', 60_000)
     lane.add('new')
     lane.add('mad')
-    expect(lane.state.heldBy).toBe('crawl')
+    expect(lane.state().heldBy).toBe('crawl')
     await clock.advance(60)
     lane.release('mad')
     await clock.advance(300)
-    expect(lane.state).toMatchObject({ waiting: 0, heldBy: 'nothing' })
+    expect(lane.state()).toMatchObject({ waiting: 0, heldBy: 'nothing' })
     lane.add('new')
     await clock.advance(60)
     lane.add('new')
     await clock.advance(60)
     // It waits for its own end.
-    expect(lane.state).toMatchObject({ waiting: 1, running: 1, heldBy: 'concurrency' })
+    expect(lane.state()).toMatchObject({ waiting: 1, running: 1, heldBy: 'concurrency' })
   })
 
   it('never starts a paused operator, and goes on where it was', async () => {
@@ -293,7 +293,7 @@ describe('a scheduler', () => {
     lane.add('k')
     await clock.advance(100_000)
     expect(runs).toEqual([])
-    expect(lane.state).toMatchObject({ waiting: 1, heldBy: 'pause' })
+    expect(lane.state()).toMatchObject({ waiting: 1, heldBy: 'pause' })
     lane.resume()
     await clock.advance(0)
     expect(keys(runs)).toEqual(['k'])
@@ -344,7 +344,7 @@ describe('a scheduler', () => {
     lane.resume()
     await clock.advance(1000)
     expect(runs).toEqual([])
-    expect(lane.state).toMatchObject({ waiting: 1, isPaused: true, heldBy: 'standby' })
+    expect(lane.state()).toMatchObject({ waiting: 1, isPaused: true, heldBy: 'standby' })
     lane.resume('standby')
     await clock.advance(1000)
     expect(keys(runs)).toEqual(['k'])
@@ -361,7 +361,7 @@ describe('a scheduler', () => {
     expect(runs).toEqual([{ key: 'first', at: 0 }])
     lane.add('second')
     await clock.advance(1000)
-    expect(lane.state.heldBy).toBe('allowance')
+    expect(lane.state().heldBy).toBe('allowance')
     lane.regate({ ...defaultGates, allowance: { perMinute: 60, burst: 2 } })
     await clock.advance(1000)
     expect(keys(runs)).toEqual(['first', 'second'])
@@ -427,7 +427,7 @@ describe('a scheduler', () => {
           }
           await clock.advance(100_000)
           for (const [name, at] of asked) expect(begun.get(name)).toBeGreaterThanOrEqual(at)
-          for (const { state } of lanes) expect(state).toMatchObject({ waiting: 0, running: 0, later: 0 })
+          for (const lane of lanes) expect(lane.state()).toMatchObject({ waiting: 0, running: 0, later: 0 })
         },
       ),
       { numRuns: 60 },
@@ -443,7 +443,7 @@ describe('a heap', () => {
         for (const number of numbers) heap.push(number)
         const taken = numbers.map(() => heap.pop()!)
         expect(taken).toEqual(numbers.toSorted((a, b) => a - b))
-        expect(heap.size).toBe(0)
+        expect(heap.size()).toBe(0)
       }),
     )
   })

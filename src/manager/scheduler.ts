@@ -95,7 +95,7 @@ export interface Lane {
   resume(why?: PauseReason): void
   /** From now on; what waits is judged anew. */
   regate(gates: GateOptions): void
-  readonly state: LaneState
+  state(): LaneState
   /** Resolves when nothing waits or runs; what is due at a later time does not count. */
   idle(): Promise<void>
   /** Takes nothing more; resolves when what runs has ended. */
@@ -160,7 +160,6 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   const { clock, observer, patienceMs = defaultPatienceMs } = options
   let share = { concurrency: options.concurrency, patienceMs }
   const members = new Set<Member>()
-  let running = 0
   let turn = 0
   let alarm: { readonly at: number; readonly timer: Timer } | undefined
   let lookedAt = clock.now()
@@ -219,10 +218,10 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   }
 
   /** As long as there is enough for all, it does not matter what lasts. */
-  const isScarce = (): boolean => running + keptPlaces(share, members.size) >= share.concurrency
+  const isScarce = (): boolean => scheduler.running + keptPlaces(share, members.size) >= share.concurrency
 
   const freePlaces = (now: number): number => {
-    if (!isScarce()) return share.concurrency - running
+    if (!isScarce()) return share.concurrency - scheduler.running
     let taken = 0
     for (const member of members) for (const since of member.running.values()) if (yieldsAt(since, share) > now) taken++
     return share.concurrency - taken
@@ -254,7 +253,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     member.waiting.delete(key)
     member.running.set(key, now)
     member.servedAt = ++turn
-    running++
+    scheduler.running++
     observer?.started(member.name, now - collected.since)
     void work(member, key, now)
   }
@@ -262,7 +261,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
   const work = async (member: Member, key: string, startedAt: number): Promise<void> => {
     await member.run(key)
     member.running.delete(key)
-    running--
+    scheduler.running--
     const now = clock.now()
     member.isSlow = yieldsAt(startedAt, share) <= now
     observer?.ended(member.name, now - startedAt)
@@ -319,7 +318,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       const { soon, ready } = member
       const next = soon.peek()
       if (next && next.due > now) at = Math.min(at, next.due)
-      if (ready.size === 0 && !(next && next.due <= now)) continue
+      if (ready.size() === 0 && !(next && next.due <= now)) continue
       const affordable = payableAt(member, now)
       if (affordable > now) at = Math.min(at, affordable)
       else isWaiting = true
@@ -346,10 +345,8 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
     pump()
   }
 
-  return {
-    get running() {
-      return running
-    },
+  const scheduler: Scheduler & { running: number } = {
+    running: 0,
     resize(places) {
       share = { ...share, concurrency: places }
       pump()
@@ -377,6 +374,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
       return laneOf(member)
     },
   }
+  return scheduler
 
   function laneOf(member: Member): Lane {
     return {
@@ -422,9 +420,7 @@ export function createScheduler(options: SchedulerOptions): Scheduler {
         for (const key of member.waiting.keys()) again(member, key)
         pump()
       },
-      get state() {
-        return stateOf(member)
-      },
+      state: () => stateOf(member),
       idle: () => idle(member),
       async leave() {
         member.isLeaving = true

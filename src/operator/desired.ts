@@ -63,12 +63,25 @@ export function desiredOf<CR extends KubeObject>(
   const words = wordsOf(resource, context.cr, owner, said)
   const held = live && heldBy(live)
   if (held?.words !== words) return { subject, words, ...workOut(resource, context, owner, said) }
-  return {
-    subject,
-    ...held,
-    get object() {
-      return workOut(resource, context, owner, said).object
-    },
+  return new HeldDesired(subject, held, () => workOut(resource, context, owner, said).object)
+}
+
+/** What is there already: its object is made when somebody looks at it. */
+class HeldDesired implements Desired {
+  readonly subject: string
+  readonly words: string | undefined
+  readonly hash: string
+  readonly #make: () => UntypedObject
+
+  constructor(subject: string, { words, hash }: Held, make: () => UntypedObject) {
+    this.subject = subject
+    this.words = words
+    this.hash = hash
+    this.#make = make
+  }
+
+  get object(): UntypedObject {
+    return this.#make()
   }
 }
 

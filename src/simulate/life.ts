@@ -36,7 +36,7 @@ export function beginLife(number: number, time: Clock): Life {
   const ending = new AbortController()
   const after: Clock['after'] = (ms, fire) => {
     const ring = (): void => {
-      if (ending.signal.aborted) return
+      if (life.isOver) return
       // What fell due while it was stopped comes in its order when it goes on, and after what was answered meanwhile.
       if (life.stoppedUntil > time.now()) timer = time.after(life.stoppedUntil - time.now() + 1, ring)
       else fire()
@@ -44,12 +44,10 @@ export function beginLife(number: number, time: Clock): Life {
     let timer = time.after(ms, ring)
     return { cancel: () => timer.cancel() }
   }
-  const life: Life = {
+  const life: Life & { isOver: boolean } = {
     number,
     signal: ending.signal,
-    get isOver() {
-      return ending.signal.aborted
-    },
+    isOver: false,
     skewMs: 0,
     frozenUntil: 0,
     stoppedUntil: 0,
@@ -61,7 +59,10 @@ export function beginLife(number: number, time: Clock): Life {
       after,
       sleep: (ms, signal) => sleepOn(after, ms, signal),
     },
-    end: () => ending.abort(gone),
+    end() {
+      life.isOver = true
+      ending.abort(gone)
+    },
   }
   return life
 }

@@ -67,15 +67,22 @@ interface StruckEvent extends SeenEvent {
 
 export type Read = (sent: TransportRequest, request: Request) => Promise<TransportResponse>
 
-export function openReading(options: ReadingOptions): Read {
-  const { life, time, server, trace, latency, travel, wait, strike, events, requests, recall } = options
+/** What the watches of a process have in common. */
+interface Reader extends ReadingOptions {
   /** Paths whose watches may not resume where they were, and until when others cannot be asked for. */
+  readonly expired: Set<string>
+  readonly brokenUntil: Map<string, number>
+}
+
+export function openReading(options: ReadingOptions): Read {
+  const { life, time, server, latency, travel, requests } = options
   const expired = new Set<string>()
   const brokenUntil = new Map<string, number>()
+  const reader: Reader = { ...options, expired, brokenUntil }
 
   const read = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
     const [path = '', text = ''] = sent.path.split('?')
-    if (life.frozenUntil > time.now()) await sleepUntil(life.frozenUntil)
+    if (life.frozenUntil > time.now()) await thaw(reader)
     await travel(latency())
     sent.signal?.throwIfAborted()
     if ((brokenUntil.get(path) ?? 0) > time.now()) {
@@ -91,7 +98,8 @@ export function openReading(options: ReadingOptions): Read {
     const asked = { ...sent, signal }
     const lag = life.lag
     if (lag && lag.until > time.now() && !isResumed) {
-      return request.verb === 'watch' ? pastWatch(asked, path, lag) : await pastList(asked, path, query, lag)
+      if (request.verb !== 'watch') return await pastList(server, asked, path, query, lag)
+      return { status: 200, headers: jsonHeaders, body: pastEvents(reader, asked, path, lag) }
     }
     const answer = await server.handle(asked)
     requests.push({ ...request, status: answer.status })
@@ -102,159 +110,169 @@ export function openReading(options: ReadingOptions): Read {
     return {
       ...answer,
       whole: undefined,
-      body: delivered(answer.body, { request, path, signal, isInitial: !isResumed }),
+      body: delivered(reader, answer.body, { request, path, signal, isInitial: !isResumed }),
     }
-  }
-
-  const sleepUntil = async (moment: number): Promise<void> => {
-    if (moment === Infinity) await never()
-    while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
-  }
-
-  const pastList = async (
-    asked: TransportRequest,
-    path: string,
-    query: URLSearchParams,
-    { revision }: NonNullable<Life['lag']>,
-  ): Promise<TransportResponse> => {
-    query.set('resourceVersion', String(revision))
-    query.set('resourceVersionMatch', 'Exact')
-    query.delete('continue')
-    query.delete('limit')
-    return await server.handle({ ...asked, path: `${path}?${query.toString()}` })
-  }
-
-  /** A watch that begins with what there was, and goes on when the server has caught up. */
-  const pastWatch = (asked: TransportRequest, path: string, lag: NonNullable<Life['lag']>): TransportResponse => {
-    async function* body(): AsyncGenerator<Uint8Array> {
-      const list = await pastList(asked, path, new URLSearchParams(), lag)
-      const {
-        items = [],
-        apiVersion,
-        kind,
-      } = JSON.parse(await textOf(list.body)) as {
-        readonly items?: readonly UntypedObject[]
-        readonly apiVersion: string
-        readonly kind: string
-      }
-      const identity = { apiVersion, kind: kind.replace(/List$/, '') }
-      for (const item of items) yield bytesOf({ type: 'ADDED', object: { ...identity, ...item } })
-      const annotations = { 'k8s.io/initial-events-end': 'true' }
-      const metadata = { resourceVersion: String(lag.revision), annotations }
-      yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
-      trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
-      await time.sleep(Math.max(lag.until - time.now(), 0), asked.signal)
-      const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
-      const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
-      const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
-      // It catches up in the order in which everything happened.
-      const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
-      yield* delivered(rest, { request, path, signal: asked.signal!, isInitial: false, notBefore: since })
-    }
-    return { status: 200, headers: jsonHeaders, body: body() }
-  }
-
-  /** Hands on what a watch brings, one event after the other, each in its time. */
-  async function* delivered(body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
-    const { request, signal, notBefore } = watch
-    let { isInitial } = watch
-    const lines = readLines(body)
-    try {
-      for (;;) {
-        if (!lines.isReady) await lines.wait()
-        const line = lines.take()
-        if (!line) return
-        // What there is at the begin is no event.
-        if (isInitial && !isBookmark(line)) {
-          yield line
-          continue
-        }
-        const raw = eventIn(line, recall)
-        const { type, object } = raw
-        if (isInitial || type === 'BOOKMARK' || type === 'ERROR') {
-          if (type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end']) isInitial = false
-          yield line
-          continue
-        }
-        wait(1)
-        try {
-          await time.sleep(latency(), signal)
-          const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
-          if (moment > time.now()) await time.sleep(moment - time.now(), signal)
-          if (life.frozenUntil > time.now()) await sleepUntil(life.frozenUntil)
-          const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
-          events.push(event)
-          const [fault] = strike(event.number)
-          trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
-          if (!fault) yield line
-          else if ((yield* struck(fault, { ...event, line, raw }, lines, watch)) === 'over') return
-        } finally {
-          wait(-1)
-        }
-      }
-    } finally {
-      lines.leave()
-    }
-  }
-
-  /** An event that something happens to; `over` when no further one comes on this watch. */
-  async function* struck(
-    fault: Fault,
-    event: StruckEvent,
-    lines: Lines,
-    { request, path, signal }: Watch,
-  ): AsyncGenerator<Uint8Array, 'over' | undefined> {
-    const { line, raw } = event
-    trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, told)
-    switch (fault.kind) {
-      case 'lose':
-        brokenUntil.set(path, time.now() + outageMs)
-        expired.add(path)
-        throw new MusterError('ConnectionLost', 'the watch broke.')
-      case 'expire':
-        yield Buffer.from(`${expiredLine}\n`)
-        return 'over'
-      case 'delay':
-        await time.sleep(Number(fault.value ?? 500), signal)
-        yield line
-        break
-      case 'freeze':
-        life.frozenUntil = time.now() + Number(fault.value ?? 500)
-        await sleepUntil(life.frozenUntil)
-        yield line
-        break
-      case 'repeat':
-        yield line
-        await time.sleep(latency(), signal)
-        yield line
-        break
-      case 'merge': {
-        const held = [line]
-        const deadline = time.sleep(mergeMs, signal)
-        // Nobody waits for it where the other one is there already.
-        deadline.catch(() => undefined)
-        for (;;) {
-          if (!lines.isReady) await Promise.race([lines.wait(), deadline])
-          const later = lines.take()
-          if (!later) break
-          held.push(later)
-          const other = eventIn(later, recall)
-          if (shownObject(request, other.object) !== event.object) continue
-          held.shift()
-          held.pop()
-          held.push(mergedLine(raw, other))
-          trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, told)
-          break
-        }
-        yield* held
-        break
-      }
-      default:
-    }
-    return undefined
   }
 
   return read
+}
+
+/** Until its caches are told of anything again. */
+async function thaw({ life, time, travel }: Reader): Promise<void> {
+  if (life.frozenUntil === Infinity) await never()
+  while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
+}
+
+async function pastList(
+  server: ApiServer,
+  asked: TransportRequest,
+  path: string,
+  query: URLSearchParams,
+  { revision }: NonNullable<Life['lag']>,
+): Promise<TransportResponse> {
+  query.set('resourceVersion', String(revision))
+  query.set('resourceVersionMatch', 'Exact')
+  query.delete('continue')
+  query.delete('limit')
+  return await server.handle({ ...asked, path: `${path}?${query.toString()}` })
+}
+
+// Generators stand out here and not within a reader: what one that is made anew refers to outlives all but the great collections.
+
+/** A watch that begins with what there was, and goes on when the server has caught up. */
+async function* pastEvents(
+  reader: Reader,
+  asked: TransportRequest,
+  path: string,
+  lag: NonNullable<Life['lag']>,
+): AsyncGenerator<Uint8Array> {
+  const { life, time, server, trace } = reader
+  const list = await pastList(server, asked, path, new URLSearchParams(), lag)
+  const {
+    items = [],
+    apiVersion,
+    kind,
+  } = JSON.parse(await textOf(list.body)) as {
+    readonly items?: readonly UntypedObject[]
+    readonly apiVersion: string
+    readonly kind: string
+  }
+  const identity = { apiVersion, kind: kind.replace(/List$/, '') }
+  for (const item of items) yield bytesOf({ type: 'ADDED', object: { ...identity, ...item } })
+  const annotations = { 'k8s.io/initial-events-end': 'true' }
+  const metadata = { resourceVersion: String(lag.revision), annotations }
+  yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
+  trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
+  await time.sleep(Math.max(lag.until - time.now(), 0), asked.signal)
+  const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
+  const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
+  const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
+  // It catches up in the order in which everything happened.
+  const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
+  yield* delivered(reader, rest, { request, path, signal: asked.signal!, isInitial: false, notBefore: since })
+}
+
+/** Hands on what a watch brings, one event after the other, each in its time. */
+async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
+  const { life, time, trace, latency, wait, strike, events, recall } = reader
+  const { request, signal, notBefore } = watch
+  let { isInitial } = watch
+  const lines = readLines(body)
+  try {
+    for (;;) {
+      if (!lines.isReady()) await lines.wait()
+      const line = lines.take()
+      if (!line) return
+      // What there is at the begin is no event.
+      if (isInitial && !isBookmark(line)) {
+        yield line
+        continue
+      }
+      const raw = eventIn(line, recall)
+      const { type, object } = raw
+      if (isInitial || type === 'BOOKMARK' || type === 'ERROR') {
+        if (type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end']) isInitial = false
+        yield line
+        continue
+      }
+      wait(1)
+      try {
+        await time.sleep(latency(), signal)
+        const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
+        if (moment > time.now()) await time.sleep(moment - time.now(), signal)
+        if (life.frozenUntil > time.now()) await thaw(reader)
+        const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
+        events.push(event)
+        const [fault] = strike(event.number)
+        trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
+        if (!fault) yield line
+        else if ((yield* struck(reader, fault, { ...event, line, raw }, lines, watch)) === 'over') return
+      } finally {
+        wait(-1)
+      }
+    }
+  } finally {
+    lines.leave()
+  }
+}
+
+/** An event that something happens to; `over` when no further one comes on this watch. */
+async function* struck(
+  reader: Reader,
+  fault: Fault,
+  event: StruckEvent,
+  lines: Lines,
+  { request, path, signal }: Watch,
+): AsyncGenerator<Uint8Array, 'over' | undefined> {
+  const { life, time, trace, latency, recall, expired, brokenUntil } = reader
+  const { line, raw } = event
+  trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, told)
+  switch (fault.kind) {
+    case 'lose':
+      brokenUntil.set(path, time.now() + outageMs)
+      expired.add(path)
+      throw new MusterError('ConnectionLost', 'the watch broke.')
+    case 'expire':
+      yield Buffer.from(`${expiredLine}\n`)
+      return 'over'
+    case 'delay':
+      await time.sleep(Number(fault.value ?? 500), signal)
+      yield line
+      break
+    case 'freeze':
+      life.frozenUntil = time.now() + Number(fault.value ?? 500)
+      await thaw(reader)
+      yield line
+      break
+    case 'repeat':
+      yield line
+      await time.sleep(latency(), signal)
+      yield line
+      break
+    case 'merge': {
+      const held = [line]
+      const deadline = time.sleep(mergeMs, signal)
+      // Nobody waits for it where the other one is there already.
+      deadline.catch(() => undefined)
+      for (;;) {
+        if (!lines.isReady()) await Promise.race([lines.wait(), deadline])
+        const later = lines.take()
+        if (!later) break
+        held.push(later)
+        const other = eventIn(later, recall)
+        if (shownObject(request, other.object) !== event.object) continue
+        held.shift()
+        held.pop()
+        held.push(mergedLine(raw, other))
+        trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, told)
+        break
+      }
+      yield* held
+      break
+    }
+    default:
+  }
+  return undefined
 }
 
 function shownObject({ resource }: Request, { metadata }: UntypedObject): string {

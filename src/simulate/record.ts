@@ -73,14 +73,15 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
     []
   const held = new Set<string>()
   const stillborn = new Set<string>()
-  let changedAt = time.now()
   const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
 
-  const objectsIn = function* (): Generator<readonly [string, StoredObject, string]> {
-    for (const table of resources.keys()) {
-      for (const object of storage.table(table).objects()) yield [objectName(table, object), object, table]
-    }
-  }
+  const objectsIn = (): readonly (readonly [string, StoredObject, string])[] =>
+    [...resources.keys()].flatMap((table) =>
+      storage
+        .table(table)
+        .objects()
+        .map((object) => [objectName(table, object), object, table] as const),
+    )
   const isStillborn = ({ metadata: { ownerReferences = [] } }: StoredObject): boolean => {
     const crs = [...crTables].flatMap((table) => storage.table(table).objects())
     if (ownerReferences.length === 0) return crs.every(({ metadata }) => metadata.deletionTimestamp !== undefined)
@@ -91,7 +92,7 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
 
   storage.onChange((table: Table, { type, object }: Change) => {
     if (!resources.has(table.name)) return
-    changedAt = time.now()
+    record.changedAt = time.now()
     const { generateName } = object.metadata
     const name = generateName === undefined ? objectName(table.name, object) : `${table.name} ${generateName}`
     // What is made for an owner that is gone already is gone at once: nobody who looks at a cache can know better.
@@ -110,18 +111,18 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
     if (!held.has(object.metadata.uid)) return
     const isOwned = (one: StoredObject): boolean =>
       one.metadata.ownerReferences?.some(({ uid }) => uid === object.metadata.uid) ?? false
-    const left = [...objectsIn()].filter(
+    const left = objectsIn().filter(
       ([, one, where]) => !crTables.has(where) && isManaged(one) && !isOwned(one) && !one.metadata.deletionTimestamp,
     )
     ended.push({ cr: name, left: left.map(([one]) => one), outside: JSON.stringify(outside.state?.() ?? {}) })
   })
 
-  return {
-    get changedAt() {
-      return changedAt
-    },
+  const record: Record & { changedAt: number } = {
+    changedAt: time.now(),
     objects: () =>
-      [...objectsIn()].filter(([, object, table]) => crTables.has(table) || isManaged(object)).map(([name]) => name),
+      objectsIn()
+        .filter(([, object, table]) => crTables.has(table) || isManaged(object))
+        .map(([name]) => name),
     find(name) {
       for (const [other, object, table] of objectsIn())
         if (other === name) return { resource: resources.get(table)!, object }
@@ -134,8 +135,8 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
     added: (name, what) => void foreign.set(name, what),
     finish(now) {
       const incidents: Incident[] = []
-      const there = new Map([...objectsIn()].map(([name, object]) => [name, object]))
-      this.rested()
+      const there = new Map(objectsIn().map(([name, object]) => [name, object]))
+      record.rested()
       for (const { cr, left, outside: then, later } of ended) {
         for (const object of left.filter((name) => !there.has(name))) {
           incidents.push({
@@ -193,6 +194,7 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
       }
     },
   }
+  return record
 }
 
 /** CRs that say something at rest that is not so. */

@@ -327,7 +327,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
   const isHopeless = (): boolean => problem !== undefined || wire.writes.length > mostWrites
   const isQuiet = (): boolean =>
     isHopeless() ||
-    (starting + leaving === 0 && !wire.isBusy && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
+    (starting + leaving === 0 && !wire.isBusy() && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
   const settle = async (): Promise<boolean> => (await time.run(boundMs, isQuiet)) && !isHopeless()
   const rest = async (): Promise<boolean> => {
     const isRested = await settle()
@@ -338,7 +338,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
 
   starting++
   void start()
-  await time.run(60_000, () => starting === 0 && (tenure?.isLed ?? true))
+  await time.run(60_000, () => starting === 0 && (tenure?.isLed() ?? true))
   const begun = time.now()
   let isRested = true
   /** What happened so far: a run that goes on does not change it. */

@@ -223,7 +223,7 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
  * So many runs go side by side, turn by turn. They do much the same at the same time, and what the processor has at hand for one it
  * has for the next; none of them knows of another.
  */
-const together = 4
+const together = 8
 
 /** What a server fills in from another field when an object is created, and never again: that is nobody's. */
 const defaultedOnce = /\.imagePullPolicy /

@@ -26,7 +26,7 @@ export interface Seat extends LeaseTimes {
 
 export interface Tenure {
   /** Somebody leads. */
-  readonly isLed: boolean
+  isLed(): boolean
   /** Writes that left a process when somebody else might lead. */
   incidents(): readonly Incident[]
   /** A request about the Lease was carried out; what is returned is to be called when the process hears of it. */
@@ -74,9 +74,7 @@ export function openTenure(time: SimulatedTime, storage: Storage, trace: Trace):
     return spec?.['holderIdentity']
   }
   return {
-    get isLed() {
-      return until.size > 0
-    },
+    isLed: () => until.size > 0,
     incidents: () => [...strays.values()],
     answered(life, { method }, sentAt, status) {
       if (status >= 300) return () => undefined

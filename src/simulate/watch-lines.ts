@@ -9,7 +9,7 @@ export interface RawEvent {
 
 /** The lines of a watch, each with its newline, as bytes: most are only passed on. */
 export interface Lines {
-  readonly isReady: boolean
+  isReady(): boolean
   /** Until there is one, or no more will come. */
   wait(): Promise<void>
   /** One that is there. */
@@ -41,9 +41,7 @@ export function readLines(body: AsyncIterable<Uint8Array>): Lines {
     waiting = undefined
   }
   return {
-    get isReady() {
-      return there.length > 0
-    },
+    isReady: () => there.length > 0,
     wait: () => (waiting ??= fill()),
     take: () => there.shift(),
     leave: () => void chunks.return?.(),

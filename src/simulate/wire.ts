@@ -56,7 +56,7 @@ export interface Wire {
   /** When the operator last asked for a change. */
   readonly lastWriteAt: number
   /** Something is under way: a request without its answer, an event that is held back. */
-  readonly isBusy: boolean
+  isBusy(): boolean
   transport(life: Life): Transport
 }
 
@@ -72,7 +72,6 @@ export function openWire(options: WireOptions): Wire {
   const writes: Write[] = []
   const events: SeenEvent[] = []
   const requests: Request[] = []
-  let lastWriteAt = time.now()
   /** What each process waits for. Nobody waits for one that is gone. */
   const waiting = new Map<Life, number>()
   let slowMs = 0
@@ -142,7 +141,7 @@ export function openWire(options: WireOptions): Wire {
       } finally {
         wait(life, -1)
         // What comes of an answer, or of none, begins here.
-        if (isWrite(request)) lastWriteAt = time.now()
+        if (isWrite(request)) wire.lastWriteAt = time.now()
       }
     }
 
@@ -170,7 +169,7 @@ export function openWire(options: WireOptions): Wire {
         await travel(latency())
         return answer
       }
-      lastWriteAt = time.now()
+      wire.lastWriteAt = time.now()
       let number = writes.length + 1
       const revision = storage.revision
       const faults = strike('write', number)
@@ -274,18 +273,18 @@ export function openWire(options: WireOptions): Wire {
     }
   }
 
-  return {
+  const wire: Wire & { lastWriteAt: number } = {
     writes,
     events,
     requests,
-    get lastWriteAt() {
-      return lastWriteAt
-    },
-    get isBusy() {
-      return [...waiting].some(([life, count]) => count > 0 && !life.isOver)
+    lastWriteAt: time.now(),
+    isBusy() {
+      for (const [life, count] of waiting) if (count > 0 && !life.isOver) return true
+      return false
     },
     transport,
   }
+  return wire
 }
 
 function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

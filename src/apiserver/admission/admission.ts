@@ -79,7 +79,7 @@ export function admitObject(
 
 function oneRound(state: ClusterState, request: MutatingRequest, from = 0): UntypedObject | Promise<UntypedObject> {
   let object = request.object
-  for (const [at, { mutate }] of state.admission.entries()) {
+  for (const [at, { mutate }] of state.admission().entries()) {
     if (!mutate || at < from) continue
     const outcome = mutate(state, { ...request, object })
     if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...request, object: next }, at + 1))
@@ -90,7 +90,7 @@ function oneRound(state: ClusterState, request: MutatingRequest, from = 0): Unty
 
 /** The same. */
 export function checkAdmission(state: ClusterState, request: AdmissionRequest, from = 0): void | Promise<void> {
-  for (const [at, { validate }] of state.admission.entries()) {
+  for (const [at, { validate }] of state.admission().entries()) {
     const outcome = at < from ? undefined : validate?.(state, request)
     if (outcome instanceof Promise) return outcome.then(() => checkAdmission(state, request, at + 1))
   }
@@ -103,5 +103,5 @@ export function shownName({ name, object }: AdmissionRequest): string {
 
 /** To be called in one go with storing the object. */
 export function settleAdmission(state: ClusterState, request: AdmissionRequest): void {
-  for (const { settle } of state.admission) settle?.(state, request)
+  for (const { settle } of state.admission()) settle?.(state, request)
 }

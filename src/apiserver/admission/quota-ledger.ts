@@ -9,18 +9,12 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { ResourceQuota } from '../../kube/types/core/v1.ts'
 import { commit } from '../change.ts'
 import type { ClusterState } from '../state.ts'
-import type { Change, Storage, StoredObject } from '../storage.ts'
+import type { Change, StoredObject } from '../storage.ts'
 import { type Amounts, concerns, isInScope, tablesOf, usageOf } from './quota-usage.ts'
 
 export interface QuotaLedger {
   /** What is used of what the quota bounds. */
   usedOf(quota: StoredObject): Amounts
-}
-
-const ledgers = new WeakMap<Storage, QuotaLedger>()
-
-export function quotaLedger({ storage }: Pick<ClusterState, 'storage'>): QuotaLedger | undefined {
-  return ledgers.get(storage)
 }
 
 export const quotaTable = 'resourcequotas'
@@ -99,7 +93,7 @@ export function keepQuotas(state: ClusterState): void {
     }
     if (table === quotaTable) onQuota(change)
   })
-  ledgers.set(storage, { usedOf: (quota) => used.get(quota.metadata.uid) ?? count(quota) })
+  state.quotas = { usedOf: (quota) => used.get(quota.metadata.uid) ?? count(quota) }
 }
 
 function boundBy(quota: UntypedObject): readonly string[] {

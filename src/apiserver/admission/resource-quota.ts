@@ -17,7 +17,7 @@ import {
 import type { ResourceQuota } from '../../kube/types/core/v1.ts'
 import { forbidden } from '../refusal.ts'
 import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
-import { quotaLedger, quotaTable } from './quota-ledger.ts'
+import { quotaTable } from './quota-ledger.ts'
 import { type Amounts, concerns, isInScope, isTerminating, unsaid, usageOf } from './quota-usage.ts'
 
 export const resourceQuota: AdmissionPlugin = {
@@ -25,7 +25,7 @@ export const resourceQuota: AdmissionPlugin = {
   settle(state, request) {
     const { object, namespace, served, name } = request
     const quotas = state.storage.table(quotaTable)
-    const ledger = quotas.size === 0 ? undefined : quotaLedger(state)
+    const ledger = quotas.size === 0 ? undefined : state.quotas
     if (!ledger || !object || namespace === undefined || !isCounted(request)) return
     for (const quota of quotas.objects(namespace)) {
       const { hard = {} } = (quota as unknown as ResourceQuota).spec ?? {}

@@ -94,7 +94,6 @@ export function createRoom(): Room {
   /** On nodes that are not there (yet). */
   const homeless = new Map<string, Map<string, StoredPod>>()
   const guarded = new Map<string, StoredPod>()
-  let version = 0
 
   const put = (pod: StoredPod): void => {
     const name = pod.spec!.nodeName!
@@ -114,14 +113,12 @@ export function createRoom(): Room {
     guarded.delete(pod.metadata.uid)
   }
 
-  return {
-    get version() {
-      return version
-    },
+  const room: Room & { version: number } = {
+    version: 0,
     places: () => places.values(),
     place: (node) => places.get(node),
     guarded,
-    hope: () => void version++,
+    hope: () => void room.version++,
     setNode(node, previous) {
       const name = (node ?? previous)!.metadata.name
       const before = places.get(name)
@@ -134,7 +131,7 @@ export function createRoom(): Room {
         before.node = node
         return
       }
-      version++
+      room.version++
       const allocatable = amountsOf(node.status?.allocatable)
       if (before) {
         before.node = node
@@ -150,9 +147,10 @@ export function createRoom(): Room {
       const isOn = (one: StoredPod | undefined): one is StoredPod => Boolean(one?.spec?.nodeName) && !isFinished(one!)
       if (isOn(previous)) take(previous)
       if (isOn(pod)) put(pod)
-      else if (isOn(previous)) version++
+      else if (isOn(previous)) room.version++
     },
   }
+  return room
 }
 
 function occupy(place: Place, pod: StoredPod, sign: 1 | -1): void {

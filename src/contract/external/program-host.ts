@@ -392,7 +392,7 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
       lane.add(theRun, 'resync')
     },
     idle: () => lane.idle(),
-    runs: () => lane.state.runs.map(({ since }) => ({ operator: name, key: theRun, since })),
+    runs: () => lane.state().runs.map(({ since }) => ({ operator: name, key: theRun, since })),
     reconfigure({ gates: others }) {
       if (others) lane.regate(others)
     },

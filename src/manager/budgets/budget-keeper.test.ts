@@ -51,14 +51,14 @@ describe('a budget of requests', () => {
     await clock.advance(0)
     // The seventh run goes beyond it, and ends as it would have.
     expect(runs).toHaveLength(7)
-    expect(lane.state).toMatchObject({ waiting: 3, heldBy: 'budget', isPaused: false })
+    expect(lane.state()).toMatchObject({ waiting: 3, heldBy: 'budget', isPaused: false })
     expect(findings).toMatchObject([{ kind: 'overBudget', operator: 'a', budget: 'requests', used: 21, allowed: 20 }])
     expect(describeFinding(findings[0]!)).toBe('a: made 21 requests within a minute, and 20 are allowed. It waits.')
     await clock.advance(59_999)
     expect(runs).toHaveLength(7)
     await clock.advance(1)
     expect(runs).toHaveLength(10)
-    expect(lane.state.heldBy).toBe('nothing')
+    expect(lane.state().heldBy).toBe('nothing')
     expect(findings).toHaveLength(1)
   })
 
@@ -105,7 +105,7 @@ describe('a budget of memory', () => {
     lane.add('k')
     await clock.advance(9_000)
     expect(runs).toEqual([])
-    expect(lane.state.heldBy).toBe('budget')
+    expect(lane.state().heldBy).toBe('budget')
     expect(findings.map(describeFinding)).toEqual([
       'a: 12.0 MiB are cached for it, and 10.0 MiB are allowed. It waits until there is less, or more is allowed.',
     ])

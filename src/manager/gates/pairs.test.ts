@@ -74,7 +74,7 @@ const gates: readonly Closing[] = [
     heldBy: 'allowance',
     isAboutKey: false,
     // One change is earned in that time, and there is none left but for what runs already.
-    close: ({ lane }) => lane.spend(100 - lane.state.running),
+    close: ({ lane }) => lane.spend(100 - lane.state().running),
     gates: (ms) => ({ allowance: { perMinute: 60_000 / ms, burst: 100 } }),
   },
   {
@@ -161,7 +161,7 @@ async function closed(sooner: Closing, later?: Closing): Promise<Scene> {
   // In the written order: places are what is decided last.
   for (const gate of gates) if (gate === sooner || gate === later) await gate.before?.(scene)
   runs.length = 0
-  lane.regate({ ...openGates, ...wanted(lane.state.running) })
+  lane.regate({ ...openGates, ...wanted(lane.state().running) })
   sooner.close(scene, firstMs)
   later?.close(scene, secondMs)
   lane.add('k')
@@ -192,14 +192,14 @@ describe('two gates', () => {
       ] as const) {
         const scene = await closed(sooner, other)
         expect(scene.runs).toEqual([])
-        expect(scene.lane.state.heldBy).toBe(earlier.heldBy)
+        expect(scene.lane.state().heldBy).toBe(earlier.heldBy)
         await open(sooner, scene, firstMs)
         expect(scene.runs).toEqual([])
-        expect(scene.lane.state.heldBy).toBe(other.heldBy)
+        expect(scene.lane.state().heldBy).toBe(other.heldBy)
         await open(other, scene, secondMs - firstMs)
         await scene.clock.advance(secondMs)
         expect(scene.runs).toEqual(['k'])
-        expect(scene.lane.state.heldBy).toBe('nothing')
+        expect(scene.lane.state().heldBy).toBe('nothing')
       }
     },
   )

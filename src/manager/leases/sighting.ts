@@ -15,21 +15,19 @@ export interface Sighting {
 export function createSighting(clock: Clock, onOverdue: () => void = () => undefined): Sighting {
   let seen: string | undefined
   let timer: Timer | undefined
-  let isOverdue = false
-  return {
-    get isOverdue() {
-      return isOverdue
-    },
+  const sighting: Sighting & { isOverdue: boolean } = {
+    isOverdue: false,
     see(state, lastsMs) {
       if (state === seen) return
       seen = state
-      isOverdue = false
+      sighting.isOverdue = false
       timer?.cancel()
       timer = clock.after(lastsMs, () => {
-        isOverdue = true
+        sighting.isOverdue = true
         onOverdue()
       })
     },
     stop: () => timer?.cancel(),
   }
+  return sighting
 }
