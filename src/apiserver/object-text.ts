@@ -7,14 +7,18 @@ import { stringifyJson } from '../kube/json.ts'
 const keptCharacters = 512 * 1024
 const longestKept = 64 * 1024
 
-/** The oldest first. Objects are never changed in place, so neither are their texts. */
+/** Those that nobody has asked for the longest first. Objects are never changed in place, so neither are their texts. */
 const texts = new Map<object, string>()
 let characters = 0
 
 /** The text of an object that others will ask for too. */
 export function textOf(object: object): string {
   const known = texts.get(object)
-  if (known !== undefined) return known
+  if (known !== undefined) {
+    texts.delete(object)
+    texts.set(object, known)
+    return known
+  }
   const text = stringifyJson(object)
   if (text.length > longestKept) return text
   texts.set(object, text)

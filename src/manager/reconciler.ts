@@ -24,7 +24,7 @@ import { type Execute, openRun, type Run, type WriteFinding } from './executor.t
 import { type Conflict, describeFinding } from './findings/finding.ts'
 import type { History } from './findings/history.ts'
 import { defaultRepetition, noRepetition, noteLedger, objectKey, type Repetition } from './findings/repetition.ts'
-import { rivals } from './findings/rivals.ts'
+import { findRivals } from './findings/rival-search.ts'
 import type { Subject, Trouble, Troubles } from './findings/troubles.ts'
 import type { Intake } from './intake.ts'
 import { beginTerm, fencedLive, type Term } from './leases/term.ts'
@@ -78,9 +78,6 @@ export interface Reconciler {
 
 /** How often somebody who goes round in circles may try. */
 const crawlMs = 60_000
-/** How often, and how far apart, it is looked who changed it back. */
-const mostLooks = 5
-const lookMs = 1000
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { operator, controller, client, intake, clock, execute, tellEvent, lane, troubles, history, log } = options
@@ -329,7 +326,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** Who undoes its work shows a little later. */
   async function report(conflict: Conflict): Promise<void> {
-    troubles.report(subjectOf(conflict.key), [{ ...conflict, with: await rivalsOf(conflict) }])
+    const resource = controller.outputs.find((output) => conflict.object.kind.endsWith(` ${output.kind}`))
+    const others = await findRivals(conflict, { client, clock, operator, resource, history })
+    troubles.report(subjectOf(conflict.key), [{ ...conflict, with: others }])
   }
 
   function subjectOf(key: string): Subject {
@@ -339,29 +338,6 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       read: () => find(key),
       written: (change) => options.onWritten(change, reconciler, key),
     }
-  }
-
-  /**
-   * Asked only when there is something to tell: caches keep no managers. Our last write took the fields from whoever
-   * had them; now that we hold still, he has them again as soon as he has changed them back. Unless he is held still, too:
-   * then he is one of ours, and has said so.
-   */
-  async function rivalsOf(conflict: Conflict): Promise<readonly string[]> {
-    const { object, fields } = conflict
-    const resource = controller.outputs.find((output) => object.kind.endsWith(` ${output.kind}`))
-    if (!resource) return []
-    for (let look = 0; look < mostLooks; look++) {
-      try {
-        const { metadata } = await client.get(resource, object.name)
-        const owners = rivals(metadata.managedFields ?? [], fields, operator)
-        const others = [...new Set([...owners, ...history.opponents(conflict)])]
-        if (others.length > 0) return others
-      } catch {
-        return []
-      }
-      await clock.sleep(lookMs)
-    }
-    return []
   }
 
   // ── who is concerned ───────────────────────────────────────────────────────────────────────────────────────

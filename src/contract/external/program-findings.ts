@@ -5,9 +5,9 @@
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Resource } from '../../kube/kind.ts'
-import { type Conflict, describeFinding, type Finding, type Offence } from '../../manager/findings/finding.ts'
+import { describeFinding, type Finding, type Offence } from '../../manager/findings/finding.ts'
 import { defaultRepetition, noRepetition, noteLedger, type Repetition } from '../../manager/findings/repetition.ts'
-import { rivals } from '../../manager/findings/rivals.ts'
+import { findRivals } from '../../manager/findings/rival-search.ts'
 import type { HostOptions } from '../../manager/host.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 
@@ -33,9 +33,6 @@ export interface ProgramFindings {
 
 /** A run of a program takes longer than a reconcile: what repeats itself does so more slowly. */
 const repetitionOptions = { ...defaultRepetition, windowMs: 60_000 }
-/** How often, and how far apart, it is looked who changed it back. */
-const mostLooks = 5
-const lookMs = 1000
 
 export function createProgramFindings(options: ProgramFindingsOptions): ProgramFindings {
   const { operator, clock, client, signal, log, metrics, onFinding } = options
@@ -51,21 +48,6 @@ export function createProgramFindings(options: ProgramFindingsOptions): ProgramF
     onFinding?.(finding)
   }
 
-  /** Who undoes its work shows a little later: its last write took the fields from him. */
-  async function rivalsOf(conflict: Conflict): Promise<readonly string[]> {
-    const { object, fields } = conflict
-    const resource = options.resourceOf(object.kind)
-    if (!resource) return []
-    for (let look = 0; look < mostLooks && !signal.aborted; look++) {
-      const found = await client.get(resource, object.name).catch(() => undefined)
-      const owners = rivals(found?.metadata.managedFields ?? [], fields, operator)
-      const others = [...new Set([...owners, ...(options.history?.opponents(conflict) ?? [])])]
-      if (others.length > 0) return others
-      await clock.sleep(lookMs, signal).catch(() => undefined)
-    }
-    return []
-  }
-
   return {
     offence: ({ controller, key }, kind, message) =>
       tell({ kind, operator, controller, key, at: clock.now(), message }),
@@ -77,7 +59,10 @@ export function createProgramFindings(options: ProgramFindingsOptions): ProgramF
         if (finding.kind === 'hotLoop') tell(finding)
         else {
           options.history?.quarrel(finding)
-          void rivalsOf(finding).then((others) => tell({ ...finding, with: others }))
+          const search = { client, clock, operator, resource: options.resourceOf(finding.object.kind), signal }
+          void findRivals(finding, { ...search, history: options.history }).then((others) =>
+            tell({ ...finding, with: others }),
+          )
         }
       }
     },
