@@ -59,10 +59,24 @@ export function inProcessTransport(handler: Handler): Transport {
       }
     },
     async connect(request, protocols) {
-      const { request: guarded } = start(request)
-      if (!handler.connect)
-        throw new MusterError('ProtocolError', `${request.path}: this server offers no message streams.`)
-      return await handler.connect(guarded, protocols)
+      const { request: guarded, arrived } = start(request)
+      try {
+        if (!handler.connect)
+          throw new MusterError('ProtocolError', `${request.path}: this server offers no message streams.`)
+        const stream = await handler.connect(guarded, protocols)
+        return {
+          protocol: stream.protocol,
+          send: (message) => stream.send(message),
+          messages: untilEnd(stream.messages, arrived),
+          close() {
+            arrived()
+            stream.close()
+          },
+        }
+      } catch (error) {
+        arrived()
+        throw error
+      }
     },
     stats: () => ({ connections: 0, streams }),
     close() {
