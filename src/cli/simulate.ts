@@ -61,7 +61,7 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
       value: 'NUMBER',
       help: 'processes that share the plans (default: one a core, where there are many plans)',
     },
-    part: { type: 'string', value: 'K/N', help: 'play every Nth plan, from the Kth on: others play the rest' },
+    part: { type: 'string', value: 'K/N', help: 'play the Kth of N shares of the plans: others play the rest' },
     replay: { type: 'string', value: 'PLAN', help: 'plays one plan, and tells all that happened' },
   },
   async run({ flags, positionals, out, err, signal }) {

@@ -35,7 +35,7 @@ export interface SimulationOptions {
   readonly groups?: readonly string[] | undefined
   /** At most so many plans, drawn by the seed. @default all */
   readonly limit?: number | undefined
-  /** Every so many of them, from which on: others play the rest. @default all of them */
+  /** A share of them: others play the rest. What one run answers is in one share. @default all of them */
   readonly part?: Part | undefined
   /** How many plans have two faults. @default 60 */
   readonly mixed?: number
