@@ -1,4 +1,5 @@
 import { MusterError } from '../kube/errors.ts'
+import { abortable } from './body.ts'
 import type { MessageStream, Transport, TransportRequest, TransportResponse } from './transport.ts'
 
 /** An API server as a function: what the embedded one is, and what a test writes in ten lines. */
@@ -9,7 +10,7 @@ export interface Handler {
 
 /** A request under way, and how to end it from both sides. */
 interface Passage {
-  readonly request: TransportRequest
+  readonly request: TransportRequest & { readonly signal: AbortSignal }
   /** Nobody can give it up any more. */
   readonly arrived: () => void
 }
@@ -52,7 +53,7 @@ export function inProcessTransport(handler: Handler): Transport {
           streams--
           arrived()
         }
-        return { ...response, body: untilEnd(response.body, end) }
+        return { ...response, body: abortable(response.body, guarded.signal, end) }
       } catch (error) {
         arrived()
         throw error
@@ -67,7 +68,7 @@ export function inProcessTransport(handler: Handler): Transport {
         return {
           protocol: stream.protocol,
           send: (message) => stream.send(message),
-          messages: untilEnd(stream.messages, arrived),
+          messages: abortable(stream.messages, guarded.signal, arrived),
           close() {
             arrived()
             stream.close()
@@ -86,33 +87,4 @@ export function inProcessTransport(handler: Handler): Transport {
       return Promise.resolve()
     },
   }
-}
-
-/** The same body; `end` is called once, when nobody reads it any more, be it before the first chunk. */
-function untilEnd(body: AsyncIterable<Uint8Array>, end: () => void): AsyncIterable<Uint8Array> {
-  const chunks = body[Symbol.asyncIterator]()
-  let isOver = false
-  const leave = (): void => {
-    if (isOver) return
-    isOver = true
-    end()
-  }
-  const iterator: AsyncIterator<Uint8Array> = {
-    async next() {
-      try {
-        const chunk = await chunks.next()
-        if (chunk.done) leave()
-        return chunk
-      } catch (error) {
-        leave()
-        throw error
-      }
-    },
-    async return() {
-      leave()
-      await chunks.return?.()
-      return { done: true, value: undefined }
-    },
-  }
-  return { [Symbol.asyncIterator]: () => iterator }
 }

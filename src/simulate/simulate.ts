@@ -140,8 +140,9 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
   const playBundle = async ({ longest, plans }: Bundle): Promise<readonly (readonly [Plan, Played])[]> => {
     const runs = new Map<Plan, Run>()
     if (plans.length > 1) {
+      const within = plans.filter((plan) => plan !== longest)
       const onHalt = (steps: number, tell: () => Run): void => {
-        for (const plan of plans) if (sceneOf(plan.scene).steps.length === steps) runs.set(plan, tell())
+        for (const plan of within) if (sceneOf(plan.scene).steps.length === steps) runs.set(plan, tell())
       }
       const reference = await referenceOf(sceneOf(longest.scene))
       runs.set(longest, await stage.play(reference, longest.faults, onHalt))
