@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Client } from '../client/client.ts'
-import { MusterError } from '../kube/errors.ts'
+import { isMusterError, MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
@@ -14,7 +14,7 @@ import { kindText } from '../operator/entry.ts'
 import { describeInput, type Reference } from '../operator/input.ts'
 import { type EventDraft, eventsOf, isWrite, type Ledger, logLine } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
-import { nameOf, type Outcome, type Wave } from '../operator/plan.ts'
+import { type Mutation, nameOf, type Outcome, type Wave } from '../operator/plan.ts'
 import { type Memory, noMemory, type Situation } from '../operator/reconcile.ts'
 import { watchSecrets } from '../operator/secrecy.ts'
 import { type Change, concerns, type ObjectName, openView, type Read, type RecordedView } from '../operator/view.ts'
@@ -141,7 +141,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const run = openRun(controller.name, key, isHeld)
     const { origin, hasReason } = beginAnswer(key)
     const { resourceVersion: version, generation } = cr.metadata
-    const known: Known = { version, generation, origin }
+    const known: Known = { cr, version, generation, origin }
     try {
       const situation = {
         operator,
@@ -210,6 +210,10 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const error = new MusterError('Conflict', `${kind.kind} ${key} has changed since this run began.`)
       return wave.map(() => ({ result: 'failed', error }))
     }
+    if (wave.some((mutation) => isMadeAgain(key, mutation)) && (await isEndingUnheard(known.cr))) {
+      const error = new MusterError('Conflict', `${kind.kind} ${key} is being deleted, which is not known here yet.`)
+      return wave.map(() => ({ result: 'failed', error }))
+    }
     const before = wave.map((mutation) => intake.peek(mutation.resource, nameOf(mutation)))
     const outcomes = await inAnswer(wave, known.origin, () => execute(wave, run))
     for (const [index, mutation] of wave.entries()) {
@@ -225,6 +229,27 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       if (!isSame) options.onWritten(change, reconciler, key)
     }
     return outcomes
+  }
+
+  /** It was written a moment ago, and is missing. */
+  function isMadeAgain(key: string, mutation: Mutation): boolean {
+    if (mutation.verb !== 'apply' || mutation.why !== 'missing') return false
+    const place = objectKey({ kind: kindText(mutation.resource), name: nameOf(mutation), subject: '' })
+    return repetitions.get(key)?.writes.has(place) === true
+  }
+
+  /**
+   * What goes again and again may go with its CR, of whose end nothing has been heard yet: then whoever makes it again fights the
+   * garbage collector. Only the server knows.
+   */
+  async function isEndingUnheard(cr: KubeObject): Promise<boolean> {
+    if (cr.metadata.deletionTimestamp !== undefined) return false
+    try {
+      const { metadata } = await client.get(kind, parseKey(formatKey(cr)))
+      return metadata.uid !== cr.metadata.uid || metadata.deletionTimestamp !== undefined
+    } catch (error) {
+      return isMusterError(error, 'NotFound')
+    }
   }
 
   /** What is written goes back to what is answered. */
@@ -440,6 +465,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
 /** The CR as a run knows it: as it was read, and as its own writes left it. */
 interface Known {
+  readonly cr: KubeObject
   version: string | undefined
   readonly generation: number | undefined
   /** What it answers. */

@@ -187,7 +187,7 @@ describe('the role of an operator', () => {
       ' events: create,get,patch',
       'apiextensions.k8s.io customresourcedefinitions: list,watch',
       'apps deployments: list,watch',
-      'test.example.com apps: list,patch,watch',
+      'test.example.com apps: get,list,patch,watch',
       'test.example.com apps/finalizers: update',
       'test.example.com apps/status: patch',
     ])
@@ -220,7 +220,7 @@ describe('the role of an operator', () => {
       ' services []: list,watch',
       'apiextensions.k8s.io customresourcedefinitions []: list,watch',
       'apps deployments [one]: list,watch',
-      'test.example.com apps [only]: list,patch,watch',
+      'test.example.com apps [only]: get,list,patch,watch',
       'test.example.com apps/finalizers [only]: update',
       'test.example.com apps/status [only]: patch',
     ])

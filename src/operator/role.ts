@@ -43,6 +43,8 @@ export function roleOf(operator: Operator): ClusterRole {
     // An owner that its dependents may hold back has to allow it.
     const owns = resources.some(({ ownership }) => ownership === 'reference') || makesMore
     if (owns) grant({ ...kind, plural: `${kind.plural}/finalizers` }, ['update'], names)
+    // What goes again and again may go with its CR: before it is made once more, the server is asked.
+    if (resources.length > 0 || makesMore) grant(kind, ['get'], names)
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)
   if (operator.webhooks.length + operator.conversions.length > 0) grantWebhooks(grant)
