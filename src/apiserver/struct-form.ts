@@ -43,15 +43,15 @@ export function storedForm(object: UntypedObject): UntypedObject {
 }
 
 function hasEmptyList(value: Json | undefined): boolean {
-  if (typeof value !== 'object' || value === null || withoutEmptyLists.has(value)) return false
-  const members = isJsonArray(value) ? value : Object.values(value)
-  const isFound = (isJsonArray(value) && value.length === 0) || members.some(hasEmptyList)
-  if (!isFound) withoutEmptyLists.add(value)
-  return isFound
+  if (typeof value !== 'object' || value === null) return false
+  if (isJsonArray(value)) {
+    if (value.length === 0) return true
+    for (const item of value) if (hasEmptyList(item)) return true
+    return false
+  }
+  for (const name in value) if (hasEmptyList(value[name])) return true
+  return false
 }
-
-/** Most of an object is as it was at the last write, and nothing is changed in place. */
-const withoutEmptyLists = new WeakSet<object>()
 
 const quantityRule = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 

@@ -22,8 +22,10 @@ export class Deadline {
   readonly #outer: AbortSignal | undefined
   readonly #what: string
   #timer: Timer | undefined
+  /** Whoever waits for something, told at the end. No listener of the signal: each request would come and go as one. */
+  #waiting: ((error: MusterError) => void) | undefined
   /** The caller's signal calls this. A function: of an object that listens Node makes one, and of what that holds it lets go late. */
-  readonly #giveUp = (): void => this.#controller.abort(abortReason(this.#outer?.reason, this.#what))
+  readonly #giveUp = (): void => this.#end(abortReason(this.#outer?.reason, this.#what))
 
   constructor({ clock, timeoutMs, signal, what }: DeadlineOptions) {
     this.at = clock.now() + timeoutMs
@@ -33,7 +35,7 @@ export class Deadline {
     else signal?.addEventListener('abort', this.#giveUp, { once: true })
     if (Number.isFinite(timeoutMs)) {
       this.#timer = clock.after(timeoutMs, () => {
-        this.#controller.abort(new MusterError('RequestTimeout', `${what}: not done within ${timeoutMs} ms.`))
+        this.#end(new MusterError('RequestTimeout', `${what}: not done within ${timeoutMs} ms.`))
       })
     }
   }
@@ -43,9 +45,30 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** The result of `work`, or the error of whatever ends the wait first. */
+  /** The result of `work`, or the error of whatever ends the wait first. One after the other. */
   race<T>(work: Promise<T>): Promise<T> {
-    return raceAbort(this.signal, work)
+    return new Promise((resolve, reject) => {
+      if (this.signal.aborted) {
+        work.catch(() => undefined)
+        reject(this.signal.reason as Error)
+        return
+      }
+      this.#waiting = reject
+      const leaving =
+        <V>(tell: (value: V) => void) =>
+        (value: V): void => {
+          if (this.#waiting === reject) this.#waiting = undefined
+          tell(value)
+        }
+      work.then(leaving(resolve), leaving(reject))
+    })
+  }
+
+  /** Who waits hears the reason, and not what the work makes of it. */
+  #end(error: MusterError): void {
+    this.#waiting?.(error)
+    this.#waiting = undefined
+    this.#controller.abort(error)
   }
 
   /** Stops the time; the caller's signal stays in force. */
@@ -66,19 +89,4 @@ function abortReason(reason: unknown, what: string): MusterError {
   return reason instanceof MusterError
     ? reason
     : new MusterError('Aborted', `${what}: given up by the caller.`, { cause: reason })
-}
-
-function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error)
-    if (signal.aborted) {
-      work.catch(() => undefined)
-      abort()
-      return
-    }
-    signal.addEventListener('abort', abort, { once: true })
-    const leave = (): void => signal.removeEventListener('abort', abort)
-    work.then(resolve, reject)
-    work.then(leave, leave)
-  })
 }

@@ -2,7 +2,7 @@
  * Kubernetes Events, told once: what is said again about the same object is counted, not repeated. The name of an Event
  * follows from what it says, so that a restart does not begin anew.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Client } from '../client/client.ts'
 import type { Clock } from '../clock/clock.ts'
 import { formatTime } from '../kube/duration.ts'
@@ -57,10 +57,7 @@ export function createEventRecorder({
     async record(about, { type, reason, message }, isHeld = () => true) {
       const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
       const text = message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message
-      const id = createHash('sha256')
-        .update(JSON.stringify([uid, operator, type, reason, text]))
-        .digest('hex')
-        .slice(0, 16)
+      const id = hash('sha256', JSON.stringify([uid, operator, type, reason, text])).slice(0, 16)
       const now = clock.now()
       const time = formatTime(now)
       const known = told.get(id)

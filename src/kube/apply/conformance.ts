@@ -42,23 +42,12 @@ function below(step: string, problems: readonly Problem[]): readonly Problem[] {
   return problems.map(({ path, why }) => ({ path: step + path, why }))
 }
 
-/**
- * Maps and lists that were found to fit, duplicates aside, and what they fit. What is stored is looked at with every
- * write, and most of it is the same as at the last one: values are never changed in place.
- */
-const fitting = new WeakMap<object, Shape>()
-
 function problemsOf(value: Json, shape: Shape, options: ConformanceOptions): readonly Problem[] {
   const kind = kindIn(shape, value)
   if (kind === 'scalar') return scalarProblems(value, shape.scalar as ScalarShape)
-  const parts = typeof value === 'object' && value !== null ? value : undefined
-  if (parts && options.allowDuplicates && fitting.get(parts) === shape) return none
-  const problems =
-    kind === 'map'
-      ? mapProblems(value, shape.map as MapShape, options)
-      : listProblems(value, shape.list as ListShape, options)
-  if (parts && problems.length === 0) fitting.set(parts, shape)
-  return problems
+  return kind === 'map'
+    ? mapProblems(value, shape.map as MapShape, options)
+    : listProblems(value, shape.list as ListShape, options)
 }
 
 function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions): readonly Problem[] {
