@@ -32,7 +32,8 @@ async function measure(
 ): Promise<readonly Figure[]> {
   const rate = fileURLToPath(new URL('rate.ts', import.meta.url))
   const options: RateOptions = { workloads, quick }
-  const child = spawn(process.execPath, ['--conditions=muster-source', ...engineFlags, rate, JSON.stringify(options)], {
+  const flags = ['--conditions=muster-source', ...engineFlags(workloads)]
+  const child = spawn(process.execPath, [...flags, rate, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [text] = await Promise.all([readText(child.stdout), once(child, 'close')])

@@ -33,6 +33,8 @@ export interface ApiServerOptions {
   readonly history?: number | undefined
   /** Events that the reader of a watch may be behind before the watch is ended. @default 10_000 */
   readonly watchBuffer?: number | undefined
+  /** How often a watch that wants bookmarks is told where it stands. @default 60_000, about as real servers do */
+  readonly bookmarkMs?: number | undefined
   /** Who may ask, and how they show it. @default whoever calls in this process is the administrator */
   readonly access?: AccessOptions | undefined
   /**

@@ -25,6 +25,9 @@ import { type ClusterState, type Keeping, randomUuid, type WritePath } from './s
 import { createStorage, type Storage } from './storage.ts'
 import { createWebhookCaller } from './webhook-caller.ts'
 
+/** Clients take a silent watch for dead a little later. */
+const defaultBookmarkMs = 60_000
+
 /** The write path, or who brings it when it is needed. */
 export type WritePathSource = WritePath | (() => Promise<WritePath>)
 
@@ -74,7 +77,8 @@ interface Created {
 }
 
 export function createServer(options: ApiServerOptions, source: WritePathSource, keeper?: ServerKeeper): Created {
-  const { clock, random = systemRandom, ids = () => randomUuid(random), history, watchBuffer = 10_000 } = options
+  const { clock, random = systemRandom, ids = () => randomUuid(random), history } = options
+  const { watchBuffer = 10_000, bookmarkMs = defaultBookmarkMs } = options
   const { collectGarbage = true, serviceAccounts = false, rootCa = '', recall = noRecall } = options
   const keeping: Keeping = { collectGarbage, serviceAccounts, rootCa }
   const states = new Map<string, ClusterState>()
@@ -115,6 +119,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       random,
       ids,
       watchBuffer,
+      bookmarkMs,
       recall,
       writePath,
       admission: () => (plugins ??= writing?.admissionPlugins(keeping) ?? []),

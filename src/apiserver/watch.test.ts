@@ -88,6 +88,16 @@ describe('watching', () => {
     expect(watcher.events).toEqual(['ERROR'])
   })
 
+  it('sends bookmarks as often as the server is told to', async () => {
+    const { client, clock } = embedded({ bookmarkMs: 150_000 })
+    const watcher = watching(client, configMaps, { allowBookmarks: true })
+    await clock.advance(149_000)
+    expect(watcher.events).toEqual([])
+    await clock.advance(1000)
+    expect(watcher.events).toEqual(['BOOKMARK'])
+    watcher.stop()
+  })
+
   it('sends bookmarks while nothing happens, and ends when its time is up', async () => {
     const { client, clock } = embedded()
     const { metadata } = await client.list(configMaps)

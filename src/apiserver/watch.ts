@@ -19,9 +19,6 @@ import { selectionOf } from './selection.ts'
 import type { ClusterState } from './state.ts'
 import type { Change, StoredObject } from './storage.ts'
 
-/** Real servers send one about once a minute; clients take a silent watch for dead a little later. */
-const bookmarkMs = 60_000
-
 /** Without a wish, a watch lasts this long, and up to twice that. */
 const leastWatchMs = 1_800_000
 
@@ -42,6 +39,7 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
   const { route, query, dressing, signal } = request
   checkWatchOptions(query)
   const { served, namespace } = route
+  const { bookmarkMs } = state
   const selection = selectionOf(served, query)
   const table = state.storage.table(served.table)
   const hasBookmarks = isTrue(query.get('allowWatchBookmarks'))

@@ -14,6 +14,7 @@ export type PartMessage =
 export interface PartsOptions {
   /** Of `muster simulate`, without those about parts. */
   readonly args: readonly string[]
+  readonly workloads: boolean
   readonly jobs: number
   readonly onProgress: (done: number, of: number, failed: number) => void
   readonly signal: AbortSignal
@@ -23,25 +24,29 @@ export interface PartsOptions {
  * For the engine of a process that plays plans. Nothing of a plan outlives it, but all of it lives until then: the more
  * plans fit into the young generation, the less often one is copied in the midst of its life. Each core has such a process:
  * threads that help one to collect would only take from another. And what is called at all is called thousands of times:
- * the engine need not wait to see that before it takes notes.
+ * the engine need not wait to see that before it takes notes. Where no pods live, a set of plans is over before what the last of its
+ * compilers makes is worth what that takes.
  */
-export const engineFlags: readonly string[] = [
-  '--min-semi-space-size=64',
-  '--max-semi-space-size=64',
-  '--single-threaded-gc',
-  '--no-lazy-feedback-allocation',
-]
+export function engineFlags(workloads: boolean): readonly string[] {
+  const flags = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded-gc']
+  return [...flags, '--no-lazy-feedback-allocation', ...(workloads ? [] : ['--no-turbofan'])]
+}
 
 /** @throws PartFailed when one of them ends without a report */
-export async function simulateInParts({ args, jobs, onProgress, signal }: PartsOptions): Promise<SimulationReport> {
+export async function simulateInParts(options: PartsOptions): Promise<SimulationReport> {
+  const { args, workloads, jobs, onProgress, signal } = options
   const progress = Array.from({ length: jobs }, () => ({ done: 0, of: 0, failed: 0 }))
   const children: ChildProcess[] = []
   const stop = (): void => children.forEach((child) => void child.kill('SIGTERM'))
   const play = async (index: number): Promise<SimulationReport> => {
     const words = ['simulate', ...args, '--part', `${index + 1}/${jobs}`]
-    const child = spawn(process.execPath, [...process.execArgv, ...engineFlags, process.argv[1]!, ...words], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    })
+    const child = spawn(
+      process.execPath,
+      [...process.execArgv, ...engineFlags(workloads), process.argv[1]!, ...words],
+      {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      },
+    )
     children.push(child)
     return await new Promise((resolve, reject) => {
       let report: SimulationReport | undefined

@@ -105,7 +105,7 @@ with the command that replays it. Ends with 1 when a law is broken. Faults and l
     }
     const report =
       jobs > 1
-        ? await simulateInParts({ args: argumentsOf(flags, module), jobs, onProgress, signal })
+        ? await simulateInParts({ args: argumentsOf(flags, module), workloads: !flags.bare, jobs, onProgress, signal })
         : await simulate({ ...options, part, onProgress })
     progress?.end()
     if (part) process.send?.({ report } satisfies PartMessage)

@@ -1,6 +1,6 @@
 /** What is played together must not show: each plan goes as if it were played alone. */
 import { describe, expect, it } from 'vitest'
-import { memcached } from '../../test/examples.ts'
+import { database, databaseStaging, memcached } from '../../test/examples.ts'
 import { playsAll } from '../../test/plans.ts'
 import { sample as brokenSample } from '../../test/broken-operators/bare.ts'
 import { intermediateState } from '../../test/broken-operators/intermediate-state.ts'
@@ -51,6 +51,18 @@ describe('plans that are played together', () => {
     const broken = (await Array.fromAsync(simulator.playAll(plans))).filter(([, { failings }]) => failings.length > 0)
     for (const [plan, { failings }] of broken) expect(failings).toEqual((await simulator.play(plan)).failings)
     expect(broken.map(([plan]) => formatPlan(plan))).toContain('create: crash@1')
+  }, 60_000)
+
+  it('are judged by what was done outside the cluster up to where their own scene ends', async () => {
+    const subject = await operatorSubject(() => database)
+    const simulator = await openSimulator({ subject, ...(await databaseStaging()), workloads: true })
+    const plans = ['create: crash@1', 'create and delete: crash@1'].map(parsePlan)
+    expect(bundlesOf(plans, simulator.scenes)).toHaveLength(1)
+    const played = await Array.fromAsync(simulator.playAll(plans))
+    expect(played.map(([, { run, failings }]) => [run.done, failings])).toEqual([
+      [{ actions: [] }, []],
+      [{ actions: ['stop'] }, []],
+    ])
   }, 60_000)
 })
 

@@ -3,8 +3,7 @@
  * moment of a snapshot, and shares them: objects are never changed in place. So a thousand runs can begin where one
  * run came to rest, and none of them pays for how it got there.
  */
-import { seededRandom } from '../clock/random.ts'
-import type { Recall } from '../kube/recall.ts'
+import { identityOf, noRecall, type Recall } from '../kube/recall.ts'
 import { createServer } from '../apiserver/server.ts'
 import { simulatedNodes, simulatedWorkloads } from '../apiserver/simulated/simulation.ts'
 import type { JsonObject } from '../kube/json.ts'
@@ -12,6 +11,7 @@ import type { ApiServer } from '../apiserver/api-server.ts'
 import type { ClusterState } from '../apiserver/state.ts'
 import type { Storage, StoredObject } from '../apiserver/storage.ts'
 import { writePath } from '../apiserver/write-path.ts'
+import { followCourse, openChance } from './course.ts'
 import { type SimulatedTime, simulatedTime } from './time.ts'
 
 export interface Snapshot {
@@ -40,7 +40,15 @@ export interface Cluster {
   halt(): void
 }
 
-export function openCluster({ seed, from, workloads, recall }: ClusterOptions): Cluster {
+/**
+ * Seldom, since a bookmark tells nobody anything new and there is one for each watch: when all is at rest, that would be all that
+ * happens for a minute.
+ */
+const bookmarkMs = 150_000
+/** After so long a watch is taken for dead. */
+export const idleMs: number = 1.5 * bookmarkMs
+
+export function openCluster({ seed, from, workloads, recall = noRecall }: ClusterOptions): Cluster {
   const time = simulatedTime(from?.at)
   let state: ClusterState | undefined
   let lively: { stop(): void } | undefined
@@ -49,9 +57,12 @@ export function openCluster({ seed, from, workloads, recall }: ClusterOptions): 
     state = made
     return { stop: () => lively?.stop() }
   }
-  // What is new must not be given a uid that the snapshot has, too: a fork draws other numbers than what it forks.
-  const random = seededRandom(seed + (from?.entries.length ?? 0) * 7919 + (from ? from.at % 1_000_003 : 0))
-  const { server, restore, stop } = createServer({ clock: time, random, recall, workloads: hold }, writePath)
+  // What is new is never given a uid that the snapshot has, too: that was given at another revision.
+  const chance = openChance(seed, () => state?.storage.revision ?? 0)
+  const { server, restore, stop } = createServer(
+    { clock: time, random: chance, recall, workloads: hold, bookmarkMs },
+    writePath,
+  )
   const { storage } = state!
   // What every cluster is made with need not be put back.
   const first = storage.revision
@@ -59,7 +70,7 @@ export function openCluster({ seed, from, workloads, recall }: ClusterOptions): 
   if (workloads) lively = simulatedWorkloads({ nodes: simulatedNodes(1) })(state!)
   return {
     time,
-    server,
+    server: followCourse({ server, storage, clock: time, chance, recall, begin: `${identityOf(from)} ${seed}` }),
     storage,
     halt: stop,
     snapshot: () => ({

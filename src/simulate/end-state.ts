@@ -71,17 +71,29 @@ function fieldsOf(
   isCr: boolean,
   owners: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, string> {
+  const fields = new Map(ownFieldsOf(object, isCr))
+  for (const { uid, kind, name } of object.metadata.ownerReferences ?? [])
+    fields.set(`.metadata.owner ${kind} ${name}`, owners.get(uid) ?? '(gone)')
+  return fields
+}
+
+/** Most objects are the same ones in many runs. */
+const known = new WeakMap<StoredObject, ReadonlyMap<string, string>>()
+
+/** All that depends on nothing but the object. */
+function ownFieldsOf(object: StoredObject, isCr: boolean): ReadonlyMap<string, string> {
+  const before = known.get(object)
+  if (before) return before
   const { metadata, status, ...rest } = object
-  const { labels = {}, annotations = {}, finalizers = [], ownerReferences = [], deletionTimestamp } = metadata
+  const { labels = {}, annotations = {}, finalizers = [], deletionTimestamp } = metadata
   const { [foreignKey]: _, 'deployment.kubernetes.io/revision': __, ...kept } = annotations
   const fields = new Map<string, string>()
   const { [foreignEntry]: ___, ...data } = isJsonObject(rest['data']) ? rest['data'] : {}
   collect({ ...rest, ...(rest['data'] !== undefined && { data }) }, '', fields)
   collect({ labels, annotations: kept, finalizers }, '.metadata', fields)
-  for (const { uid, kind, name } of ownerReferences)
-    fields.set(`.metadata.owner ${kind} ${name}`, owners.get(uid) ?? '(gone)')
   if (deletionTimestamp !== undefined) fields.set('.metadata.deletionTimestamp', '(time)')
   if (isCr) collect(reported(status as Json | undefined, metadata.generation ?? 0), '.status', fields)
+  known.set(object, fields)
   return fields
 }
 

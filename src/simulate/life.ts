@@ -11,8 +11,8 @@ export interface Life {
   /** The first process is 1. */
   readonly number: number
   readonly clock: Clock
-  /** Aborted at its end. */
-  readonly signal: AbortSignal
+  /** What ends with it: its watches. */
+  readonly watches: Set<AbortController>
   readonly isOver: boolean
   /** By how much its clock is wrong. */
   skewMs: number
@@ -33,7 +33,7 @@ export interface Life {
 const gone = new MusterError('ConnectionLost', 'the process is gone.')
 
 export function beginLife(number: number, time: Clock): Life {
-  const ending = new AbortController()
+  const watches = new Set<AbortController>()
   const after: Clock['after'] = (ms, fire) => {
     const ring = (): void => {
       if (life.isOver) return
@@ -46,7 +46,7 @@ export function beginLife(number: number, time: Clock): Life {
   }
   const life: Life & { isOver: boolean } = {
     number,
-    signal: ending.signal,
+    watches,
     isOver: false,
     skewMs: 0,
     frozenUntil: 0,
@@ -61,7 +61,8 @@ export function beginLife(number: number, time: Clock): Life {
     },
     end() {
       life.isOver = true
-      ending.abort(gone)
+      for (const watch of watches) watch.abort(gone)
+      watches.clear()
     },
   }
   return life

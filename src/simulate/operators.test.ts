@@ -39,6 +39,19 @@ describe('the operators of this repository', () => {
     expect((await simulator.play(parsePlan('create and change: hurry@1, merge@e3'))).failings).toEqual([])
   })
 
+  it('memcached does not fight the garbage collector for children of a CR that is gone, which its cache has not heard of', async () => {
+    const simulator = await open(memcached)
+    const { run } = await simulator.play(parsePlan('delete and create again: delay@e1=500'))
+    const again = run.trace.findIndex(({ text }) => text.startsWith('somebody creates'))
+    const made = run.trace
+      .slice(0, again)
+      .filter(({ text }) => /^write \d+: patch (?:configmaps|deployments)/.test(text))
+    // Each is made again once, since anybody may have taken it away; before the second time the server is asked.
+    expect(made).toHaveLength(2)
+    const looks = run.requests.filter(({ verb, resource }) => verb === 'get' && resource?.plural === 'memcacheds')
+    expect(looks.map(({ status }) => status)).toContain(404)
+  })
+
   it(`memcached passes ${howMany} its plans where pods live`, async () => {
     await expectToPass(await open(memcached, true), { sample: 12, groups: ['crash'] })
   }, 900_000)

@@ -94,7 +94,7 @@ export function openReading(options: ReadingOptions): Read {
       requests.push({ ...request, status: 200 })
       return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
     }
-    const signal = sent.signal ? firstOf(sent.signal, life.signal) : life.signal
+    const { signal } = endingWith(life, sent.signal)
     const asked = { ...sent, signal }
     const lag = life.lag
     if (lag && lag.until > time.now() && !isResumed) {
@@ -197,7 +197,8 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
       }
       wait(1)
       try {
-        await time.sleep(latency(), signal)
+        await time.sleep(latency())
+        signal.throwIfAborted()
         const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
         if (moment > time.now()) await time.sleep(moment - time.now(), signal)
         if (life.frozenUntil > time.now()) await thaw(reader)
@@ -285,12 +286,15 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Aborted with the first of the two. */
-function firstOf(one: AbortSignal, other: AbortSignal): AbortSignal {
-  const either = new AbortController()
-  for (const signal of [one, other]) {
-    if (signal.aborted) either.abort(signal.reason)
-    else signal.addEventListener('abort', () => either.abort(signal.reason), { once: true })
+/** Aborted when it is given up, and at the end of its process. */
+function endingWith({ watches }: Life, given: AbortSignal | undefined): AbortController {
+  const own = new AbortController()
+  watches.add(own)
+  const giveUp = (): void => {
+    watches.delete(own)
+    own.abort(given?.reason)
   }
-  return either.signal
+  if (given?.aborted) giveUp()
+  else given?.addEventListener('abort', giveUp, { once: true })
+  return own
 }

@@ -13,7 +13,7 @@ import type { JsonObject } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Ledger } from '../operator/ledger.ts'
-import { openCluster, type Snapshot } from './cluster.ts'
+import { idleMs, openCluster, type Snapshot } from './cluster.ts'
 import { foreignEntry, foreignKey } from './end-state.ts'
 import { type Fault, faultTable } from './fault.ts'
 import { beginLife, type Life, liveOf } from './life.ts'
@@ -86,6 +86,8 @@ interface Process {
 
 /** Nothing asked for, nothing under way for so long: rest. */
 const quietMs = 30_000
+/** Where nothing is due for so long after that, either, it need not be waited for. */
+const aheadMs = 30_000
 /** Within this it has to come to rest, faults included. */
 export const boundMs = 900_000
 /** Who writes more than this goes round in circles: there is no need to watch him to the end. */
@@ -165,6 +167,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
         case 'leaders':
           trace.note('somebody deletes the lease', told)
           await removeLease(client)
+          await time.sleep(0)
           void succeed()
           break
         default:
@@ -304,7 +307,13 @@ export async function runScene(options: RunOptions): Promise<Run> {
       told,
     )
     const own = createClient({ transport: wire.transport(life), clock: life.clock, random })
-    const cache = createSharedCache({ client: own, clock: life.clock, random, recall: options.recall })
+    const cache = createSharedCache({
+      client: own,
+      clock: life.clock,
+      random,
+      recall: options.recall,
+      reflector: { idleMs },
+    })
     try {
       const program = await time.hold(Promise.resolve(subject.spawn()))
       entry.running = await program({
@@ -325,10 +334,23 @@ export async function runScene(options: RunOptions): Promise<Run> {
   }
 
   const isHopeless = (): boolean => problem !== undefined || wire.writes.length > mostWrites
+  const lastAt = (): number => Math.max(wire.lastWriteAt, record.changedAt)
   const isQuiet = (): boolean =>
     isHopeless() ||
-    (starting + leaving === 0 && !wire.isBusy() && time.now() - Math.max(wire.lastWriteAt, record.changedAt) >= quietMs)
-  const settle = async (): Promise<boolean> => (await time.run(boundMs, isQuiet)) && !isHopeless()
+    (starting + leaving === 0 &&
+      !wire.isBusy() &&
+      (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
+  const settle = async (): Promise<boolean> => {
+    const end = time.now() + boundMs
+    while (await time.run(Math.max(end - time.now(), 0), isQuiet)) {
+      if (isHopeless()) return false
+      const missingMs = lastAt() + quietMs - time.now()
+      if (missingMs <= 0) return true
+      // It passes without anything happening, unless somebody put something off until the event loop turns.
+      await time.run(missingMs)
+    }
+    return false
+  }
   const rest = async (): Promise<boolean> => {
     const isRested = await settle()
     if (!isRested || whims.length === 0) return isRested
@@ -351,15 +373,16 @@ export async function runScene(options: RunOptions): Promise<Run> {
       requests: [...wire.requests],
       ledgers: [...ledgers],
       objectsAfter: [...objectsAfter],
-      outside: outside.state?.() ?? {},
-      done: outside.done?.() ?? {},
+      // What is outside may go on in the same objects.
+      outside: structuredClone(outside.state?.() ?? {}),
+      done: structuredClone(outside.done?.() ?? {}),
       wavered: [...wavered],
       ...finished,
       incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
       unstruck: [...left],
       refused,
       restedAfterMs: isRested ? time.now() - quietMs - begun : undefined,
-      snapshot: options.observes ? { ...cluster.snapshot(), outside: outside.state?.() } : undefined,
+      snapshot: options.observes ? { ...cluster.snapshot(), outside: structuredClone(outside.state?.()) } : undefined,
     }
   }
   while (steps.length > 0 && isRested) {

@@ -41,6 +41,16 @@ describe('simulated time', () => {
     expect(seen).toEqual([11, 5000])
   })
 
+  it('says when something happens next: of what is due, and not of what was cancelled', async () => {
+    const time = simulatedTime(0)
+    expect(time.nextAt()).toBe(Infinity)
+    time.after(5, () => undefined).cancel()
+    time.after(7, () => undefined)
+    expect(time.nextAt()).toBe(7)
+    await time.run(10)
+    expect(time.nextAt()).toBe(Infinity)
+  })
+
   it('stands still while it is held', async () => {
     const time = simulatedTime(0)
     let heldUntil = -1

@@ -9,6 +9,8 @@ import { sleepOn } from '../clock/clock.ts'
 export interface SimulatedTime extends Clock {
   /** Moves ahead, timer by timer, until `isDone` says so; false when `limitMs` pass first. */
   run(limitMs: number, isDone?: () => boolean): Promise<boolean>
+  /** When something happens next, unless something comes before of what is under way. */
+  nextAt(): number
   /** Time stands still until this is done: for what is not part of the simulation, such as loading a file. */
   hold<T>(work: Promise<T>): Promise<T>
 }
@@ -78,7 +80,8 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
   return {
     now: () => now,
     after,
-    sleep: (ms, signal) => sleepOn(after, ms, signal),
+    sleep: (ms, signal) => (signal ? sleepOn(after, ms, signal) : new Promise((resolve) => void after(ms, resolve))),
+    nextAt: () => next()?.at ?? Infinity,
     hold(work) {
       held.add(work)
       const letGo = (): void => void held.delete(work)

@@ -3,6 +3,7 @@
  * faults strike: a write is refused, lost, answered late or never; what caches are kept by goes through `reading.ts`. How long
  * anything takes is drawn from the seed, and that decides what comes first.
  */
+import { aborted } from '../clock/aborted.ts'
 import type { Random } from '../clock/random.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
 import type { ApiServer } from '../apiserver/api-server.ts'
@@ -83,15 +84,17 @@ export function openWire(options: WireOptions): Wire {
     let isDoomed = false
 
     /** A moment on the way; never comes back for a process that is gone. */
-    const travel = async (ms: number): Promise<void> => {
-      await time.sleep(ms)
-      while (life.stoppedUntil > time.now()) await time.sleep(life.stoppedUntil - time.now())
-      if (life.isOver) await never()
-    }
+    const travel = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        const pass = (): void => {
+          if (life.stoppedUntil > time.now()) time.after(life.stoppedUntil - time.now(), pass)
+          else if (!life.isOver) resolve()
+        }
+        time.after(ms, pass)
+      })
 
-    /** On the server's side: what was sent arrives, whatever became of who sent it. */
-    const arrive = async (): Promise<void> => {
-      await travel(latency())
+    /** Until what it sends arrives again, whatever becomes of it meanwhile. */
+    const uncut = async (): Promise<void> => {
       while (life.cutUntil > time.now()) await time.sleep(life.cutUntil - time.now())
     }
 
@@ -114,9 +117,10 @@ export function openWire(options: WireOptions): Wire {
     /** Takes or looks at the lease: that is no work, and not counted. */
     const elect = async (sent: TransportRequest, who: Tenure): Promise<TransportResponse> => {
       const sentAt = time.now()
-      await arrive()
+      await travel(latency())
+      if (life.cutUntil > time.now()) await uncut()
       if (isLapsed()) return await never()
-      const answer = await handle(sent)
+      const answer = await carriedOut(sent)
       const hear = who.answered(life, sent, sentAt, answer.status)
       await travel(latency())
       hear()
@@ -127,8 +131,7 @@ export function openWire(options: WireOptions): Wire {
       if (isDoomed) life.end()
       if (life.isOver) return await never()
       if (tenure && isAboutLease(sent)) {
-        const answered = elect(sent, tenure)
-        return await (sent.signal ? abortable(answered, sent.signal) : answered)
+        return await elect(sent, tenure)
       }
       const request = requestOf(sent, life.number)
       if (tenure && request.method !== 'GET') tenure.leaves(life, shownRequest(request))
@@ -136,8 +139,7 @@ export function openWire(options: WireOptions): Wire {
       wait(life, 1)
       try {
         sent.signal?.throwIfAborted()
-        const answered = exchange(sent, request)
-        return await (sent.signal ? abortable(answered, sent.signal) : answered)
+        return await exchange(sent, request)
       } finally {
         wait(life, -1)
         // What comes of an answer, or of none, begins here.
@@ -147,6 +149,13 @@ export function openWire(options: WireOptions): Wire {
 
     /** A server goes on with what it was asked, whatever becomes of the client. */
     const handle = (sent: TransportRequest): Promise<TransportResponse> => server.handle({ ...sent, signal: undefined })
+
+    /** All that comes of it at once has come of it: how long the server took to answer does not decide what comes first. */
+    const carriedOut = async (sent: TransportRequest): Promise<TransportResponse> => {
+      const answer = await handle(sent)
+      await time.sleep(0)
+      return answer
+    }
 
     /** What is served is the same for all runs: the answer to that is kept as long as no definition changes. */
     const known = async (sent: TransportRequest): Promise<TransportResponse> => {
@@ -162,9 +171,10 @@ export function openWire(options: WireOptions): Wire {
     }
 
     const exchange = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
-      await arrive()
+      await travel(latency())
+      if (life.cutUntil > time.now()) await uncut()
       if (!isWrite(request)) {
-        const answer = await known(sent)
+        const answer = await (sent.method === 'GET' ? known(sent) : carriedOut(sent))
         requests.push({ ...request, status: answer.status })
         await travel(latency())
         return answer
@@ -212,7 +222,7 @@ export function openWire(options: WireOptions): Wire {
         number = writes.length + 1
         name = `write ${number}, the one that was held up: ${shownRequest(request)}`
       }
-      const answer = await handle(sent)
+      const answer = await carriedOut(sent)
       const write = note(answer.status)
       trace.note(`${name} → ${answer.status}, version ${storage.revision}, by process ${life.number}`, told)
       for (const fault of faults) {
@@ -245,7 +255,10 @@ export function openWire(options: WireOptions): Wire {
             break
           default:
         }
-        if (fault.kind !== 'usurp') await onFault(fault, life, write)
+        if (fault.kind !== 'usurp') {
+          await onFault(fault, life, write)
+          await time.sleep(0)
+        }
       }
       if (struck('unheard')) {
         trace.note(`the answer to write ${number} is lost: the connection broke`, told)
@@ -254,7 +267,10 @@ export function openWire(options: WireOptions): Wire {
       }
       if (struck('silent')) {
         trace.note(`no answer to write ${number} ever comes`, told)
-        return await never()
+        if (!sent.signal) return await never()
+        // Whoever asked gives up some day.
+        await aborted(sent.signal)
+        throw sent.signal.reason
       }
       if (life.isOver) return await never()
       await travel(latency() + (isLapsed() ? lateMs : 0) + (struck('leaders') ? overlapMs : 0))
@@ -285,14 +301,4 @@ export function openWire(options: WireOptions): Wire {
     transport,
   }
   return wire
-}
-
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error)
-    signal.addEventListener('abort', abort, { once: true })
-    const leave = (): void => signal.removeEventListener('abort', abort)
-    work.then(resolve, reject)
-    work.then(leave, leave)
-  })
 }
