@@ -12,6 +12,7 @@ import { readYaml } from '../../kube/yaml.ts'
 import { type ReadOutput, readOutput } from '../output-reader.ts'
 import { scalarText } from '../scalar-text.ts'
 import { type EgressRefusal, openEgressProxy } from './egress-proxy.ts'
+import { ranOutOfMemory } from './out-of-memory.ts'
 import {
   defaultProgramLimits,
   type Ended,
@@ -162,10 +163,6 @@ function serversIn(kubeconfig: string): readonly string[] {
   })
 }
 
-/** What programs of all kinds say when they get no more: there is no other sign of it. */
-const noMemory =
-  /out of (?:memory|space)|cannot allocate|memory exhausted|allocation failed|MemoryError|bad_alloc|ENOMEM/i
-
 function failed(
   what: string,
   { limits }: HostedProgram,
@@ -174,7 +171,7 @@ function failed(
   const { memoryMb } = { ...defaultProgramLimits, ...limits }
   const short = `it ran out of memory, and may have ${memoryMb} MiB for each process (program.memory): `
   const how = trouble ?? `exit code ${code}`
-  return new MusterError('ExternalFailed', `${what}: ${noMemory.test(stderr) ? short : ''}${how}${lastLine(stderr)}.`)
+  return new MusterError('ExternalFailed', `${what}: ${ranOutOfMemory(stderr) ? short : ''}${how}${lastLine(stderr)}.`)
 }
 
 function lastLine(text: string): string {
