@@ -1,18 +1,23 @@
 /**
  * The life of one process of an operator: its clock, which may be set, and its end, after which nothing of it moves. A
- * process that crashed is not told so: its requests are never answered, and its timers never fire.
+ * process that crashed is not told so: its requests are never answered, its watches bring nothing more, and its timers never fire.
  */
 import type { Clock } from '../clock/clock.ts'
 import { sleepOn } from '../clock/clock.ts'
-import { MusterError } from '../kube/errors.ts'
 import type { Live } from '../operator/live.ts'
+import type { SimulatedTime } from './time.ts'
+import type { Lines } from './watch-lines.ts'
 
 export interface Life {
   /** The first process is 1. */
   readonly number: number
   readonly clock: Clock
-  /** What ends with it: its watches. */
-  readonly watches: Set<AbortController>
+  /** The same, for what only keeps up what is. */
+  readonly upkeep: Clock
+  /** How much it waits for: requests without an answer, events that are under way. */
+  waiting: number
+  /** What ends with it: its watches, on the server's side. */
+  readonly watches: Set<Pick<Lines, 'leave'>>
   readonly isOver: boolean
   /** By how much its clock is wrong. */
   skewMs: number
@@ -29,23 +34,25 @@ export interface Life {
   end(): void
 }
 
-/** The same for all: nobody reads where it comes from, and finding that out takes time. */
-const gone = new MusterError('ConnectionLost', 'the process is gone.')
-
-export function beginLife(number: number, time: Clock): Life {
-  const watches = new Set<AbortController>()
-  const after: Clock['after'] = (ms, fire) => {
-    const ring = (): void => {
-      if (life.isOver) return
-      // What fell due while it was stopped comes in its order when it goes on, and after what was answered meanwhile.
-      if (life.stoppedUntil > time.now()) timer = time.after(life.stoppedUntil - time.now() + 1, ring)
-      else fire()
+export function beginLife(number: number, time: SimulatedTime): Life {
+  const watches = new Set<Pick<Lines, 'leave'>>()
+  const now = (): number => time.now() + life.skewMs
+  const clockOn = (timers: Pick<Clock, 'after'>): Clock => {
+    const after: Clock['after'] = (ms, fire) => {
+      const ring = (): void => {
+        if (life.isOver) return
+        // What fell due while it was stopped comes in its order when it goes on, and after what was answered meanwhile.
+        if (life.stoppedUntil > time.now()) timer = timers.after(life.stoppedUntil - time.now() + 1, ring)
+        else fire()
+      }
+      let timer = timers.after(ms, ring)
+      return { cancel: () => timer.cancel() }
     }
-    let timer = time.after(ms, ring)
-    return { cancel: () => timer.cancel() }
+    return { now, after, sleep: (ms, signal) => sleepOn(after, ms, signal) }
   }
   const life: Life & { isOver: boolean } = {
     number,
+    waiting: 0,
     watches,
     isOver: false,
     skewMs: 0,
@@ -54,14 +61,11 @@ export function beginLife(number: number, time: Clock): Life {
     cutUntil: 0,
     lapsedUntil: 0,
     lag: undefined,
-    clock: {
-      now: () => time.now() + life.skewMs,
-      after,
-      sleep: (ms, signal) => sleepOn(after, ms, signal),
-    },
+    clock: clockOn(time),
+    upkeep: clockOn(time.upkeep),
     end() {
       life.isOver = true
-      for (const watch of watches) watch.abort(gone)
+      for (const watch of watches) watch.leave()
       watches.clear()
     },
   }

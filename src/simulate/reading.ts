@@ -53,7 +53,7 @@ const catchUpMs = 10
 interface Watch {
   readonly request: Request
   readonly path: string
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | undefined
   /** It begins with what there is. */
   readonly isInitial: boolean
   /** When an event of this version may come. @default at once */
@@ -94,14 +94,12 @@ export function openReading(options: ReadingOptions): Read {
       requests.push({ ...request, status: 200 })
       return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
     }
-    const { signal } = endingWith(life, sent.signal)
-    const asked = { ...sent, signal }
     const lag = life.lag
     if (lag && lag.until > time.now() && !isResumed) {
-      if (request.verb !== 'watch') return await pastList(server, asked, path, query, lag)
-      return { status: 200, headers: jsonHeaders, body: pastEvents(reader, asked, path, lag) }
+      if (request.verb !== 'watch') return await pastList(server, sent, path, query, lag)
+      return { status: 200, headers: jsonHeaders, body: pastEvents(reader, sent, path, lag) }
     }
-    const answer = await server.handle(asked)
+    const answer = await server.handle(sent)
     requests.push({ ...request, status: answer.status })
     if (request.verb !== 'watch' || answer.status !== 200) {
       await travel(latency())
@@ -110,11 +108,17 @@ export function openReading(options: ReadingOptions): Read {
     return {
       ...answer,
       whole: undefined,
-      body: delivered(reader, answer.body, { request, path, signal, isInitial: !isResumed }),
+      body: delivered(reader, answer.body, { request, path, signal: sent.signal, isInitial: !isResumed }),
     }
   }
 
   return read
+}
+
+/** Until then, unless somebody gives up; never comes back for a process that is gone. */
+async function pause({ life, time }: Reader, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await time.sleep(ms, signal)
+  if (life.isOver) await never()
 }
 
 /** Until its caches are told of anything again. */
@@ -163,13 +167,13 @@ async function* pastEvents(
   const metadata = { resourceVersion: String(lag.revision), annotations }
   yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
   trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
-  await time.sleep(Math.max(lag.until - time.now(), 0), asked.signal)
+  await pause(reader, Math.max(lag.until - time.now(), 0), asked.signal)
   const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
   const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
   const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
   // It catches up in the order in which everything happened.
   const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
-  yield* delivered(reader, rest, { request, path, signal: asked.signal!, isInitial: false, notBefore: since })
+  yield* delivered(reader, rest, { request, path, signal: asked.signal, isInitial: false, notBefore: since })
 }
 
 /** Hands on what a watch brings, one event after the other, each in its time. */
@@ -178,9 +182,11 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
   const { request, signal, notBefore } = watch
   let { isInitial } = watch
   const lines = readLines(body)
+  life.watches.add(lines)
   try {
     for (;;) {
       if (!lines.isReady()) await lines.wait()
+      if (life.isOver) await never()
       const line = lines.take()
       if (!line) return
       // What there is at the begin is no event.
@@ -198,9 +204,10 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
       wait(1)
       try {
         await time.sleep(latency())
-        signal.throwIfAborted()
+        if (life.isOver) await never()
+        signal?.throwIfAborted()
         const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
-        if (moment > time.now()) await time.sleep(moment - time.now(), signal)
+        if (moment > time.now()) await pause(reader, moment - time.now(), signal)
         if (life.frozenUntil > time.now()) await thaw(reader)
         const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
         events.push(event)
@@ -213,6 +220,7 @@ async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch
       }
     }
   } finally {
+    life.watches.delete(lines)
     lines.leave()
   }
 }
@@ -237,7 +245,7 @@ async function* struck(
       yield Buffer.from(`${expiredLine}\n`)
       return 'over'
     case 'delay':
-      await time.sleep(Number(fault.value ?? 500), signal)
+      await pause(reader, Number(fault.value ?? 500), signal)
       yield line
       break
     case 'freeze':
@@ -247,16 +255,17 @@ async function* struck(
       break
     case 'repeat':
       yield line
-      await time.sleep(latency(), signal)
+      await pause(reader, latency(), signal)
       yield line
       break
     case 'merge': {
       const held = [line]
-      const deadline = time.sleep(mergeMs, signal)
+      const deadline = pause(reader, mergeMs, signal)
       // Nobody waits for it where the other one is there already.
       deadline.catch(() => undefined)
       for (;;) {
         if (!lines.isReady()) await Promise.race([lines.wait(), deadline])
+        if (life.isOver) await never()
         const later = lines.take()
         if (!later) break
         held.push(later)
@@ -284,17 +293,4 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
-}
-
-/** Aborted when it is given up, and at the end of its process. */
-function endingWith({ watches }: Life, given: AbortSignal | undefined): AbortController {
-  const own = new AbortController()
-  watches.add(own)
-  const giveUp = (): void => {
-    watches.delete(own)
-    own.abort(given?.reason)
-  }
-  if (given?.aborted) giveUp()
-  else given?.addEventListener('abort', giveUp, { once: true })
-  return own
 }

@@ -94,7 +94,7 @@ export const boundMs = 900_000
 const mostWrites = 500
 const restartMs = 1000
 const lagMs = 2000
-/** The longest that a process may take to go in good order, and another one to lead then. */
+/** The longest that a process may take to go in good order. */
 const leaveMs = 10_000
 
 function refOf({ metadata: { namespace, name } }: StoredObject): ObjectRef {
@@ -289,10 +289,8 @@ export async function runScene(options: RunOptions): Promise<Run> {
     await time.sleep(successionMs)
     if (!life.isOver) {
       trace.note(`process ${life.number} goes`, told)
-      await Promise.race([running?.stop(), time.sleep(leaveMs)])
+      await Promise.race([running?.stop(), new Promise<void>((resolve) => void time.upkeep.after(leaveMs, resolve))])
       life.end()
-      // Who leads now may have something left to do.
-      await time.sleep(leaveMs)
     }
     leaving--
   }
@@ -339,6 +337,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     isHopeless() ||
     (starting + leaving === 0 &&
       !wire.isBusy() &&
+      (tenure?.isSettled() ?? true) &&
       (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
   const settle = async (): Promise<boolean> => {
     const end = time.now() + boundMs
@@ -347,7 +346,9 @@ export async function runScene(options: RunOptions): Promise<Run> {
       const missingMs = lastAt() + quietMs - time.now()
       if (missingMs <= 0) return true
       // It passes without anything happening, unless somebody put something off until the event loop turns.
-      await time.run(missingMs)
+      await time.run(tenure ? 0 : missingMs)
+      // All that would happen meanwhile is that a lease is renewed.
+      if (tenure && isQuiet()) return true
     }
     return false
   }
@@ -381,7 +382,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
       incidents: [...finished.incidents, ...(tenure?.incidents() ?? [])],
       unstruck: [...left],
       refused,
-      restedAfterMs: isRested ? time.now() - quietMs - begun : undefined,
+      restedAfterMs: isRested ? Math.max(lastAt() - begun, 0) : undefined,
       snapshot: options.observes ? { ...cluster.snapshot(), outside: structuredClone(outside.state?.()) } : undefined,
     }
   }

@@ -82,7 +82,6 @@ export async function runOn(around: Surroundings, operator: Operator): Promise<R
   }
   const election = electLeader({
     client,
-    clock,
     random,
     ...seat,
     onChange({ isLeader }) {

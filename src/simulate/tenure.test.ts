@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { memcached } from '../../test/examples.ts'
+import { createStorage } from '../apiserver/storage.ts'
 import { parsePlan } from './fault.ts'
+import { beginLife, type Life } from './life.ts'
 import { samplesOf } from './scorecard/sample.ts'
 import { openSimulator, type Played, type Simulator } from './simulate.ts'
 import { operatorSubject, runOn, type Subject } from './subject.ts'
+import { openTenure } from './tenure.ts'
+import { simulatedTime } from './time.ts'
+import { openTrace } from './trace.ts'
 
 async function open(
   change: (subject: Subject) => Subject = (subject) => subject,
@@ -67,6 +72,38 @@ describe('a lease that is lost in the midst of the work', () => {
     expect(new Set(writers.slice(1))).toEqual(new Set([1, 2]))
     expect(toldIn(played).at(-1)).toBe('process 1 leads')
   }, 60_000)
+})
+
+describe('a tenure', () => {
+  it('is settled when nobody asked who leads, and while who leads can go on to', () => {
+    const time = simulatedTime(0)
+    const storage = createStorage()
+    const tenure = openTenure(time, storage, openTrace(time))
+    const [one, other] = [beginLife(1, time), beginLife(2, time)]
+    expect(tenure.isSettled()).toBe(true)
+    const look = (life: Life): void => tenure.answered(life, { method: 'GET', path: '', headers: {} }, 0, 200)()
+    const lead = (life: Life): void => {
+      const metadata = { namespace: 'kube-system', name: 'simulated-manager', uid: 'u' }
+      const spec = { holderIdentity: `process-${life.number}` }
+      storage.put('leases.coordination.k8s.io', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec })
+      tenure.answered(life, { method: 'PUT', path: '', headers: {} }, 0, 200)()
+    }
+    look(one)
+    expect(tenure.isSettled()).toBe(false)
+    lead(one)
+    look(other)
+    expect(tenure.isSettled()).toBe(true)
+    for (const trouble of ['stoppedUntil', 'cutUntil', 'lapsedUntil'] as const) {
+      one[trouble] = 10
+      expect(tenure.isSettled()).toBe(false)
+      one[trouble] = 0
+    }
+    lead(other)
+    look(one)
+    expect(tenure.isSettled()).toBe(true)
+    other.end()
+    expect(tenure.isSettled()).toBe(false)
+  })
 })
 
 describe('a process', () => {

@@ -6,6 +6,7 @@
  * Only runs whose faults need a Lease have one: all others have one process at a time, and pay nothing.
  */
 import type { Storage } from '../apiserver/storage.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { Client } from '../client/client.ts'
 import type { TransportRequest } from '../client/transport.ts'
 import { isMusterError } from '../kube/errors.ts'
@@ -22,11 +23,15 @@ import type { Trace } from './trace.ts'
 export interface Seat extends LeaseTimes {
   readonly lease: LeaseName
   readonly identity: string
+  /** Nobody waits for what is due by it. */
+  readonly clock: Clock
 }
 
 export interface Tenure {
   /** Somebody leads. */
   isLed(): boolean
+  /** Who leads goes on to, or nobody ever asked who does: all that is left to do is to keep that up. */
+  isSettled(): boolean
   /** Writes that left a process when somebody else might lead. */
   incidents(): readonly Incident[]
   /** A request about the Lease was carried out; what is returned is to be called when the process hears of it. */
@@ -37,12 +42,12 @@ export interface Tenure {
 
 const lease: LeaseName = { namespace: 'kube-system', name: 'simulated-manager' }
 /** The usual times, but for the rhythm: a renewal costs as much as a write, and none of them is looked at. */
-const times: LeaseTimes = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 4_000 }
+const times: LeaseTimes = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
 
 /** How long a process is cut off or stopped: longer than its lease and a look at it. */
 export const absenceMs = 22_000
 /** When the second process goes in good order, counted from when it came. */
-export const successionMs = 30_000
+export const successionMs = 26_000
 
 export function needsLeases(faults: readonly Fault[]): boolean {
   return faults.some(({ kind }) => faultTable[kind].group === 'leaders')
@@ -55,8 +60,12 @@ export async function removeLease(client: Client): Promise<void> {
   })
 }
 
-export function seatOf({ number }: Life): Seat {
-  return { lease, identity: `process-${number}`, ...times }
+export function seatOf(life: Life): Seat {
+  return { lease, identity: identityOf(life), clock: life.upkeep, ...times }
+}
+
+function identityOf({ number }: Life): string {
+  return `process-${number}`
 }
 
 export const leasePath: string = `/apis/${leases.group}/${leases.version}/namespaces/${lease.namespace}/leases`
@@ -69,16 +78,27 @@ export function isAboutLease({ path }: TransportRequest): boolean {
 export function openTenure(time: SimulatedTime, storage: Storage, trace: Trace): Tenure {
   const until = new Map<Life, number>()
   const strays = new Map<string, Incident>()
+  let isAskedFor = false
   const holder = (): Json | undefined => {
     const spec = storage.table(tableOf(leases)).get(lease.namespace, lease.name)?.['spec'] as JsonObject | undefined
     return spec?.['holderIdentity']
   }
   return {
     isLed: () => until.size > 0,
+    isSettled() {
+      if (!isAskedFor) return true
+      const now = time.now()
+      for (const [life, end] of until) {
+        if (end <= now || life.isOver || identityOf(life) !== holder()) continue
+        return life.cutUntil <= now && life.stoppedUntil <= now && life.lapsedUntil <= now
+      }
+      return false
+    },
     incidents: () => [...strays.values()],
     answered(life, { method }, sentAt, status) {
+      isAskedFor = true
       if (status >= 300) return () => undefined
-      if (holder() !== seatOf(life).identity) {
+      if (holder() !== identityOf(life)) {
         return () => {
           if (until.delete(life)) trace.note(`process ${life.number} sees that it no longer leads`, told)
         }

@@ -51,6 +51,17 @@ describe('simulated time', () => {
     expect(time.nextAt()).toBe(Infinity)
   })
 
+  it('waits for no upkeep, and does it all the same', async () => {
+    const time = simulatedTime(0)
+    let kept = 0
+    time.upkeep.after(5, () => kept++)
+    expect(time.nextAt()).toBe(Infinity)
+    time.after(9, () => undefined)
+    expect(time.nextAt()).toBe(9)
+    await time.run(7)
+    expect(kept).toBe(1)
+  })
+
   it('stands still while it is held', async () => {
     const time = simulatedTime(0)
     let heldUntil = -1

@@ -9,17 +9,32 @@ import { sleepOn } from '../clock/clock.ts'
 export interface SimulatedTime extends Clock {
   /** Moves ahead, timer by timer, until `isDone` says so; false when `limitMs` pass first. */
   run(limitMs: number, isDone?: () => boolean): Promise<boolean>
-  /** When something happens next, unless something comes before of what is under way. */
+  /** When something happens next, upkeep aside, unless something comes before of what is under way. */
   nextAt(): number
+  /** The same clock, for what only keeps up what is: a lease that is renewed. Nobody waits for that. */
+  readonly upkeep: Pick<Clock, 'after'>
   /** Time stands still until this is done: for what is not part of the simulation, such as loading a file. */
   hold<T>(work: Promise<T>): Promise<T>
 }
 
-interface Pending {
+/** A class: there are a hundred of them in a run. */
+class Pending implements Timer {
   readonly at: number
   readonly order: number
   readonly fire: () => void
-  isCancelled: boolean
+  readonly isUpkeep: boolean
+  isCancelled = false
+
+  constructor(at: number, order: number, fire: () => void, isUpkeep: boolean) {
+    this.at = at
+    this.order = order
+    this.fire = fire
+    this.isUpkeep = isUpkeep
+  }
+
+  cancel(): void {
+    this.isCancelled = true
+  }
 }
 
 export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTime {
@@ -71,17 +86,24 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
     return heap[0]
   }
 
-  const after = (ms: number, fire: () => void): Timer => {
-    const timer: Pending = { at: now + Math.max(ms, 0), order: order++, fire, isCancelled: false }
+  const add = (ms: number, fire: () => void, isUpkeep: boolean): Timer => {
+    const timer = new Pending(now + Math.max(ms, 0), order++, fire, isUpkeep)
     push(timer)
-    return { cancel: () => void (timer.isCancelled = true) }
+    return timer
   }
+  const after = (ms: number, fire: () => void): Timer => add(ms, fire, false)
+  const isDue = ({ isUpkeep, isCancelled }: Pending): boolean => !isUpkeep && !isCancelled
 
   return {
     now: () => now,
     after,
     sleep: (ms, signal) => (signal ? sleepOn(after, ms, signal) : new Promise((resolve) => void after(ms, resolve))),
-    nextAt: () => next()?.at ?? Infinity,
+    nextAt() {
+      const first = next()
+      if (!first?.isUpkeep) return first?.at ?? Infinity
+      return heap.reduce((earliest, timer) => (isDue(timer) ? Math.min(earliest, timer.at) : earliest), Infinity)
+    },
+    upkeep: { after: (ms, fire) => add(ms, fire, true) },
     hold(work) {
       held.add(work)
       const letGo = (): void => void held.delete(work)

@@ -73,14 +73,12 @@ export function openWire(options: WireOptions): Wire {
   const writes: Write[] = []
   const events: SeenEvent[] = []
   const requests: Request[] = []
-  /** What each process waits for. Nobody waits for one that is gone. */
-  const waiting = new Map<Life, number>()
+  const lives: Life[] = []
   let slowMs = 0
   const latency = (): number => latencyMs[0] + Math.floor(random.next() * (latencyMs[1] - latencyMs[0] + 1)) + slowMs
 
-  const wait = (life: Life, change: 1 | -1): void => void waiting.set(life, (waiting.get(life) ?? 0) + change)
-
   const transport = (life: Life): Transport => {
+    lives.push(life)
     let isDoomed = false
 
     /** A moment on the way; never comes back for a process that is gone. */
@@ -105,7 +103,7 @@ export function openWire(options: WireOptions): Wire {
       trace,
       latency,
       travel,
-      wait: (change) => wait(life, change),
+      wait: (change) => void (life.waiting += change),
       strike: (number) => strike('event', number),
       events,
       requests,
@@ -136,12 +134,12 @@ export function openWire(options: WireOptions): Wire {
       const request = requestOf(sent, life.number)
       if (tenure && request.method !== 'GET') tenure.leaves(life, shownRequest(request))
       if (request.verb === 'watch' || request.verb === 'list') return await read(sent, request)
-      wait(life, 1)
+      life.waiting++
       try {
         sent.signal?.throwIfAborted()
         return await exchange(sent, request)
       } finally {
-        wait(life, -1)
+        life.waiting--
         // What comes of an answer, or of none, begins here.
         if (isWrite(request)) wire.lastWriteAt = time.now()
       }
@@ -294,10 +292,8 @@ export function openWire(options: WireOptions): Wire {
     events,
     requests,
     lastWriteAt: time.now(),
-    isBusy() {
-      for (const [life, count] of waiting) if (count > 0 && !life.isOver) return true
-      return false
-    },
+    // Nobody waits for one that is gone.
+    isBusy: () => lives.some(({ waiting, isOver }) => waiting > 0 && !isOver),
     transport,
   }
   return wire

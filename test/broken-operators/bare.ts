@@ -160,9 +160,9 @@ export function bareSubject({
 }
 
 /** Of several processes one works. Those that begin to lead look at everything again. */
-function elect({ client, clock, random, seat }: Surroundings, onLead: () => void): Election | undefined {
+function elect({ client, random, seat }: Surroundings, onLead: () => void): Election | undefined {
   const onChange = ({ isLeader }: ElectionState): void => void (isLeader && onLead())
-  return seat && electLeader({ client, clock, random, ...seat, onChange })
+  return seat && electLeader({ client, random, ...seat, onChange })
 }
 
 /** Nothing is written when the term is over. */

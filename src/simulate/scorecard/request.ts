@@ -60,7 +60,7 @@ export function requestOf({ method, path, body }: TransportRequest, process: num
   const read = readPlace(place)
   if (!read) return { ...sent, verb: '', target: undefined, resource: undefined, subresource: '' }
   const { group, plural, namespace, name, subresource } = read
-  const isWatch = new URLSearchParams(query).has('watch')
+  const isWatch = /(?:^|&)watch=/.test(query)
   const [one, many] = verbs[method] ?? ['', '']
   const resource = { group, plural }
   const made = method === 'POST' && name === '' ? nameIn(text) : name
