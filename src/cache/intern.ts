@@ -77,7 +77,8 @@ class Generations<T> {
   misses = 0
 
   constructor(entries: number, characters: number) {
-    this.young = generation(firstSlots)
+    // Many a pool is never asked.
+    this.young = generation(1)
     this.old = generation(1)
     this.#entries = entries
     this.#characters = characters
@@ -95,7 +96,7 @@ class Generations<T> {
   }
 
   #age(): void {
-    const slots = Math.min(2 * (this.young.mask + 1), 2 * this.#entries)
+    const slots = Math.min(Math.max(2 * (this.young.mask + 1), firstSlots), 2 * this.#entries)
     this.old = this.young
     this.young = generation(slots)
   }

@@ -96,9 +96,11 @@ export function scopeSet(scopes: Iterable<Scope>): ScopeSet {
   for (const scope of scopes) byKey.set(scope.key, scope)
   const unique = [...byKey.values()]
   // One for a name serves nothing but that name.
-  const byName = Map.groupBy(unique, ({ name }) => name)
-  const isWithin = (asked: Scope, name: string | undefined): boolean =>
-    byName.get(name)?.some((held) => scopeServes(held, asked)) ?? false
+  let byName: Map<string | undefined, Scope[]> | undefined
+  const isWithin = (asked: Scope, name: string | undefined): boolean => {
+    byName ??= Map.groupBy(unique, (scope) => scope.name)
+    return byName.get(name)?.some((held) => scopeServes(held, asked)) ?? false
+  }
   return {
     scopes: unique,
     serves: (asked) =>

@@ -112,7 +112,9 @@ export class Slice {
 
   /** Lets go of everything outside these scopes, which nobody sees any more. */
   holdOnly(scopes: readonly Scope[]): void {
-    const set = scopeSet(scopes.some(({ key }) => key === this.watch.scope.key) ? [this.watch.scope] : scopes)
+    const isWhole = scopes.some(({ key }) => key === this.watch.scope.key)
+    if (isWhole && this.scopes.length === 1 && this.scopes[0]!.key === this.watch.scope.key) return
+    const set = scopeSet(isWhole ? [this.watch.scope] : scopes)
     const before = new Set(this.scopes.map(({ key }) => key))
     if (set.scopes.length === before.size && set.scopes.every(({ key }) => before.has(key))) return
     this.#held = set

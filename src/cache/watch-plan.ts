@@ -60,7 +60,9 @@ export function planWatches({
   isRefused = () => false,
   most = mostWatches,
 }: PlanInput): readonly PlannedWatch[] {
-  const single = foldImplied(joinValues(foldEqual(wants), isRefused), isRefused)
+  const different = foldEqual(wants)
+  if (different.length <= 1 && joined.length === 0) return different
+  const single = foldImplied(joinValues(different, isRefused), isRefused)
   const usable =
     single.length > most / 2 ? joined.filter((one) => !isRefused(one.watch) && !isOutgrown(one, single)) : []
   const kept = usable.length === 0 ? single : useJoined(single, usable)

@@ -83,8 +83,8 @@ export function createClient(options: ClientOptions): Client {
     }
   }
   /** What is there need not be waited for. */
-  const jsonOf = ({ whole, body }: TransportResponse, raw: RawRequest): Json | Promise<Json> =>
-    whole ? jsonIn(whole, whereabouts(raw)) : readJson(body, whereabouts(raw))
+  const jsonOf = ({ json, whole, body }: TransportResponse, raw: RawRequest): Json | Promise<Json> =>
+    json ?? (whole ? jsonIn(whole, whereabouts(raw)) : readJson(body, whereabouts(raw)))
 
   const ask = async (raw: RawRequest): Promise<Json> => jsonOf(await request(raw), raw)
 

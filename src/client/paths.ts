@@ -7,13 +7,17 @@ import type { ListOptions, ObjectRef, WatchOptions } from './client.ts'
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
 export function withQuery(path: string, query: Query): string {
-  const parameters: string[] = []
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === false) continue
-    const values = Array.isArray(value) ? (value as readonly string[]) : [String(value)]
-    for (const one of values) parameters.push(`${name}=${encodeURIComponent(one)}`)
+  let text = ''
+  const add = (name: string, value: string): void => {
+    text += `${text === '' ? '?' : '&'}${name}=${encodeURIComponent(value)}`
   }
-  return parameters.length === 0 ? path : `${path}?${parameters.join('&')}`
+  for (const name in query) {
+    const value = query[name]
+    if (value === undefined || value === false) continue
+    if (typeof value === 'object') for (const one of value) add(name, one)
+    else add(name, String(value))
+  }
+  return path + text
 }
 
 /** One page of a list. Without a limit, the whole list. */

@@ -2,6 +2,7 @@
  * How a request reaches an API server. Everything above works on this interface and cannot tell HTTP from a
  * function call in the same process.
  */
+import type { Json } from '../kube/json.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -29,6 +30,8 @@ export interface TransportResponse {
   readonly body: AsyncIterable<Uint8Array>
   /** The same, where it was there from the start: for those who pass it on. */
   readonly whole?: Uint8Array | undefined
+  /** What `whole` says, frozen, where it has been read before. */
+  readonly json?: Json | undefined
 }
 
 /** A two-way stream of binary messages: a WebSocket, or its in-process equal. */

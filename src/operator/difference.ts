@@ -50,8 +50,8 @@ export function differences(live: Json | undefined, wanted: Json, { schema, defi
     isOne: boolean,
   ): void {
     const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
-    for (const [name, value] of Object.entries(want) as [string, Json][]) {
-      compare(ownMember(is, name), value, propertyOf(at, name) ?? extra, memberAt(place, name), isOne)
+    for (const name in want) {
+      compare(ownMember(is, name), want[name]!, propertyOf(at, name) ?? extra, memberAt(place, name), isOne)
     }
     if (!isOne || !extra) return
     // Fields may have been filled in by the server; entries of a map it does not invent.

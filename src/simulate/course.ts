@@ -11,7 +11,10 @@ import type { TransportRequest, TransportResponse } from '../client/transport.ts
 import type { ApiServer } from '../apiserver/api-server.ts'
 import { textOf } from '../apiserver/object-text.ts'
 import type { Change, Storage } from '../apiserver/storage.ts'
+import { freezeDeep } from '../cache/intern.ts'
+import { jsonIn } from '../client/body.ts'
 import type { Clock } from '../clock/clock.ts'
+import type { Json } from '../kube/json.ts'
 import type { Recall } from '../kube/recall.ts'
 import { once } from './answer.ts'
 
@@ -25,6 +28,8 @@ interface Memory {
 /** What came of it. */
 interface Outcome {
   readonly answer: TransportResponse & { readonly whole: Uint8Array }
+  /** What the answer says, once somebody is given it again. */
+  json: Json | undefined
   /** What it changed, if anything; what a server does about that by itself it does anew. */
   readonly told: Told | undefined
 }
@@ -90,9 +95,10 @@ export function followCourse({ server, storage, clock, chance, recall, begin }: 
   const outcomeOf = (request: TransportRequest, answer: TransportResponse, revision: number): Outcome | undefined => {
     const { whole } = answer
     if (!whole || isMixed) return undefined
-    if (told.length === 0) return { answer: { ...answer, whole }, told: undefined }
+    const given = { answer: { ...answer, whole }, json: undefined }
+    if (told.length === 0) return { ...given, told: undefined }
     const own = ownOf(request, told)
-    return own?.change.revision === revision + 1 ? { answer: { ...answer, whole }, told: own } : undefined
+    return own?.change.revision === revision + 1 ? { ...given, told: own } : undefined
   }
 
   const carryOut = async (request: TransportRequest, memory: Memory): Promise<TransportResponse> => {
@@ -113,7 +119,8 @@ export function followCourse({ server, storage, clock, chance, recall, begin }: 
     }
   }
 
-  const repeat = async ({ answer, told: own }: Outcome, next: number): Promise<TransportResponse> => {
+  const repeat = async (outcome: Outcome, next: number): Promise<TransportResponse> => {
+    const { answer, told: own } = outcome
     if (own) {
       told = []
       isMixed = false
@@ -125,7 +132,8 @@ export function followCourse({ server, storage, clock, chance, recall, begin }: 
       course = isMixed ? newCourse() : next
     }
     chance.renew()
-    return { ...answer, body: once(answer.whole) }
+    outcome.json ??= freezeDeep(jsonIn(answer.whole))
+    return { ...answer, body: once(answer.whole), json: outcome.json }
   }
 
   return {

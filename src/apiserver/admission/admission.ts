@@ -78,20 +78,22 @@ export function admitObject(
 }
 
 function oneRound(state: ClusterState, request: MutatingRequest, from = 0): UntypedObject | Promise<UntypedObject> {
-  let object = request.object
-  for (const [at, { mutate }] of state.admission().entries()) {
-    if (!mutate || at < from) continue
-    const outcome = mutate(state, { ...request, object })
-    if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...request, object: next }, at + 1))
-    object = outcome
+  const plugins = state.admission()
+  let asked = request
+  for (let at = from; at < plugins.length; at++) {
+    const outcome = plugins[at]!.mutate?.(state, asked)
+    if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...asked, object: next }, at + 1))
+    // Most have nothing to say.
+    if (outcome && outcome !== asked.object) asked = { ...asked, object: outcome }
   }
-  return object
+  return asked.object
 }
 
 /** The same. */
 export function checkAdmission(state: ClusterState, request: AdmissionRequest, from = 0): void | Promise<void> {
-  for (const [at, { validate }] of state.admission().entries()) {
-    const outcome = at < from ? undefined : validate?.(state, request)
+  const plugins = state.admission()
+  for (let at = from; at < plugins.length; at++) {
+    const outcome = plugins[at]!.validate?.(state, request)
     if (outcome instanceof Promise) return outcome.then(() => checkAdmission(state, request, at + 1))
   }
 }

@@ -67,15 +67,16 @@ function compareMaps(a: JsonObject, b: JsonObject): number {
 }
 
 function sortedKeys(map: JsonObject): readonly string[] {
-  const keys: string[] = []
+  const keys = Object.keys(map)
+  let isWhole = true
   let isSorted = true
-  for (const key of Object.keys(map)) {
-    if (map[key] === undefined) continue
-    if (isSorted && keys.length > 0 && compareText(keys.at(-1)!, key) > 0) isSorted = false
-    keys.push(key)
+  for (let at = 0; at < keys.length; at++) {
+    isWhole &&= map[keys[at]!] !== undefined
+    isSorted &&= at === 0 || compareText(keys[at - 1]!, keys[at]!) <= 0
   }
-  // Most maps are written in order.
-  return isSorted ? keys : keys.toSorted(compareText)
+  // Most maps are written in order, and name nothing that is not there.
+  const named = isWhole ? keys : keys.filter((key) => map[key] !== undefined)
+  return isSorted ? named : named.sort(compareText)
 }
 
 /** Compact JSON with sorted keys and HTML-safe strings. */
