@@ -82,9 +82,9 @@ function oneRound(state: ClusterState, request: MutatingRequest, from = 0): Unty
   let asked = request
   for (let at = from; at < plugins.length; at++) {
     const outcome = plugins[at]!.mutate?.(state, asked)
-    if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...asked, object: next }, at + 1))
+    if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...request, object: next }, at + 1))
     // Most have nothing to say.
-    if (outcome && outcome !== asked.object) asked = { ...asked, object: outcome }
+    if (outcome && outcome !== asked.object) asked = { ...request, object: outcome }
   }
   return asked.object
 }

@@ -76,7 +76,7 @@ function sortedKeys(map: JsonObject): readonly string[] {
   }
   // Most maps are written in order, and name nothing that is not there.
   const named = isWhole ? keys : keys.filter((key) => map[key] !== undefined)
-  return isSorted ? named : named.sort(compareText)
+  return isSorted ? named : named.toSorted(compareText)
 }
 
 /** Compact JSON with sorted keys and HTML-safe strings. */
