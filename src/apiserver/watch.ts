@@ -213,7 +213,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
       const line = encode(buffered.shift()!)
       lines.push(typeof line === 'string' ? line : await line)
     }
-    return { done: false, value: Buffer.from(lines.join('')) }
+    return { done: false, value: Buffer.from(lines.length === 1 ? lines[0]! : lines.join('')) }
   }
 
   const iterator: AsyncIterator<Uint8Array> = {

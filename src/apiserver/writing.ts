@@ -121,8 +121,9 @@ function validationOf(value: string | null, optionsKind: string): Writing['valid
 export function decode(writing: Writing, body: Json, recall: Recall = noRecall): UntypedObject {
   const { served, validation } = writing
   const { object, unknown } = recall(
-    () => `decode ${servedText(served)} ${validation} ${stringifyJson(body)}`,
+    () => stringifyJson(body),
     () => read(served, identify(served, body, validation)),
+    `decode ${servedText(served)} ${validation}`,
   )
   reportOddities(writing, unknown)
   return object

@@ -62,8 +62,9 @@ function scanOf({ method, headers, body }: TransportRequest, recall: Recall): Ke
   if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
   const text = typeof body === 'string' ? body : Buffer.from(body).toString()
   return recall(
-    () => `scan ${text}`,
+    () => text,
     // What comes out of the parser as it went in has nothing that the parser dropped.
     () => (stringifyJson(parseJson(text)) === text ? nothingTwice : scanKeys(text)),
+    'scan',
   )
 }

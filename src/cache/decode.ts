@@ -107,8 +107,9 @@ class JsonDecoder implements Decoder {
     if (detail !== 'full') return undefined
     this.#work ??= prepare(this.#options)
     const object = recall(
-      () => `${apiVersion} ${kind} ${keepManagedFields} ${text.slice(start, end)}`,
+      () => text.slice(start, end),
       () => this.#parse(text, start, end),
+      `${apiVersion} ${kind} ${keepManagedFields}`,
     )
     this.#work.siblings.note(object)
     this.#work.plain.add(object)

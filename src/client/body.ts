@@ -76,7 +76,7 @@ export function readLineBatches(body: Body, options: LineOptions = {}): AsyncIte
         begun = []
         begunBytes = 0
       } else if (end > start) {
-        lines.push(decode(chunk.subarray(start, end)))
+        lines.push(decode(chunk, start, end))
       }
       start = end + 1
     }
@@ -222,6 +222,7 @@ function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)
 }
 
-function decode(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+function decode(bytes: Uint8Array, start = 0, end: number = bytes.byteLength): string {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return buffer.toString('utf8', start, end)
 }

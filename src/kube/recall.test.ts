@@ -20,6 +20,23 @@ describe('a recall', () => {
     expect(made()).toBe(2)
   })
 
+  it('keeps what two functions make of one text apart', () => {
+    const recall = createRecall()
+    const ask = (within: string | undefined): object =>
+      recall(
+        () => 'a',
+        () => ({ within }),
+        within,
+      )
+    const [one, other, none] = [ask('one'), ask('other'), ask(undefined)]
+    expect([one, other, none]).toEqual([{ within: 'one' }, { within: 'other' }, { within: undefined }])
+    expect([ask('one'), ask('other'), ask(undefined)].map((again, at) => again === [one, other, none][at])).toEqual([
+      true,
+      true,
+      true,
+    ])
+  })
+
   it('keeps undefined like any other outcome', () => {
     const recall = createRecall()
     let made = 0

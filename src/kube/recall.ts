@@ -7,8 +7,11 @@
  * old one is dropped when the young one is full.
  */
 export interface Recall {
-  /** `input` is the text of everything that `make` looks at, and says which function it is. */
-  <T>(input: () => string, make: () => T): T
+  /**
+   * `input` is the text of everything that `make` looks at, and says which function it is; or `within` does: a long text need not
+   * be written anew then. There are few of these.
+   */
+  <T>(input: () => string, make: () => T, within?: string): T
 }
 
 /** For clusters that live once: nothing is kept, and no input is written. */
@@ -16,24 +19,37 @@ export const noRecall: Recall = (_input, make) => make()
 
 /** Keeps inputs of up to twice so many characters. */
 export function createRecall(characters: number = 8 * 1024 * 1024): Recall {
-  let young = new Map<string, unknown>()
-  let old = new Map<string, unknown>()
+  const drawers = new Map<string, Drawer>()
   let size = 0
-  const keep = (input: string, made: unknown): void => {
-    young.set(input, made)
+  const open = (within: string): Drawer => {
+    const drawer = { young: new Map(), old: new Map() }
+    drawers.set(within, drawer)
+    return drawer
+  }
+  const keep = (drawer: Drawer, input: string, made: unknown): void => {
+    drawer.young.set(input, made)
     size += input.length
     if (size <= characters) return
-    old = young
-    young = new Map()
+    for (const one of drawers.values()) {
+      one.old = one.young
+      one.young = new Map()
+    }
     size = 0
   }
-  return <T>(input: () => string, make: () => T): T => {
+  return <T>(input: () => string, make: () => T, within = ''): T => {
+    const drawer = drawers.get(within) ?? open(within)
     const text = input()
-    if (young.has(text)) return young.get(text) as T
-    const made = old.has(text) ? (old.get(text) as T) : make()
-    keep(text, made)
+    const known = drawer.young.get(text)
+    if (known !== undefined || drawer.young.has(text)) return known as T
+    const made = drawer.old.has(text) ? (drawer.old.get(text) as T) : make()
+    keep(drawer, text, made)
     return made
   }
+}
+
+interface Drawer {
+  young: Map<string, unknown>
+  old: Map<string, unknown>
 }
 
 const identities = new WeakMap<object, number>()

@@ -45,6 +45,8 @@ export function wishesFor({ resource, inputs, named, namespaces }: WishInput): r
         return []
     }
   })
+  // What most kinds are wanted for.
+  if (named.length === 0 && declared.every((wish) => wish === everywhere)) return declared.slice(0, 1)
   const wishes = unique([...declared, ...named.map(({ namespace, name }): Wish => ({ ...at(namespace), name }))])
   if (!declared.includes(everywhere)) return wishes
   return wishes.filter((wish) => wish === everywhere || !isWithin(wish, everywhere))
@@ -59,8 +61,9 @@ function unique(wishes: readonly Wish[]): readonly Wish[] {
 }
 
 /** Equal wishes have equal keys. */
-export function wishKey({ namespaces, name, prefix, labels = {} }: Wish): string {
-  const pairs = Object.entries(labels).map((pair) => JSON.stringify(pair))
+export function wishKey({ namespaces, name, prefix, labels }: Wish): string {
+  if ((namespaces ?? name ?? prefix ?? labels) === undefined) return 'all'
+  const pairs = Object.entries(labels ?? {}).map((pair) => JSON.stringify(pair))
   return JSON.stringify([namespaces?.toSorted(), name, prefix, pairs.toSorted()])
 }
 

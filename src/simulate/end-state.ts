@@ -71,8 +71,11 @@ function fieldsOf(
   isCr: boolean,
   owners: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, string> {
-  const fields = new Map(ownFieldsOf(object, isCr))
-  for (const { uid, kind, name } of object.metadata.ownerReferences ?? [])
+  const own = ownFieldsOf(object, isCr)
+  const { ownerReferences = [] } = object.metadata
+  if (ownerReferences.length === 0) return own
+  const fields = new Map(own)
+  for (const { uid, kind, name } of ownerReferences)
     fields.set(`.metadata.owner ${kind} ${name}`, owners.get(uid) ?? '(gone)')
   return fields
 }
@@ -156,10 +159,12 @@ export function differences(expected: EndState, found: EndState, mask: Mask): re
       result.push({ object, expected: one && 'there', found: other && 'there' })
       continue
     }
-    for (const field of new Set([...one.keys(), ...other.keys()])) {
-      if (one.get(field) === other.get(field) || mask.has(`${object} ${field}`)) continue
-      result.push({ object, field, expected: one.get(field), found: other.get(field) })
+    const compare = (field: string): void => {
+      const [wanted, is] = [one.get(field), other.get(field)]
+      if (wanted !== is && !mask.has(`${object} ${field}`)) result.push({ object, field, expected: wanted, found: is })
     }
+    for (const field of one.keys()) compare(field)
+    for (const field of other.keys()) if (!one.has(field)) compare(field)
   }
   return result
 }

@@ -140,21 +140,20 @@ export function simulatedTime(start: number = Date.UTC(2026, 0, 1)): SimulatedTi
 /** Before so long a wait, those who asked for a turn of the event loop have had it. */
 const longMs = 100
 
-/** Everything in a simulation is promises: a tick begins when the last of them has run, and costs less than a turn. */
+/**
+ * Everything in a simulation is promises: a tick begins when the last of them has run, and costs less than a turn. Runs that go side
+ * by side have one between them.
+ */
 function dry(): Promise<void> {
-  return new Promise((resolve) => {
-    if (thirsty.push(resolve) === 1) process.nextTick(goOn)
-  })
+  return (drying ??= new Promise((resolve) => {
+    process.nextTick(() => {
+      drying = undefined
+      resolve()
+    })
+  }))
 }
 
-/** Those who wait for the next tick: runs that go side by side have one between them. */
-let thirsty: (() => void)[] = []
-
-function goOn(): void {
-  const all = thirsty
-  thirsty = []
-  for (const resolve of all) resolve()
-}
+let drying: Promise<void> | undefined
 
 /**
  * A turn of the event loop, for what an author puts off with `setImmediate`, and for what is outside. What needs a second

@@ -55,6 +55,7 @@ export function eventIn(line: Uint8Array, recall: Recall): RawEvent {
   return recall(
     () => text,
     () => JSON.parse(text) as RawEvent,
+    'event',
   )
 }
 
@@ -64,8 +65,9 @@ export function isBookmark(line: Uint8Array): boolean {
   return textIn(line, Math.min(line.length, bookmarkStart.length)) === bookmarkStart
 }
 
-function textIn({ buffer, byteOffset }: Uint8Array, length: number): string {
-  return Buffer.from(buffer, byteOffset, length).toString()
+function textIn(line: Uint8Array, length: number): string {
+  const buffer = Buffer.isBuffer(line) ? line : Buffer.from(line.buffer, line.byteOffset, line.byteLength)
+  return buffer.toString('utf8', 0, length)
 }
 
 /** What somebody sees who was not looking in between. */

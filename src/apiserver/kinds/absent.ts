@@ -17,15 +17,15 @@ function cleaned(value: Json): Json {
     return items.some((item, index) => item !== value[index]) ? items : value
   }
   if (!isJsonObject(value)) return value
-  let isChanged = false
-  const entries: [string, Json][] = []
-  for (const [name, member] of Object.entries(value)) {
-    // Metadata is checked for all kinds alike.
-    const clean = name === 'metadata' || member === undefined ? member : cleaned(member)
-    isChanged ||= clean !== member || clean === null
-    if (clean !== null && clean !== undefined) entries.push([name, clean])
+  // Metadata is checked for all kinds alike.
+  const clean = (name: string, member: Json): Json => (name === 'metadata' ? member : cleaned(member))
+  for (const name in value) {
+    const member = value[name]
+    if (member === undefined || (member !== null && clean(name, member) === member)) continue
+    const kept = Object.entries(value).filter(([, one]) => one !== null && one !== undefined) as [string, Json][]
+    return Object.fromEntries(kept.map(([one, is]) => [one, clean(one, is)]))
   }
-  return isChanged ? Object.fromEntries(entries) : value
+  return value
 }
 
 /** The same rules, whose checks see no nulls. */

@@ -43,11 +43,13 @@ export function asList(value: Json | undefined): readonly Json[] | undefined {
 /** The names of the members that are there. */
 export function namesOf(map: JsonObject): readonly string[] {
   const names = Object.keys(map)
-  return names.some((name) => map[name] === undefined) ? names.filter((name) => map[name] !== undefined) : names
+  for (const name of names) if (map[name] === undefined) return names.filter((one) => map[one] !== undefined)
+  return names
 }
 
 export function isEmptyMap(map: JsonObject | undefined): boolean {
-  return map === undefined || namesOf(map).length === 0
+  for (const name in map) if (map[name] !== undefined) return false
+  return true
 }
 
 /** Sets a member of a map under construction, whatever it is called. */
