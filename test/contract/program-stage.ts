@@ -1,0 +1,143 @@
+/** A program under way: on an embedded server, by its host alone or by a manager. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { createApiServer } from '../../src/apiserver/api-server.ts'
+import { createSharedCache } from '../../src/cache/shared-cache.ts'
+import type { Client } from '../../src/client/client.ts'
+import { createClient } from '../../src/client/create-client.ts'
+import { inProcessTransport } from '../../src/client/in-process.ts'
+import { systemClock } from '../../src/clock/system-clock.ts'
+import { driveProgram } from '../../src/contract/external/drive-program.ts'
+import { bare } from '../../src/contract/external/load-program.ts'
+import { hostProgram } from '../../src/contract/external/program-host.ts'
+import type { HostedProgram } from '../../src/contract/external/program-run.ts'
+import type { JsonObject } from '../../src/kube/json.ts'
+import type { UntypedObject } from '../../src/kube/object.ts'
+import type { Finding } from '../../src/manager/findings/finding.ts'
+import type { Host, HostOptions } from '../../src/manager/host.ts'
+import { createManager, type HostedOptions, type Manager, type ManagerOptions } from '../../src/manager/manager.ts'
+import { createScheduler, openGates } from '../../src/manager/scheduler.ts'
+import type { Ledger } from '../../src/operator/ledger.ts'
+import { configMaps, namespaces } from '../embedded.ts'
+
+export const shell: string = fileURLToPath(new URL('shell-operator.sh', import.meta.url))
+export const hostile: string = fileURLToPath(new URL('hostile-operator.sh', import.meta.url))
+
+export interface Stage {
+  readonly client: Client
+  readonly host: Host
+  /** Where its inputs are: known when it has started. */
+  input(this: void): string
+  readonly lines: readonly JsonObject[]
+  readonly findings: readonly Finding[]
+  /** `POST /api/v1/…`: whatever was sent to change something, since the host is there. */
+  readonly sent: readonly string[]
+  /** The next run, from now on. */
+  next(this: void): Promise<Ledger>
+}
+
+export async function stage(
+  env: Readonly<Record<string, string>> = {},
+  hosted: Partial<HostedProgram> = {},
+  options: Partial<HostOptions> = {},
+): Promise<Stage> {
+  const server = createApiServer({ clock: systemClock })
+  const transport = inProcessTransport(server)
+  const sent: string[] = []
+  const client = createClient({
+    transport: {
+      ...transport,
+      send(request) {
+        if (request.method !== 'GET') sent.push(`${request.method} ${request.path}`)
+        return transport.send(request)
+      },
+    },
+  })
+  const cache = createSharedCache({ client })
+  await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+  await client.create(configMaps, wish('3'))
+  sent.length = 0
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-external-'))
+  const seen = path.join(folder, 'seen')
+  const lines: JsonObject[] = []
+  const findings: Finding[] = []
+  let waiting: PromiseWithResolvers<Ledger> | undefined
+  const host = hostProgram(
+    {
+      program: { command: shell, env: { ...env, SEEN: seen } },
+      // Not every machine can cut one off; where that is what matters, a test says otherwise.
+      allowNetwork: true,
+      ...hosted,
+    },
+    {
+      operator: bare('shell'),
+      client,
+      cache,
+      // Nothing waits for quiet.
+      schedule: {
+        scheduler: createScheduler({ clock: systemClock, concurrency: 1 }),
+        gates: { ...openGates, concurrency: 1 },
+      },
+      log: (line) => void lines.push(line),
+      onLedger: (ledger) => waiting?.resolve(ledger),
+      onFinding: (finding) => void findings.push(finding),
+      ...options,
+    },
+  )
+  onTestFinished(async () => {
+    await host.stop()
+    cache.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return {
+    client,
+    host,
+    lines,
+    findings,
+    sent,
+    input: () => readFileSync(seen, 'utf8').trim(),
+    next() {
+      waiting = Promise.withResolvers()
+      return waiting.promise
+    },
+  }
+}
+
+export interface Managed {
+  readonly client: Client
+  readonly manager: { readonly all: Manager; add(options?: HostedOptions): Promise<void> }
+  next(this: void): Promise<Ledger>
+}
+
+/** The same, by a manager. */
+export async function managed(hosted: Partial<HostedProgram>, options: Partial<ManagerOptions> = {}): Promise<Managed> {
+  const client = createClient({ transport: inProcessTransport(createApiServer({ clock: systemClock })) })
+  await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+  await client.create(configMaps, wish('3'))
+  let waiting: PromiseWithResolvers<Ledger> | undefined
+  const all = createManager({ client, onLedger: (ledger) => waiting?.resolve(ledger), ...options })
+  onTestFinished(() => all.stop())
+  const program = { command: shell }
+  const host = (hosting: HostOptions): Host => hostProgram({ program, ...hosted }, hosting)
+  return {
+    client,
+    manager: { all, add: (more) => all.add(bare('shell'), { host, run: driveProgram, ...more }) },
+    next() {
+      waiting = Promise.withResolvers()
+      return waiting.promise
+    },
+  }
+}
+
+export function wish(size: string): UntypedObject {
+  const metadata = { name: 'wish', namespace: 'shop', labels: { answer: 'wanted' } }
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { size } }
+}
+
+export const answer = { namespace: 'shop', name: 'answer' }
+
+/** Without walls: where it is not about them, runs take less time. */
+export const open: Partial<HostedProgram> = { canary: () => Promise.resolve('none'), allowNetwork: true }
