@@ -14,6 +14,7 @@ import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { ownerReference } from '../kube/owner.ts'
+import { noRecall, type Recall } from '../kube/recall.ts'
 import type { Schema } from '../kube/schema.ts'
 import { readYaml } from '../kube/yaml.ts'
 import type { Typing } from './difference.ts'
@@ -53,6 +54,7 @@ export function desiredOf<CR extends KubeObject>(
   context: ItemContext<CR, unknown>,
   owner: Owner,
   live: UntypedObject | undefined,
+  recall: Recall = noRecall,
 ): Desired {
   const subject = subjectOf(resource, context)
   const said: Said = {
@@ -62,8 +64,13 @@ export function desiredOf<CR extends KubeObject>(
   }
   const words = wordsOf(resource, context.cr, owner, said)
   const held = live && heldBy(live)
-  if (held?.words !== words) return { subject, words, ...workOut(resource, context, owner, said) }
-  return new HeldDesired(subject, held, () => workOut(resource, context, owner, said).object)
+  const make = (): Pick<Desired, 'object' | 'hash'> =>
+    recall(
+      () => `desired ${resource.kind.kind} ${context.cr.metadata.namespace}/${context.cr.metadata.name} ${words}`,
+      () => workOut(resource, context, owner, said),
+    )
+  if (held?.words !== words) return { subject, words, ...make() }
+  return new HeldDesired(subject, held, () => make().object)
 }
 
 /** What is there already: its object is made when somebody looks at it. */

@@ -321,6 +321,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
         random,
         live: liveOf(life, outside.live, time, (what) => tenure?.leaves(life, what)),
         seat: tenure && seatOf(life),
+        recall: options.recall,
         onLedger: (ledger) => void ledgers.push(ledger),
       })
     } catch (error) {

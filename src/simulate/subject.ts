@@ -9,6 +9,8 @@ import type { Client } from '../client/client.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { PolicyRule } from '../apiserver/access/policy-rule.ts'
 import type { Resource } from '../kube/kind.ts'
+import type { Recall } from '../kube/recall.ts'
+import { type Drive, drive } from '../manager/drive.ts'
 import { electLeader } from '../manager/leases/election.ts'
 import { leaderTerm } from '../manager/leases/term.ts'
 import { createManager } from '../manager/manager.ts'
@@ -45,6 +47,8 @@ export interface Surroundings {
   readonly live: Live
   /** With what it is to be elected before it works; undefined: it is alone. */
   readonly seat: Seat | undefined
+  /** What earlier runs have worked out. */
+  readonly recall: Recall
   /** Told of each reconcile, by those who keep a ledger. */
   readonly onLedger: (ledger: Ledger) => void
 }
@@ -74,10 +78,11 @@ export async function operatorSubject(load: Load): Promise<Subject> {
 
 /** An operator on a manager of its own; with a seat, a replica that works when it leads, as `src/manager/resident` has it. */
 export async function runOn(around: Surroundings, operator: Operator): Promise<RunningSubject> {
-  const { client, cache, clock, random, live, onLedger, seat } = around
+  const { client, cache, clock, random, live, onLedger, seat, recall } = around
   const manager = createManager({ client, cache, clock, live, onLedger })
+  const run: Drive = (situation, execute) => drive({ ...situation, recall }, execute)
   if (!seat) {
-    await manager.add(operator)
+    await manager.add(operator, { run })
     return manager
   }
   const election = electLeader({
@@ -90,6 +95,7 @@ export async function runOn(around: Surroundings, operator: Operator): Promise<R
     },
   })
   await manager.add(operator, {
+    run,
     term: leaderTerm(election, clock),
     writeTimeoutMs: seat.leaseDurationMs - seat.renewDeadlineMs,
     paused: 'standby',

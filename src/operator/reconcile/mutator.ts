@@ -4,10 +4,11 @@ import { stepLife } from './life.ts'
 import type { Run } from './run.ts'
 
 export function mutate(run: Run): void {
+  const { recall } = run.situation
   for (const entry of run.entries) {
     // One that cannot be told keeps no other from being.
     try {
-      entry.desired = desiredOf(entry.resource, entry.context, run.owner, entry.live)
+      entry.desired = desiredOf(entry.resource, entry.context, run.owner, entry.live, recall)
     } catch (error) {
       entry.state = 'failed'
       run.journal.fail(error, entry.subject)

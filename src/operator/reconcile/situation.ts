@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
+import type { Recall } from '../../kube/recall.ts'
 import type { ThreadMarks } from '../author-code.ts'
 import type { Controller } from '../controller.ts'
 import type { Settled } from '../entry.ts'
@@ -23,6 +24,8 @@ export interface Situation<CR extends KubeObject, Config = unknown> {
   readonly live: Live
   readonly memory: Memory
   readonly marks?: ThreadMarks
+  /** What was worked out before, for this CR or another one, in this life or an earlier one. @default nothing */
+  readonly recall?: Recall
 }
 
 export interface Conclusion {
