@@ -188,6 +188,22 @@ describe('leader election', () => {
     expect(leading(a, b)).toEqual(['b'])
   })
 
+  it.each([-3_600_000, 3_600_000])(
+    'a leader whose clock is set by %i ms is told so when it asks, and leads again as soon as the server has said so',
+    async (ms) => {
+      const [a, b] = await pair()
+      const before = a.told.length
+      const fence = a.election.fence()!
+      a.machine.jump(ms)
+      expect(a.election.isHeld(fence, a.machine.clock.now())).toBe(false)
+      expect(a.election.fence()).toBeUndefined()
+      await world.clock.advance(4 * travelMs + 1)
+      expect(a.told.slice(before).map(({ isLeader }) => isLeader)).toEqual([false, true])
+      expect(a.election.isHeld(fence, a.machine.clock.now())).toBe(true)
+      expect(leading(a, b)).toEqual(['a'])
+    },
+  )
+
   it('a fence is of one term: it does not hold in a later one of the same holder', async () => {
     const [a, b] = await pair()
     const first = a.election.fence()!

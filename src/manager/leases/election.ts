@@ -106,6 +106,22 @@ export function electLeader(options: ElectionOptions): Election {
     }
   }
 
+  /**
+   * A clock that was set ends a hold between two rounds, and no timer tells of it: who asks is the first to know. Then it is told, and
+   * looked at again at once, since what is refused meanwhile is put off.
+   */
+  function isLeading(now: number): boolean {
+    const isHeld = hold.isHeld(now)
+    if (!isHeld && told.isLeader) {
+      queueMicrotask(() => {
+        if (!told.isLeader || hold.isHeld(clock.now())) return
+        tell()
+        pause.abort()
+      })
+    }
+    return isHeld
+  }
+
   const isOurs = (lease: Lease): boolean =>
     lease.spec?.holderIdentity === identity &&
     lease.spec.leaseTransitions === term?.transitions &&
@@ -214,11 +230,11 @@ export function electLeader(options: ElectionOptions): Election {
   let released: Promise<void> | undefined
 
   return {
-    isLeader: () => state().isLeader,
+    isLeader: () => isLeading(clock.now()),
     leader: () => state().leader,
-    fence: () => (state().isLeader && term ? { holder: identity, transitions: term.transitions } : undefined),
+    fence: () => (isLeading(clock.now()) && term ? { holder: identity, transitions: term.transitions } : undefined),
     isHeld: ({ holder, transitions }, now) =>
-      holder === identity && transitions === term?.transitions && hold.isHeld(now),
+      holder === identity && transitions === term?.transitions && isLeading(now),
     release() {
       released ??= (async () => {
         stop.abort()
