@@ -338,7 +338,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     isHopeless() ||
     (starting + leaving === 0 &&
       !wire.isBusy() &&
-      (tenure?.isSettled() ?? true) &&
+      (tenure?.isSettled(lastAt()) ?? true) &&
       (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
   const settle = async (): Promise<boolean> => {
     const end = time.now() + boundMs

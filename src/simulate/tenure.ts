@@ -30,8 +30,11 @@ export interface Seat extends LeaseTimes {
 export interface Tenure {
   /** Somebody leads. */
   isLed(): boolean
-  /** Who leads goes on to, or nobody ever asked who does: all that is left to do is to keep that up. */
-  isSettled(): boolean
+  /**
+   * All that is left to do is to renew the lease: who leads can go on to, and has done so since the last thing happened. Before, it may
+   * not know: one whose clock was set back leads again when it hears of that. Or nobody ever asked who leads.
+   */
+  isSettled(since: number): boolean
   /** Writes that left a process when somebody else might lead. */
   incidents(): readonly Incident[]
   /** A request about the Lease was carried out; what is returned is to be called when the process hears of it. */
@@ -85,12 +88,13 @@ export function openTenure(time: SimulatedTime, storage: Storage, trace: Trace):
   }
   return {
     isLed: () => until.size > 0,
-    isSettled() {
+    isSettled(since) {
       if (!isAskedFor) return true
       const now = time.now()
       for (const [life, end] of until) {
         if (end <= now || life.isOver || identityOf(life) !== holder()) continue
-        return life.cutUntil <= now && life.stoppedUntil <= now && life.lapsedUntil <= now
+        const isFree = life.cutUntil <= now && life.stoppedUntil <= now && life.lapsedUntil <= now
+        return isFree && end - times.leaseDurationMs > since
       }
       return false
     },
