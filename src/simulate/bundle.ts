@@ -43,7 +43,7 @@ function isPart({ faults }: Plan): boolean {
   return faults.length > 0 && faults.every(({ kind, at }) => at !== 'rest' && kind !== 'hurry')
 }
 
-function sceneBeginsAs(scene: Scene | undefined, shorter: Scene | undefined): boolean {
+export function sceneBeginsAs(scene: Scene | undefined, shorter: Scene | undefined): boolean {
   if (!scene || !shorter || scene.after !== shorter.after || scene.steps.length <= shorter.steps.length) return false
   return shorter.steps.every((step, index) => step === scene.steps[index])
 }

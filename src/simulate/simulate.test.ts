@@ -9,6 +9,7 @@ import { watches } from '../../test/broken-operators/watches.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type FaultKind, faultTable, formatPlan, parsePlan } from './fault.ts'
+import type { Failing, Law } from './judge.ts'
 import { samplesOf } from './scorecard/sample.ts'
 import { openSimulator, shrink, simulate, type Simulator } from './simulate.ts'
 import { operatorSubject } from './subject.ts'
@@ -140,6 +141,72 @@ describe('a failure', () => {
     },
     60_000,
   )
+
+  it.each([
+    ['second child only with the first', 'create and change: crash@1', 'create: crash@1'],
+    ['counts on', 'create: edit@2=configmaps default/sample', 'create: edit@1=configmaps default/sample'],
+    // In the shorter scene there is no third write: it is found by way of an earlier one.
+    ['counts on', 'create and change: edit@3=configmaps default/sample', 'create: edit@1=configmaps default/sample'],
+  ])(
+    'is told of the shortest scene, and of the earliest point: %s, %s',
+    async (name, long, shortest) => {
+      const subject = intermediateState.find((one) => one.name === name)!.make(false)
+      const simulator = await openSimulator({ subject, sample: [brokenSample], workloads: false })
+      const { failings } = await simulator.play(parsePlan(long))
+      expect(failings).not.toEqual([])
+      expect(formatPlan(await shrink(simulator, parsePlan(long), failings))).toBe(shortest)
+    },
+    60_000,
+  )
+
+  describe('of a plan', () => {
+    const failing = (law: Law, object: string): Failing => ({ law, object, text: '' })
+    /** Shrinks a plan where each fails as `failingsOf` has it; says which were played. */
+    const shrinkWhere = async (text: string, failingsOf: (plan: string) => readonly Failing[]) => {
+      const real = await open(memcached)
+      const tried: string[] = []
+      const play: Simulator['play'] = async (plan) => {
+        tried.push(formatPlan(plan))
+        const { run } = await real.play({ scene: 'create', faults: [] })
+        return { run, failings: failingsOf(formatPlan(plan)) }
+      }
+      const shortest = await shrink({ ...real, play }, parsePlan(text), failingsOf(text))
+      return { shortest: formatPlan(shortest), tried }
+    }
+
+    it('is not taken for another one of the same law', async () => {
+      const long = 'create: crash@1, lost@1'
+      const { shortest, tried } = await shrinkWhere(long, (plan) => [
+        failing('same end', `configmaps default/${plan === long ? 'this' : 'other'}`),
+      ])
+      expect(shortest).toBe(long)
+      expect(tried).toEqual(['create: lost@1', 'create: crash@1'])
+    })
+
+    it.each(['rest', 'terms'] as const)(
+      'is the same one whatever was asked for last, where the law is %s',
+      async (law) => {
+        const { shortest } = await shrinkWhere('create: crash@1, lost@1', (plan) => [failing(law, `patch for ${plan}`)])
+        expect(shortest).toBe('create')
+      },
+    )
+
+    it('is looked for in thirty other plans at the most, and in none of them twice', async () => {
+      const { shortest, tried } = await shrinkWhere('create and change: crash@99, lose@e99', (plan) =>
+        /crash@(?:20|99), lose@e99/.test(plan) ? [failing('same end', 'outside')] : [],
+      )
+      expect(shortest).toBe('create: crash@20, lose@e99')
+      expect(tried).toHaveLength(30)
+      expect(new Set(tried).size).toBe(30)
+    })
+
+    it('shows a process no past that is yet to come', async () => {
+      const { shortest } = await shrinkWhere('create: travel@5=3', (plan) =>
+        plan.includes('travel') ? [failing('same end', 'outside')] : [],
+      )
+      expect(shortest).toBe('create: travel@3=3')
+    })
+  })
 
   it('is told as a story, and the report says how much was tried', async () => {
     const subject = specimen!.make(false)

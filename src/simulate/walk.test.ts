@@ -130,7 +130,65 @@ describe('a walk over a schema', () => {
 
   it('makes an item up where there is none', () => {
     const port = object({ name: string({ pattern: '^[a-z]+$' }), port: optional(integer()) })
-    expect(turnsIn(walk({ ports: optional(list(port)) }))).toEqual({ 'spec.ports': { ports: [{ name: 'a' }] } })
+    expect(turnsIn(walk({ ports: optional(list(port)) }))).toEqual({
+      'spec.ports': { ports: [{ name: 'a' }] },
+      'spec.ports[0].name': { ports: [{ name: 'walked' }] },
+      'spec.ports[0].port': { ports: [{ name: 'a', port: 1 }] },
+    })
+  })
+
+  const part = object({ name: string(), colour: optional(string()), limit: optional(integer({ minimum: 5 })) })
+  const below = ['name', 'colour', 'limit']
+
+  it.each([
+    ['a list', { parts: optional(list(part)) }, {}, 'spec.parts[0]'],
+    ['an empty list', { parts: list(part) }, { parts: [] }, 'spec.parts[0]'],
+    ['a map', { parts: optional(map(part)) }, {}, 'spec.parts.walked'],
+    ['an empty map', { parts: map(part) }, { parts: {} }, 'spec.parts.walked'],
+    ['a list of lists', { parts: optional(list(list(part))) }, {}, 'spec.parts[0][0]'],
+    ['a list of maps', { parts: optional(list(map(part))) }, {}, 'spec.parts[0].walked'],
+    ['a map of lists', { parts: optional(map(list(part))) }, {}, 'spec.parts.walked[0]'],
+    [
+      'a list in an object that is not there',
+      { whole: optional(object({ parts: list(part) })) },
+      {},
+      'spec.whole.parts[0]',
+    ],
+    ['a list with a default', { parts: list(part, { default: [{ name: 'a' }] }) }, {}, 'spec.parts[0]'],
+    ['a list of lists with an item', { parts: list(list(part)) }, { parts: [[{ name: 'a' }]] }, 'spec.parts[0][0]'],
+  ])('leaves no field out below %s', (_, fields, given, item) => {
+    const { turns, skipped } = walk(fields, given)
+    expect(skipped).toEqual([])
+    expect(turns.map(({ name }) => name)).toEqual(expect.arrayContaining(below.map((field) => `${item}.${field}`)))
+    expect(new Set(turns.map(({ after }) => JSON.stringify(after))).size).toBe(turns.length)
+  })
+
+  it('goes on from the items that the server fills in', () => {
+    const turns = turnsIn(walk({ parts: list(part, { default: [{ name: 'a', limit: 7 }] }) }))
+    expect(turns['spec.parts[0].colour']).toEqual({ parts: [{ name: 'a', limit: 7, colour: 'walked' }] })
+    expect(turns['spec.parts[0].limit (removed)']).toEqual({ parts: [{ name: 'a' }] })
+  })
+
+  it('makes up what an item has to have as its format wants it', () => {
+    const visit = object({ at: string({ format: 'date-time' }), by: quantity(), note: optional(string()) })
+    const { turns, skipped } = walk({ visits: optional(list(visit)) })
+    expect(skipped).toEqual([])
+    expect(turns.map(({ name }) => name)).toContain('spec.visits[0].note')
+  })
+
+  it('says of each field of an item that cannot be made up why it is skipped', () => {
+    const odd = object({
+      odd: string({ rules: [{ rule: "self.startsWith('odd-')", message: 'it is odd' }] }),
+      colour: optional(string()),
+    })
+    const { turns, skipped } = walk({ parts: optional(list(odd)) })
+    expect(turns).toEqual([])
+    expect(skipped).toEqual(
+      ['spec.parts', 'spec.parts[0].odd', 'spec.parts[0].colour'].map((field) => ({
+        field,
+        why: expect.stringContaining('it is odd'),
+      })),
+    )
   })
 
   it('adds no item that is there already where a list is a set', () => {

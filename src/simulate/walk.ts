@@ -1,14 +1,17 @@
 /**
  * A walk over the schema of a kind: each field of a CR's spec is set or changed, removed where it may be left out, and then
- * put back; lists and maps get one more entry, and one less. Two things must hold: a change leads where a CR leads that was so
- * from the start, and a change that is taken back leaves no trace. That is how a field shows that is removed from the CR and
- * stays in a child. What no other value can be thought of for is not left out silently: it is listed, and why.
+ * put back; lists and maps get one more entry, and one less, and the fields of an entry are those of the first one, or of one
+ * that is made up. Two things must hold: a change leads where a CR leads that was so from the start, and a change that is taken
+ * back leaves no trace. That is how a field shows that is removed from the CR and stays in a child. What no other value can be
+ * thought of for is not left out silently: it is listed, and why.
  */
 import { formatCause } from '../kube/cause.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
 import { createMergePatch } from '../kube/merge-patch.ts'
 import type { UntypedObject } from '../kube/object.ts'
+import { compileNode } from '../kube/structural/node.ts'
+import { checkValue } from '../kube/structural/value.ts'
 import type { JSONSchemaProps } from '../kube/types/apiextensions/v1.ts'
 import type { Kind } from '../operator/kind.ts'
 import type { ObjectOf } from '../operator/typed-resource.ts'
@@ -98,12 +101,13 @@ function whyNone({ enum: values, pattern, format, type }: JSONSchemaProps): stri
 
 function* stepsIn(place: Place): Generator<Step> {
   const { schema, value } = place
-  const isStructured = Object.keys(schema.properties ?? {}).length > 0
   if (isEmpty(schema)) return
-  if (isStructured) yield* stepsInMembers(place)
-  else yield { place, how: '', values: [...otherValues(schema, value ?? schema.default)] }
-  if (isJsonArray(value) && value.length > 0) yield* stepsInList(place, value)
-  else if (!isStructured && isJsonObject(value) && Object.keys(value).length > 0) yield* stepsInMap(place, value)
+  if (Object.keys(schema.properties ?? {}).length > 0) yield* stepsInMembers(place)
+  else {
+    const others = [...otherValues(schema, value ?? schema.default)]
+    yield { place, how: '', values: others }
+    yield* stepsInEntries(place, others)
+  }
   if (value !== undefined && place.isOptional) yield { place, how: 'removed', values: [] }
 }
 
@@ -127,28 +131,37 @@ function* stepsInMembers({ name: above, schema, value, put }: Place): Generator<
   }
 }
 
-/** One item less, and each member of the first one. */
-function* stepsInList(place: Place, value: readonly Json[]): Generator<Step> {
-  const items = place.schema.items as JSONSchemaProps | undefined
-  yield { place, how: 'one less', values: [value.slice(0, -1)] }
-  if (!items?.properties) return
-  yield* stepsInMembers({
-    name: `${place.name}[0]`,
-    schema: items,
-    value: value[0],
-    isOptional: false,
-    put: (other) => place.put(value.with(0, other ?? null)),
-  })
+/** Of a list or a map: one entry less, and what is in the first one. Where it has none, what is in one that is made up. */
+function* stepsInEntries(place: Place, others: readonly Json[]): Generator<Step> {
+  const { name, schema, value, put } = place
+  if (hasEntries(value)) yield { place, how: 'one less', values: [oneLess(value)] }
+  const entries = [value, schema.default, ...others].find(hasEntries)
+  const isList = isJsonArray(entries)
+  const each = (isList ? schema.items : schema.additionalProperties) as JSONSchemaProps | boolean | undefined
+  if (!entries || typeof each !== 'object') return
+  // One more and one less say all of a plain item, and of a plain entry that is made up.
+  if (isPlain(each) && (isList || entries !== value)) return
+  if (isList) {
+    const putFirst = (other: Json | undefined): JsonObject => put(entries.with(0, other ?? null))
+    yield* stepsIn({ name: `${name}[0]`, schema: each, value: entries[0], isOptional: false, put: putFirst })
+  } else {
+    const [first = ''] = Object.keys(entries)
+    const putFirst = (other: Json | undefined): JsonObject => put(withMember(entries, first, other))
+    yield* stepsIn({ name: `${name}.${first}`, schema: each, value: entries[first], isOptional: false, put: putFirst })
+  }
 }
 
-/** One entry less, and what is in the first one. */
-function* stepsInMap(place: Place, value: JsonObject): Generator<Step> {
-  const [first = ''] = Object.keys(value)
-  yield { place, how: 'one less', values: [withMember(value, first, undefined)] }
-  const { additionalProperties: each } = place.schema
-  if (typeof each !== 'object') return
-  const put = (other: Json | undefined): JsonObject => place.put(withMember(value, first, other))
-  yield* stepsIn({ name: `${place.name}.${first}`, schema: each, value: value[first], isOptional: false, put })
+function hasEntries(value: Json | undefined): value is readonly Json[] | JsonObject {
+  return isJsonArray(value) ? value.length > 0 : isJsonObject(value) && Object.keys(value).length > 0
+}
+
+function oneLess(entries: readonly Json[] | JsonObject): Json {
+  return isJsonArray(entries) ? entries.slice(0, -1) : withMember(entries, Object.keys(entries)[0] ?? '', undefined)
+}
+
+/** Nothing is below it. */
+function isPlain({ properties, items, additionalProperties }: JSONSchemaProps): boolean {
+  return properties === undefined && items === undefined && typeof additionalProperties !== 'object'
 }
 
 function withMember(object: JsonObject, name: string, value: Json | undefined): JsonObject {
@@ -179,7 +192,8 @@ function* otherValues(schema: JSONSchemaProps, now: Json | undefined): Generator
     case 'object': {
       const each = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
       const entries = isJsonObject(now) ? now : {}
-      if (each) for (const member of someValues(each)) yield { ...entries, walked: member }
+      const key = Object.hasOwn(entries, 'walked') ? 'walked-again' : 'walked'
+      if (each) for (const member of someValues(each)) yield { ...entries, [key]: member }
       break
     }
     default:
@@ -222,7 +236,9 @@ function* mutations(text: string): Generator<string> {
   const digits = /\d+(?=\D*$)/.exec(text)
   if (digits) {
     const [before, after] = [text.slice(0, digits.index), text.slice(digits.index + digits[0].length)]
-    for (const change of [1, -1]) yield `${before}${Number(digits[0]) + change}${after}`
+    for (const change of [1, -1]) {
+      yield `${before}${String(Number(digits[0]) + change).padStart(digits[0].length, '0')}${after}`
+    }
   }
   yield* [`${text}x`, `${text}-walked`, `${text}7`]
   for (const end of 'abAB01') yield `${text.slice(0, -1)}${end}`
@@ -263,9 +279,10 @@ function requiredOf({ properties = {}, required = [] }: JSONSchemaProps): JsonOb
   const wanted = required.filter((name) => properties[name] && properties[name].default === undefined)
   return Object.fromEntries(
     wanted.map((name) => {
-      const { pattern } = properties[name]!
-      const [first] = pattern === undefined ? someValues(properties[name]!) : textsOf(pattern)
-      return [name, first ?? 'walked']
+      const member = properties[name]!
+      const values = [...(member.pattern === undefined ? [] : textsOf(member.pattern)), ...someValues(member)]
+      const node = compileNode(member)
+      return [name, values.find((value) => checkValue(value, node).length === 0) ?? values[0] ?? 'walked']
     }),
   )
 }
