@@ -2,8 +2,8 @@
  * A command of the contract, answered by a program that the configuration names: behind the walls, within the limits and with
  * the environment that a manager would give it.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { existsSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from '../clock/system-clock.ts'
 import { loadConnection } from '../client/load-connection.ts'
@@ -12,6 +12,7 @@ import { openEgressProxy } from '../contract/external/egress-proxy.ts'
 import { programOf } from '../contract/external/load-program.ts'
 import { wallsOf } from '../contract/external/program-run.ts'
 import { type Network, runProgram } from '../contract/external/program.ts'
+import { openProgramFolder } from '../contract/external/programs-folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { OperatorSettings, ProgramSettings } from '../manager/config/operator-settings.ts'
 
@@ -55,16 +56,15 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   // What is not named is hidden from it.
   if (!words.includes(kubeconfig)) words.push('--kubeconfig', kubeconfig)
   const { server } = await loadConnection({ kubeconfig })
-  if (walls === 'open') return await run('open')
-  const folder = mkdtempSync(path.join(tmpdir(), 'muster-live-'))
+  const folder = openProgramFolder(name)
   const socket = path.join(folder, 'egress.sock')
-  const proxy = await openEgressProxy(socket, {
+  const proxy = await openEgressProxy(walls === 'open' ? 'loopback' : socket, {
     operator: name,
     allow: [...(hosted.live?.allow ?? []), addressOf(server)],
     onRefused: ({ message }) => err(`warning: ${message}`),
   })
   try {
-    return await run({ egress: socket })
+    return await run(walls === 'open' ? { proxy: proxy.url } : { egress: socket })
   } finally {
     await proxy.close()
     rmSync(folder, { recursive: true, force: true })

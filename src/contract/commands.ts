@@ -6,8 +6,8 @@
  *     apply-configuration --input-dir I --output-dir O      runs once on a directory, without any network
  *     apply-configuration-live … --kubeconfig K             the same, and may reach the user-workload cluster
  *
- * Exit codes: 0, all controllers succeeded and wrote only what is declared. 1, one failed, or something was not declared:
- * the output is there all the same. 1 without an output: the command itself was wrong.
+ * Exit codes: 0, all controllers succeeded and wrote only what is declared. 1, one failed or broke down, or something was not
+ * declared: the output is there all the same. 1 without an output: the command itself was wrong.
  */
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -188,6 +188,7 @@ async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
 
 /** Tells what went wrong; the exit code. */
 export function report({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
+  // Upstream ends with 0 after a panic. Who only looks at the code would take that for a success.
   const failed = results.filter(({ status }) => status === 'Failed' || status === 'Panicked')
   for (const { controller, errors } of failed) for (const message of errors) err(`error: ${controller}: ${message}`)
   for (const message of refusedReads) err(`error: undeclared input: ${message}`)

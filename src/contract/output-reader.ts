@@ -161,8 +161,9 @@ function mutationsIn(folder: ReadMutation['folder'], reader: Reader): readonly R
   const files = new Set(reader.files(folder))
   const order = orderIn(path.posix.join(folder, orderFile), files, reader)
   return [...files].flatMap((file) => {
-    const [, before, name] = /^(.*\/[^/]*?)-body-([^/]+)\.yaml$/.exec(file) ?? []
-    if (before === undefined || name === undefined) return []
+    // The first of these words tells what a file is; the name of an object may hold them, too.
+    const [, before, word, name] = /^(.*\/[^/]*?)-(body|metadata|options)-([^/]+)\.yaml$/.exec(file) ?? []
+    if (before === undefined || word !== 'body' || name === undefined) return []
     const sibling = (part: string): string => `${before}-${part}-${name}.yaml`
     if (!files.has(sibling('metadata'))) throw refused(`${file} has no metadata beside it`)
     const metadata = document(reader, sibling('metadata'))

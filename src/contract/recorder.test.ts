@@ -65,6 +65,19 @@ describe('a recorder', () => {
     expect(mutations[6]).toMatchObject({ name: '', generateName: 'made-' })
   })
 
+  it('takes what the URL of a Delete says as its options, conditions included', async () => {
+    const { mutations, client } = recorded()
+    const { uid } = (await client.create(configMaps, configMap('a', {}))).metadata
+    const query = `dryRun=All&gracePeriodSeconds=3&propagationPolicy=Orphan&resourceVersion=7&uid=${uid}&timeout=3s`
+    await client.request({ method: 'DELETE', path: `/api/v1/namespaces/default/configmaps/a?${query}` })
+    expect(mutations[1]!.options).toEqual({
+      dryRun: ['All'],
+      gracePeriodSeconds: 3,
+      propagationPolicy: 'Orphan',
+      preconditions: { resourceVersion: '7', uid },
+    })
+  })
+
   it('refuses what is not declared, and it is kept apart', async () => {
     const { mutations, client } = recorded()
     await expect(client.create(configMaps, configMap('b', {}))).rejects.toThrow(/does not declare it/)

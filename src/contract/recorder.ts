@@ -127,7 +127,11 @@ const knownOptions: Readonly<Record<Verb, Readonly<Record<string, OptionReader>>
 
 function optionsIn(parameters: URLSearchParams, verb: Verb): JsonObject {
   const known = Object.entries(knownOptions[verb]).filter(([key]) => parameters.has(key))
-  return Object.fromEntries(known.map(([key, read]) => [key, read(parameters.getAll(key))]))
+  const options = Object.fromEntries(known.map(([key, read]) => [key, read(parameters.getAll(key))]))
+  // In a URL they stand by themselves.
+  const conditions = verb === 'Delete' ? ['resourceVersion', 'uid'].filter((key) => parameters.get(key)) : []
+  if (conditions.length === 0) return options
+  return { ...options, preconditions: Object.fromEntries(conditions.map((key) => [key, parameters.get(key)!])) }
 }
 
 function isEvent({ type }: RecordedMutation): boolean {

@@ -97,6 +97,11 @@ YAML
   printf 'fieldManager: shell\nforce: true\n' >"$options"
   mutation Apply answer "$body" "$options"
   case ${HOSTILE:-} in
+    trial)
+      printf 'apiVersion: v1\nkind: DeleteOptions\n' >"$body.2"
+      printf 'dryRun: [All]\n' >"$options.2"
+      mutation Delete answer "$body.2" "$options.2"
+      ;;
     link) ln -s /etc/passwd "$output/Configuration/link.yaml" ;;
     partial) sed -i 's/Succeeded/Failed\n  errors:\n  - message: half of it/' "$output/controller-results.yaml"; exit 1 ;;
     other) sed 's/answer/kube-root-ca.crt/' "$body" >"$body.2"; mutation Apply kube-root-ca.crt "$body.2" ;;

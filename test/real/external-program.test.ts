@@ -14,6 +14,7 @@ import {
   tryWalls,
 } from '../../src/contract/external/program.ts'
 import { ask } from '../../src/contract/external/program-run.ts'
+import { openProgramFolder } from '../../src/contract/external/programs-folder.ts'
 
 const sh = (script: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
   runProgram({ program: { command: '/bin/sh', args: ['-c', script] }, clock, ...options }, [])
@@ -81,6 +82,37 @@ describe('a program of an operator', () => {
     const read = `cat "${folder}"/kube"config"`
     expect(await sh(read)).toMatchObject({ code: 0, stdout: '' })
     expect(await sh(read, { network: 'open' })).toMatchObject({ stdout: 'hush' })
+  })
+
+  it('sees its own folder and no other program’s, and nobody answers it at a socket of the machine', async () => {
+    const [own, other] = [openProgramFolder('own'), openProgramFolder('other')]
+    const away = mkdtempSync(path.join(tmpdir(), 'muster-away-'))
+    onTestFinished(() => [own, other, away].forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+    writeFileSync(path.join(own, 'mine'), 'mine')
+    writeFileSync(path.join(other, 'user-workload.kubeconfig'), 'hush')
+    for (const folder of [other, away]) {
+      const server = createServer((_request, response) => response.end('hello'))
+      await new Promise<void>((resolve) => server.listen(path.join(folder, 'egress.sock'), resolve))
+      onTestFinished(() => void server.close())
+    }
+    // Put together there, so that no path is a word that it was given, but for its own.
+    const code = (folders: readonly string[]): string => `
+const path = require('node:path'), fs = require('node:fs'), http = require('node:http')
+const parts = ${JSON.stringify(folders.map((folder) => [path.dirname(folder), path.basename(folder)]))}
+const [own, ...others] = parts.map((part) => part.join(path.sep))
+const file = (place) => { try { return fs.readFileSync(place, 'utf8') } catch (error) { return error.code } }
+const ask = (socketPath) => new Promise((resolve) => http
+  .get({ socketPath, path: '/' }, (answer) => answer.on('data', (text) => resolve(String(text))))
+  .on('error', () => resolve('nobody')))
+Promise.all(others.map((folder) => ask(folder + '/egress.sock'))).then((heard) => console.log(JSON.stringify([
+  fs.readdirSync(path.dirname(own)).length, file(own + '/mine'), file(others[0] + '/user-workload.kubeconfig'), ...heard,
+])))`
+    const run = async (network: 'cut' | 'open'): Promise<readonly unknown[]> => {
+      const { stdout } = await node(code([own, other, away]), { readOnly: own, network })
+      return JSON.parse(stdout) as readonly unknown[]
+    }
+    expect(await run('cut')).toEqual([1, 'mine', 'ENOENT', 'nobody', 'nobody'])
+    expect((await run('open')).slice(1)).toEqual(['mine', 'hush', 'hello', 'hello'])
   })
 
   it('reads its inputs and cannot change them', async () => {

@@ -57,11 +57,13 @@ const merge = 'application/merge-patch+json'
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 const object = (name: string, data: Readonly<Record<string, string>> = {}): Json =>
   configMap(name, data) as unknown as Json
+const deleteOptions = (more: JsonObject = {}): Json => ({ apiVersion: 'v1', kind: 'DeleteOptions', ...more })
 
 interface Server {
   readonly client: Client
   /** `POST /api/v1/…`: whatever was sent to change something. */
   readonly sent: string[]
+  readonly settle: () => Promise<void>
 }
 
 function server(): Server {
@@ -78,7 +80,7 @@ function server(): Server {
       },
     },
   })
-  return { client, sent }
+  return { client, sent, settle: () => clock.settle() }
 }
 
 /** Checked, and then sent: as whoever hosts a program does it. */
@@ -165,6 +167,27 @@ describe('carrying out what was recorded', () => {
       write({ fieldManager: one }, object('a'), 2),
       /belongs to the cluster and its tools\.$/,
     ]),
+    ...(
+      [
+        [{ propagationPolicy: 'Sideways' }, 'a Delete cannot have "Sideways" as its propagationPolicy'],
+        [{ gracePeriodSeconds: 'soon' }, 'a Delete cannot have "soon" as its gracePeriodSeconds'],
+        [{ preconditions: { resourceVersion: 7 } }, 'a Delete cannot have 7 as its resourceVersion'],
+        [{ preconditions: 'none' }, 'a Delete cannot have "none" as its preconditions'],
+        [{ propagationPolicy: 'Background', orphanDependents: true }, 'both propagationPolicy and orphanDependents'],
+      ] as const
+    ).flatMap(([said, why]): [string, ReadMutation, RegExp][] => [
+      [`a deletion by ${JSON.stringify(said)}`, write({ verb: 'Delete' }, said, 2), new RegExp(`^file-2: ${why}`)],
+      [
+        `the same, said in the options: ${JSON.stringify(said)}`,
+        write({ verb: 'Delete', options: said }, deleteOptions(), 2),
+        new RegExp(`^file-2: ${why}`),
+      ],
+    ]),
+    [
+      'a deletion under conditions that exclude each other',
+      write({ verb: 'Delete', options: { preconditions: { uid: 'a' } } }, { preconditions: { uid: 'b' } }, 2),
+      /^file-2: no object can meet the preconditions of both its options and its body \(uid\)\.$/,
+    ],
     [
       'a field manager that no server takes',
       write({ fieldManager: 'x'.repeat(129) }, object('a'), 2),
@@ -259,6 +282,75 @@ describe('carrying out what was recorded', () => {
       'POST /api/v1/namespaces/default/pods/p/eviction?dryRun=All&fieldManager=x',
       'POST /api/v1/namespaces/default/pods/p/eviction?fieldManager=x',
     ])
+  })
+
+  describe('a deletion', () => {
+    const dry = { dryRun: ['All'] }
+    const names = async (client: Client): Promise<readonly (string | undefined)[]> =>
+      (await client.list(configMaps)).items.map(({ metadata }) => metadata.name)
+
+    /** What is left of `a` and of `child`, which belongs to it. */
+    async function left(options: JsonObject, body: JsonObject = {}): Promise<readonly (string | undefined)[]> {
+      const { client, settle } = server()
+      const { uid } = (await client.create(configMaps, configMap('a', {}))).metadata
+      const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: uid! }]
+      await client.create(configMaps, configMap('child', {}, { ownerReferences }))
+      const done = await all(client, [write({ verb: 'Delete', options }, deleteOptions(body), 1)])
+      expect(done.map(({ error }) => error)).toEqual([undefined])
+      await settle()
+      return await names(client)
+    }
+
+    it.each<[string, JsonObject, JsonObject]>([
+      ['its options', dry, {}],
+      ['its options, by hand', { dryRun: 'All' }, {}],
+      ['its body', {}, dry],
+      ['its options, and its body says how it would be', dry, { dryRun: [], propagationPolicy: 'Background' }],
+    ])('is only tried if so said in %s', async (_, options, body) => {
+      expect(await left(options, body)).toEqual(['a', 'child'])
+    })
+
+    it.each<[string, readonly string[], JsonObject, JsonObject]>([
+      ['leaves dependents: options', ['child'], { propagationPolicy: 'Orphan' }, {}],
+      ['leaves dependents: options, as of old', ['child'], { orphanDependents: true }, {}],
+      ['leaves dependents: body', ['child'], {}, { propagationPolicy: 'Orphan' }],
+      ['takes dependents: options', [], { propagationPolicy: 'Background' }, {}],
+      ['takes dependents: options, as of old', [], { orphanDependents: false }, {}],
+      ['does as its body says', ['child'], { propagationPolicy: 'Background' }, { propagationPolicy: 'Orphan' }],
+      ['does as its body says, as a server', [], { orphanDependents: true }, { propagationPolicy: 'Background' }],
+    ])('%s', async (_, expected, options, body) => {
+      expect(await left(options, body)).toEqual(expected)
+    })
+
+    it('keeps to the conditions of both its options and its body', async () => {
+      const { client } = server()
+      const { uid, resourceVersion } = (await client.create(configMaps, configMap('a', {}))).metadata
+      const tried = async (options: JsonObject, body: JsonObject): Promise<string | undefined> => {
+        const [done] = await all(client, [write({ verb: 'Delete', options }, deleteOptions(body), 1)])
+        return (done?.error as Error | undefined)?.name
+      }
+      const [is, other] = [{ uid: uid! }, { uid: 'another' }]
+      expect(await tried({ preconditions: other }, {})).toBe('Conflict')
+      expect(await tried({}, { preconditions: other })).toBe('Conflict')
+      expect(await tried({ preconditions: { resourceVersion: '1' } }, { preconditions: is })).toBe('Conflict')
+      expect(await tried({ preconditions: is }, { preconditions: { resourceVersion: '1' } })).toBe('Conflict')
+      expect(await names(client)).toEqual(['a'])
+      expect(await tried({ preconditions: is }, { preconditions: { resourceVersion: resourceVersion! } })).toBe(
+        undefined,
+      )
+      expect(await names(client)).toEqual([])
+    })
+
+    it('grants the time that its options say', async () => {
+      const { client } = server()
+      const [metadata, spec] = [{ name: 'p', namespace: 'default' }, { containers: [{ name: 'c', image: 'i' }] }]
+      const of = { verb: 'Delete', type: { group: '', version: 'v1', resource: 'pods' }, name: 'p' } as const
+      await client.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...spec, nodeName: 'n' } })
+      await all(client, [write({ ...of, options: { gracePeriodSeconds: 17 } }, deleteOptions(), 1)])
+      expect((await client.get(pods, metadata)).metadata.deletionGracePeriodSeconds).toBe(17)
+      await all(client, [write({ ...of, options: { gracePeriodSeconds: 0 } }, deleteOptions(), 1)])
+      await expect(client.get(pods, metadata)).rejects.toThrow(/not found/)
+    })
   })
 
   it('sends each kind of patch as what it is', async () => {

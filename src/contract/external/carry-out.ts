@@ -19,6 +19,7 @@ import {
 } from '../mutation.ts'
 import { inOrder, type ReadMutation } from '../output-reader.ts'
 import { foldersOf, type OutputResources } from '../resource-list.ts'
+import { deletionOf, isTrial } from './deletion.ts'
 import { servedResource } from './served.ts'
 
 /** Where mutations of one folder are sent. */
@@ -81,6 +82,7 @@ export async function checkMutations(
     if (verb === 'Patch' && !patchTypes.has(mutation.patchType ?? '')) {
       throw refused(`${file}: there is no patch of type ${mutation.patchType}`)
     }
+    if (verb === 'Delete') deletionOf(read)
     const manager = recordedManager(mutation) ?? fieldManager
     if (manager !== fieldManager) checkManager(manager, taken, file)
     checked.push({ read, resource })
@@ -154,7 +156,7 @@ async function send(
     fieldManager: recordedManager(mutation) ?? fieldManager,
     ...(isValidation(validation) && { fieldValidation: validation }),
     ...(subresource !== undefined && { subresource }),
-    dryRun: Array.isArray(options['dryRun']),
+    dryRun: isTrial(read),
     timeoutMs,
   }
   const object = placed(content, mutation)
@@ -181,7 +183,7 @@ async function send(
       return await writer.patch(resource, { name, namespace }, content, { ...how, type })
     }
     default:
-      await writer.delete(resource, { name, namespace }, { ...deleteOptions(content), timeoutMs })
+      await writer.delete(resource, { name, namespace }, { ...deletionOf(read), timeoutMs })
       return undefined
   }
 }
@@ -196,22 +198,6 @@ function placed(content: Json | undefined, { name, namespace }: RecordedMutation
 
 function isValidation(value: Json | undefined): value is 'Strict' | 'Warn' | 'Ignore' {
   return value === 'Strict' || value === 'Warn' || value === 'Ignore'
-}
-
-function deleteOptions(content: Json | undefined): Parameters<Writer['delete']>[2] {
-  if (!isJsonObject(content)) return {}
-  const { propagationPolicy, gracePeriodSeconds, preconditions, dryRun } = content
-  const { uid, resourceVersion } = isJsonObject(preconditions) ? preconditions : {}
-  const is = propagationPolicy === 'Foreground' || propagationPolicy === 'Background' || propagationPolicy === 'Orphan'
-  return {
-    ...(is && { propagation: propagationPolicy }),
-    ...(typeof gracePeriodSeconds === 'number' && { gracePeriodSeconds }),
-    preconditions: {
-      ...(typeof uid === 'string' && { uid }),
-      ...(typeof resourceVersion === 'string' && { resourceVersion }),
-    },
-    dryRun: Array.isArray(dryRun),
-  }
 }
 
 function kindIn(content: Json | undefined): string | undefined {

@@ -28,14 +28,16 @@ export interface EgressRefusal {
 export interface EgressProxy {
   /** What was refused so far, the last hundred. */
   readonly refused: readonly EgressRefusal[]
+  /** Where it listens on loopback, if it does. */
+  readonly url: string
   close(): Promise<void>
 }
 
 /** Of each run: a program can think of more addresses than anybody wants to be told of. */
 const mostRefusals = 100
 
-/** Listens on a socket in the file system. @throws InvalidFlag for an entry that cannot be read */
-export async function openEgressProxy(socketPath: string, options: EgressOptions): Promise<EgressProxy> {
+/** Listens on a socket in the file system, or on loopback. @throws InvalidFlag for an entry that cannot be read */
+export async function openEgressProxy(where: string | 'loopback', options: EgressOptions): Promise<EgressProxy> {
   const { operator, onRefused, connections = 64 } = options
   const isListed = readAllowList(options.allow)
   const refused: EgressRefusal[] = []
@@ -100,10 +102,12 @@ export async function openEgressProxy(socketPath: string, options: EgressOptions
   server.on('request', (request: IncomingMessage, response: ServerResponse) => forward(request, response, admit))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(socketPath, resolve)
+    server.listen(where === 'loopback' ? { host: '127.0.0.1', port: 0 } : { path: where }, resolve)
   })
+  const address = server.address()
   return {
     refused,
+    url: typeof address === 'object' && address ? `http://127.0.0.1:${address.port}` : '',
     async close() {
       for (const socket of open) socket.destroy()
       await new Promise<void>((resolve) => server.close(() => resolve()))

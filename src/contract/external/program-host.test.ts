@@ -311,6 +311,16 @@ describe('an operator that is a program', () => {
     await expect(client.get(configMaps, answer)).rejects.toThrow(/not found/)
   })
 
+  it('that runs live where nothing can be enforced is led to a proxy all the same', async () => {
+    const kubeconfig = (): Promise<string> => Promise.resolve('clusters: []\n')
+    const { host, client, next } = await stage({}, { ...open, live: { allow: [] } }, { kubeconfig })
+    const run = next()
+    await host.start()
+    expect((await run).failure).toBeUndefined()
+    const { data } = (await client.get(configMaps, answer)) as { readonly data?: Record<string, string> }
+    expect(data?.['for']).toMatch(/^http:\/\/127\.0\.0\.1:(?!3128$)\d+$/)
+  })
+
   it('that runs live has a proxy for its only way out, and a kubeconfig to one cluster', async () => {
     const text = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]\n'
     const kubeconfig = (): Promise<string> => Promise.resolve(text)

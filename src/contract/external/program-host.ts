@@ -10,8 +10,6 @@
  *
  * Each run starts the file anew. So a new version needs no restart: it is noticed, asked what it declares, and run.
  */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
@@ -46,6 +44,7 @@ import { createProgramFindings } from './program-findings.ts'
 import { openProgramInputs, type ProgramInputs } from './program-inputs.ts'
 import { entryOf, mutationOf, objectKey } from './program-ledger.ts'
 import { ask, discard, type HostedProgram, runOnce } from './program-run.ts'
+import { openProgramFolder } from './programs-folder.ts'
 
 /** One key: a program looks at everything at once. */
 const theRun = 'run'
@@ -383,7 +382,7 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
 
   return {
     async start() {
-      folder = mkdtempSync(path.join(tmpdir(), `muster-${name}-`))
+      folder = openProgramFolder(name)
       gather = openGatherFolder(path.join(folder, 'input'))
       await declare()
       if (stopping.signal.aborted) return

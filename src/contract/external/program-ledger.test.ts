@@ -48,6 +48,9 @@ describe('what is told of a write', () => {
     ['statusWritten', sent({ subresource: 'status' }, { before: object('1') })],
     ['acted', sent({ verb: 'Create', subresource: 'eviction' }, { outcome: { result: 'done' } })],
     ['deleted', sent({ verb: 'Delete' }, { outcome: { result: 'done' } })],
+    // A trial changes nothing, whatever the server says that it would.
+    ['unchanged', sent({ verb: 'Delete', options: { dryRun: ['All'] } }, { outcome: { result: 'done' } })],
+    ['unchanged', sent({ verb: 'Create', options: { dryRun: ['All'] } })],
     ['failed', sent({}, { outcome: { result: 'failed', error: new Error('no') } })],
   ])('%s', (operation, of) => {
     expect(entryOf(of)).toMatchObject({

@@ -7,6 +7,7 @@ import { kindText } from '../../operator/entry.ts'
 import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
 import type { Mutation, Outcome } from '../../operator/plan.ts'
 import type { Checked } from './carry-out.ts'
+import { isTrial } from './deletion.ts'
 
 /** What a write is in the words of the kit: enough to be told, counted and traced. It is carried out as it was recorded. */
 export function mutationOf({ read: { mutation, content }, resource }: Checked): Mutation {
@@ -68,6 +69,7 @@ export function entryOf(sent: Sent): LedgerEntry {
 function operationOf({ checked, before, isSeen, ours, outcome }: Sent, after: KubeObject | undefined): Operation {
   const { verb, subresource } = checked.read.mutation
   if (outcome.result === 'failed') return 'failed'
+  if (isTrial(checked.read)) return 'unchanged'
   if (verb === 'Delete') return 'deleted'
   const version = after?.metadata.resourceVersion
   if (version !== undefined && (version === before?.metadata.resourceVersion || version === ours)) return 'unchanged'

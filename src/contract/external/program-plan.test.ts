@@ -50,6 +50,8 @@ describe('what a program would write', () => {
       { fieldManager: 'shell', force: true },
     )
     expect(textOf(await plan(client, { WHO: 'us' }))).toBe('# shell: nothing to do for 1 CR.')
+    // A deletion that is only tried takes nothing away.
+    expect(textOf(await plan(client, { WHO: 'us', HOSTILE: 'trial' }))).toBe('# shell: nothing to do for 1 CR.')
   })
 
   it('is refused as a run is, waits as a run does, and nobody tells what happens outside', async () => {

@@ -6,8 +6,6 @@
  * created, something in a namespace that is) is shown as the program recorded it; and what it would want next, once all of
  * that is there, is not shown at all.
  */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -24,8 +22,10 @@ import { inputsOfCluster } from '../inputs.ts'
 import { readInputResources, readOutputResources } from '../resource-list.ts'
 import { typesIn } from '../selection.ts'
 import { type CarriedOut, carryOut, type Checked, checkMutations, type Target } from './carry-out.ts'
+import { isTrial } from './deletion.ts'
 import { objectKey, shownObject, textOf } from './program-ledger.ts'
 import { ask, discard, type HostedProgram, runOnce } from './program-run.ts'
+import { openProgramFolder } from './programs-folder.ts'
 import { servedResource } from './served.ts'
 
 export interface ProgramForesightOptions {
@@ -53,7 +53,7 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
     const message = `${type.resource} of ${type.group || 'v1'} are not served`
     return { operator: name, changes: [], crs: [{ ...at, outcome: 'waiting', message }] }
   }
-  const folder = mkdtempSync(path.join(tmpdir(), `muster-${name}-`))
+  const folder = openProgramFolder(name)
   try {
     const gather = openGatherFolder(path.join(folder, 'input'))
     const content = await inputsOfCluster(client, list)
@@ -141,6 +141,7 @@ function note(
     planned.set(key, { checked, before, after: earlier?.after ?? before, problem: `${read.file}: ${textOf(error)}` })
     return
   }
+  if (isTrial(read)) return
   const recorded = earlier?.after ?? (read.content as unknown as KubeObject | undefined)
   planned.set(key, { checked, before, after: verb === 'Delete' ? undefined : (object ?? recorded) })
 }

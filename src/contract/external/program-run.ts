@@ -140,14 +140,14 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   writeFileSync(file, text, { mode: 0o600 })
   const socket = path.join(folder, 'egress.sock')
   rmSync(socket, { force: true })
-  const proxy =
-    walls === 'open'
-      ? undefined
-      : await openEgressProxy(socket, { operator: name, allow: [...live.allow, ...serversIn(text)], onRefused })
+  const allow = [...live.allow, ...serversIn(text)]
+  // Where nothing can be enforced, whoever goes by its environment is still kept to the list, and the rest of that is recorded.
+  const proxy = await openEgressProxy(walls === 'open' ? 'loopback' : socket, { operator: name, allow, onRefused })
+  const network = walls === 'open' ? { proxy: proxy.url } : { egress: socket }
   try {
-    return await run(proxy ? { egress: socket } : walls, 'apply-configuration-live', ['--kubeconfig', file])
+    return await run(network, 'apply-configuration-live', ['--kubeconfig', file])
   } finally {
-    await proxy?.close()
+    await proxy.close()
     rmSync(file, { force: true })
   }
 }

@@ -1,16 +1,18 @@
 /**
  * A program that keeps the contract, started by the manager. It gets an environment of its own and nothing of the manager's,
  * is ended with all that it has started when it takes too long or too much, and has no network: on Linux it runs in
- * namespaces of its own, without privileges, in which there is no way out and the usual places of credentials are empty.
+ * namespaces of its own, without privileges, in which there is no way out, the usual places of credentials and the folders of other
+ * programs are empty, and nobody answers at the sockets of the machine.
  *
  * Where that cannot be done, or does not hold, it is not started, unless somebody says that it may have a network.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { constants, homedir } from 'node:os'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer, type ListenOptions, type Server } from 'node:net'
+import { constants, homedir, tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
+import { ownFolderOf, programsFolder } from './programs-folder.ts'
 
 export interface Program {
   /** An absolute path, or a name in PATH. */
@@ -38,9 +40,9 @@ export const defaultProgramLimits: ProgramLimits = { timeoutMs: 30_000, memoryMb
 
 /**
  * `cut`: there is none. `egress`: the socket of an egress proxy is the only way out. `open`: the machine's; whoever said so
- * has decided.
+ * has decided. `proxy`: the same, and its environment leads it to a proxy that nothing makes it use.
  */
-export type Network = 'cut' | { readonly egress: string } | 'open'
+export type Network = 'cut' | { readonly egress: string } | { readonly proxy: string } | 'open'
 
 export interface RunOptions {
   readonly program: Program
@@ -73,12 +75,14 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   if (path.isAbsolute(file) && !existsSync(file)) return unstarted(`there is no ${file}`)
   if (folder !== undefined && !existsSync(folder)) return unstarted(`there is no folder ${folder}`)
   const own = [file, ...(program.args ?? []), ...words]
-  const env = { PATH: systemPath, ...program.env, ...(typeof network === 'object' && proxied) }
+  const isOpen = network === 'open' || (typeof network === 'object' && 'proxy' in network)
+  const proxy = typeof network === 'string' ? undefined : 'proxy' in network ? network.proxy : proxyUrl
+  const env = { PATH: systemPath, ...program.env, ...(proxy !== undefined && proxied(proxy)) }
   const walls = { limits, searched: env.PATH, hidden: program.hidden ?? [], readOnly: options.readOnly ?? '' }
-  const [command = '', ...args] = network === 'open' ? limited(own, limits) : walled(own, { ...walls, network })
+  const [command = '', ...args] = isOpen ? limited(own, limits) : walled(own, { ...walls, network })
   const child = spawn(command, args, {
     // In the environment, and not among the words: those can be read by everybody on the machine.
-    env: network === 'open' ? env : { ...env, PATH: systemPath },
+    env: isOpen ? env : { ...env, PATH: systemPath },
     ...(folder !== undefined && { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: all of it is ended at once.
@@ -154,14 +158,11 @@ function limited(command: readonly string[], { memoryMb }: ProgramLimits): reado
 /** Where a program without a network finds its proxy. */
 const relayPort = 3128
 const proxyUrl = `http://127.0.0.1:${relayPort}`
-const proxied = {
-  HTTP_PROXY: proxyUrl,
-  HTTPS_PROXY: proxyUrl,
-  NO_PROXY: '',
-  http_proxy: proxyUrl,
-  https_proxy: proxyUrl,
-  no_proxy: '',
+
+function proxied(url: string): Readonly<Record<string, string>> {
+  return { HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: '', http_proxy: url, https_proxy: url, no_proxy: '' }
 }
+
 /** From loopback, inside, to the socket in the file system. */
 const relay = `
 const net = require('node:net')
@@ -177,24 +178,33 @@ require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
 `
 
 /**
- * Run by the shell, as root of a user namespace: MEMORY EGRESS NODE PATH READONLY HIDDEN… -- COMMAND…
- * /proc is that of its own processes; where credentials usually are, there is nothing. With an egress, loopback leads to it.
+ * Run by the shell, as root of a user namespace: MEMORY EGRESS NODE PATH READONLY ALL OWN HIDDEN… -- COMMAND…
+ * Of all folders of programs there is its own. /proc is that of its own processes; where credentials usually are, and behind the
+ * sockets of others, there is nothing. With an egress, loopback leads to it.
  */
 const script = `
 set -eu
-memory=$1 egress=$2 node=$3 path=$4 still=$5; shift 5
+memory=$1 egress=$2 node=$3 path=$4 still=$5 all=$6 own=$7; shift 7
 if [ -n "$egress" ]; then
   ip link set lo up
   env -i "$node" -e $RELAY "$egress" ${relayPort} &
   while ! env -i "$node" -e $PROBE ${relayPort}; do :; done
 fi
-mount -t proc proc /proc 2>/dev/null || true
+if [ -n "$own" ]; then exec 9<"$own"; fi
+mount -t tmpfs -o mode=755 tmpfs "$all"
+if [ -n "$own" ]; then
+  mkdir "$own"
+  mount --no-canonicalize --bind /proc/self/fd/9 "$own"
+  exec 9<&-
+fi
+mount -t proc proc /proc 2>/dev/null || mount -t tmpfs -o ro tmpfs /proc
 if [ -n "$still" ]; then
   mount --bind "$still" "$still"
   mount -o remount,bind,ro "$still"
 fi
 while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then mount -t tmpfs -o mode=755,ro tmpfs "$1"; else mount --bind /dev/null "$1"; fi
+  if [ -d "$1" ]; then mount -t tmpfs -o mode=755,ro tmpfs "$1"
+  else mount --bind /dev/null "$1" 2>/dev/null || [ ! -e "$1" ]; fi
   shift
 done
 shift
@@ -204,7 +214,7 @@ exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all prlimit --core=0
 
 interface Walls {
   readonly limits: ProgramLimits
-  readonly network: Exclude<Network, 'open'>
+  readonly network: Network
   /** PATH, for the program. */
   readonly searched: string
   readonly hidden: readonly string[]
@@ -214,12 +224,14 @@ interface Walls {
 
 function walled(command: readonly string[], walls: Walls): readonly string[] {
   const { limits, network, searched, readOnly } = walls
-  const egress = network === 'cut' ? '' : network.egress
+  const egress = typeof network === 'object' && 'egress' in network ? network.egress : ''
   const apart = ['--user', '--map-root-user', '--net', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child']
   const inside = script.replace('$RELAY', quoted(relay)).replace('$PROBE', quoted(probe))
   const memory = String(limits.memoryMb * 2 ** 20)
-  const unseen = hidden(command, walls.hidden)
-  const words = [memory, egress, process.execPath, searched, readOnly, ...unseen, '--', ...command]
+  const all = programsFolder()
+  const own = ownFolderOf([egress, readOnly, ...command], all) ?? ''
+  const unseen = [...hidden(command, walls.hidden), ...strangeSockets([egress, ...command], all)]
+  const words = [memory, egress, process.execPath, searched, readOnly, all, own, ...unseen, '--', ...command]
   return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', inside, 'walled', ...words]
 }
 
@@ -239,6 +251,23 @@ function hidden(command: readonly string[], unseen: readonly string[]): readonly
   )
 }
 
+/** A namespace cuts off what has an address, and not what has a path. Those in folders of programs are hidden with these. */
+function strangeSockets(own: readonly string[], all: string): readonly string[] {
+  let table: string
+  try {
+    table = readFileSync('/proc/net/unix', 'utf8')
+  } catch {
+    return []
+  }
+  const sockets = Array.from(table.matchAll(listeningSocket), ([, place]) => place!)
+  return [...new Set(sockets)].filter(
+    (place) => !own.includes(place) && !place.startsWith(path.join(all, path.sep)) && existsSync(place),
+  )
+}
+
+/** `…: 00000002 00000000 00010000 0001 01 2345 /run/some.sock`: the flag says that somebody listens. */
+const listeningSocket = /^\S+ \S+ \S+ 00010000 .* (\/.*)$/gm
+
 let known: Promise<string | undefined> | undefined
 
 /** What keeps the network from being cut off here, in words; undefined: nothing, as was seen by trying. Asked once a process. */
@@ -246,27 +275,41 @@ export function networkTrouble(clock: Clock): Promise<string | undefined> {
   return (known ??= tryWalls(clock))
 }
 
+/** The path comes in two, so that it is no word of the command: those a program is given it may reach. */
 const canary = `
-const socket = require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
-socket.on('connect', () => { console.log('reached'); process.exit(0) })
-socket.on('error', () => { console.log('cut'); process.exit(0) })
+const [port, folder, name] = process.argv.slice(1)
+const reach = (what, how) => new Promise((resolve) => {
+  const socket = require('node:net').connect(how)
+  socket.on('connect', () => resolve(what)).on('error', () => resolve(''))
+})
+Promise.all([reach('a port', { port: Number(port), host: '127.0.0.1' }), reach('a socket', { path: folder + '/' + name })])
+  .then((reached) => { console.log(reached.find(Boolean) ?? 'cut'); process.exit(0) })
 `
 
 /** The trial is a program that does its best to reach this one, which listens. `network` is what it is to have meanwhile. */
 export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<string | undefined> {
   if (process.platform !== 'linux') return `there are no network namespaces on ${process.platform}; it needs Linux`
-  const server = createServer((socket) => socket.destroy())
-  const port = await new Promise<number>((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as { readonly port: number }).port))
-  })
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-canary-'))
+  const [byPort, byPath] = [createServer((socket) => socket.destroy()), createServer((socket) => socket.destroy())]
+  const listen = (server: Server, where: ListenOptions): Promise<void> =>
+    new Promise((resolve) => server.listen(where, resolve))
   try {
+    await Promise.all([
+      listen(byPort, { port: 0, host: '127.0.0.1' }),
+      listen(byPath, { path: path.join(folder, 'socket') }),
+    ])
+    const { port } = byPort.address() as { readonly port: number }
     const program = { command: process.execPath, args: ['-e', canary] }
-    const { stdout, stderr, trouble: problem } = await runProgram({ program, network, clock }, [String(port)])
-    if (stdout.trim() === 'cut') return undefined
-    if (stdout.trim() === 'reached') return 'its walls do not hold: it reached a port of this machine'
+    const words = [String(port), folder, 'socket']
+    const { stdout, stderr, trouble: problem } = await runProgram({ program, network, clock }, words)
+    const said = stdout.trim()
+    if (said === 'cut') return undefined
+    if (said.startsWith('a ')) return `its walls do not hold: it reached ${said} of this machine`
     const why = problem ?? stderr.split('\n').find((line) => /[a-z]/i.test(line)) ?? 'for an unknown reason'
     return `no namespaces can be made (${why})`
   } finally {
-    server.close()
+    byPort.close()
+    byPath.close()
+    rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -1,0 +1,42 @@
+import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openProgramFolder, ownFolderOf, programsFolder } from './programs-folder.ts'
+
+let temporary: string
+let before: string | undefined
+beforeEach(() => {
+  temporary = mkdtempSync(path.join(tmpdir(), 'muster-test-'))
+  before = process.env['TMPDIR']
+  process.env['TMPDIR'] = temporary
+})
+afterEach(() => {
+  if (before === undefined) delete process.env['TMPDIR']
+  else process.env['TMPDIR'] = before
+  rmSync(temporary, { recursive: true, force: true })
+})
+
+describe('the folders of programs', () => {
+  it('lie in one that is this user’s alone', () => {
+    const [one, other] = [openProgramFolder('shop'), openProgramFolder('shop')]
+    expect(one).not.toBe(other)
+    expect([one, other].map((folder) => path.dirname(folder))).toEqual([programsFolder(), programsFolder()])
+    expect(statSync(programsFolder()).mode & 0o777).toBe(0o700)
+  })
+
+  it('are in none that others can look into, or that somebody laid there to lead elsewhere', () => {
+    const folder = programsFolder()
+    chmodSync(folder, 0o755)
+    expect(programsFolder).toThrow(/is not this user's alone; remove it, or set TMPDIR/)
+    rmSync(folder, { recursive: true })
+    symlinkSync(temporary, folder)
+    expect(programsFolder).toThrow(/is not this user's alone/)
+  })
+
+  it('are known by any path within them, and by none beside', () => {
+    expect(ownFolderOf(['-e', '--input-dir', '/all/shop-1/input'], '/all')).toBe('/all/shop-1')
+    expect(ownFolderOf(['', '/all/shop-1'], '/all')).toBe('/all/shop-1')
+    expect(ownFolderOf(['/all', '/allother/x', '/elsewhere', 'shop-1', '/all/../x'], '/all')).toBeUndefined()
+  })
+})
