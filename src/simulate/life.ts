@@ -5,6 +5,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { sleepOn } from '../clock/clock.ts'
 import type { Live } from '../operator/live.ts'
+import type { Within } from './seclusion.ts'
 import type { SimulatedTime } from './time.ts'
 import type { Lines } from './watch-lines.ts'
 
@@ -19,6 +20,8 @@ export interface Life {
   /** What ends with it: its watches, on the server's side. */
   readonly watches: Set<Pick<Lines, 'leave'>>
   readonly isOver: boolean
+  /** Does this as a part of it: a timer of the simulation is nobody's. */
+  readonly within: Within
   /** By how much its clock is wrong. */
   skewMs: number
   /** Until then nothing reaches its caches. */
@@ -34,7 +37,8 @@ export interface Life {
   end(): void
 }
 
-export function beginLife(number: number, time: SimulatedTime): Life {
+/** `within`: how its code is run. @default as any other */
+export function beginLife(number: number, time: SimulatedTime, secluded?: (clock: Clock) => Within): Life {
   const watches = new Set<Pick<Lines, 'leave'>>()
   const now = (): number => time.now() + life.skewMs
   const clockOn = (timers: Pick<Clock, 'after'>): Clock => {
@@ -43,15 +47,17 @@ export function beginLife(number: number, time: SimulatedTime): Life {
         if (life.isOver) return
         // What fell due while it was stopped comes in its order when it goes on, and after what was answered meanwhile.
         if (life.stoppedUntil > time.now()) timer = timers.after(life.stoppedUntil - time.now() + 1, ring)
-        else fire()
+        else life.within(fire)
       }
       let timer = timers.after(ms, ring)
       return { cancel: () => timer.cancel() }
     }
     return { now, after, sleep: (ms, signal) => sleepOn(after, ms, signal) }
   }
+  const clock = clockOn(time)
   const life: Life & { isOver: boolean } = {
     number,
+    within: secluded?.(clock) ?? ((work) => work()),
     waiting: 0,
     watches,
     isOver: false,
@@ -61,7 +67,7 @@ export function beginLife(number: number, time: SimulatedTime): Life {
     cutUntil: 0,
     lapsedUntil: 0,
     lag: undefined,
-    clock: clockOn(time),
+    clock,
     upkeep: clockOn(time.upkeep),
     end() {
       life.isOver = true

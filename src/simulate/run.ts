@@ -20,7 +20,8 @@ import { beginLife, type Life, liveOf } from './life.ts'
 import { openRecord, type Outside, type Recorded, type World } from './record.ts'
 import { changeField, ownedFields } from './scorecard/change.ts'
 import { type Scene, type Step, tableOf } from './scene.ts'
-import type { RunningSubject, Subject } from './subject.ts'
+import { beginSeclusion, seclude } from './seclusion.ts'
+import type { RunningSubject, Subject, Surroundings } from './subject.ts'
 import { needsLeases, openTenure, removeLease, seatOf, successionMs } from './tenure.ts'
 import { type Line, openTrace, told } from './trace.ts'
 import type { SeenEvent } from './reading.ts'
@@ -102,6 +103,15 @@ function refOf({ metadata: { namespace, name } }: StoredObject): ObjectRef {
 }
 
 export async function runScene(options: RunOptions): Promise<Run> {
+  const endSeclusion = beginSeclusion()
+  try {
+    return await playScene(options)
+  } finally {
+    endSeclusion()
+  }
+}
+
+async function playScene(options: RunOptions): Promise<Run> {
   const { subject, scene, from, seed, workloads } = options
   const cluster = openCluster({ seed, from, workloads, recall: options.recall })
   const { time, server, storage } = cluster
@@ -296,7 +306,8 @@ export async function runScene(options: RunOptions): Promise<Run> {
   }
 
   const start = async (revision?: number): Promise<Process> => {
-    const life = beginLife(lives.length + 1, time)
+    const number = lives.length + 1
+    const life = beginLife(number, time, (clock) => seclude(seed * 1009 + number, clock))
     if (revision !== undefined) life.lag = { revision, until: time.now() + lagMs }
     const entry: Process = { life, running: undefined }
     lives.push(entry)
@@ -314,7 +325,7 @@ export async function runScene(options: RunOptions): Promise<Run> {
     })
     try {
       const program = await time.hold(Promise.resolve(subject.spawn()))
-      entry.running = await program({
+      const around: Surroundings = {
         client: own,
         cache,
         clock: life.clock,
@@ -323,7 +334,8 @@ export async function runScene(options: RunOptions): Promise<Run> {
         seat: tenure && seatOf(life),
         recall: options.recall,
         onLedger: (ledger) => void ledgers.push(ledger),
-      })
+      }
+      entry.running = await life.within(() => program(around))
     } catch (error) {
       if (!life.isOver) problem ??= error
     } finally {

@@ -15,6 +15,7 @@ import type { Outside } from './record.ts'
 import type { MakeOutside, Run } from './run.ts'
 import { changeStep, createStep, deleteStep, type Placed, placeSample, type Scene, tableOf } from './scene.ts'
 import { openStage, type Reference } from './stage.ts'
+import { beginSeclusion } from './seclusion.ts'
 import type { Subject } from './subject.ts'
 import { formatLine } from './trace.ts'
 import { patchOf, type Skipped, type Walk, walkOf, walkScenes } from './walk.ts'
@@ -196,9 +197,15 @@ export async function openSimulator(options: SimulationOptions): Promise<Simulat
     play,
     async *playAll(plans) {
       const bundles = bundlesOf(plans, scenes)
-      for (let first = 0; first < bundles.length; first += together) {
-        const played = await Promise.all(bundles.slice(first, first + together).map(playBundle))
-        for (const those of played) yield* those
+      // Each run does so for itself; for all of them it is done once.
+      const endSeclusion = beginSeclusion()
+      try {
+        for (let first = 0; first < bundles.length; first += together) {
+          const played = await Promise.all(bundles.slice(first, first + together).map(playBundle))
+          for (const those of played) yield* those
+        }
+      } finally {
+        endSeclusion()
       }
     },
     async *plans(groups) {

@@ -27,13 +27,14 @@ import { promisify } from 'node:util'
 import { fixedSignature, type SignatureEncoding } from './fixed-signature.ts'
 import { inverse } from './inverse.ts'
 
-interface Source {
+/** Where the chance of one test, or of one process, comes from. */
+export interface SeedSource {
   readonly seed: number
   block: number
   rest: Buffer
 }
 
-const running = new AsyncLocalStorage<Source>()
+const running = new AsyncLocalStorage<SeedSource>()
 
 /** Runs it with chance that repeats itself. */
 export async function withSeed<T>(seed: number, run: () => Promise<T>): Promise<T> {
@@ -42,8 +43,23 @@ export async function withSeed<T>(seed: number, run: () => Promise<T>): Promise<
 
 /** For several runs, one after the other: none of them draws again what was drawn before. */
 export function openSeed(seed: number): <T>(run: () => Promise<T>) => Promise<T> {
-  const source: Source = { seed, block: 0, rest: Buffer.alloc(0) }
+  const source = openSource(seed)
   return async (run) => await withSeeds(() => running.run(source, run))
+}
+
+export function openSource(seed: number): SeedSource {
+  return { seed, block: 0, rest: Buffer.alloc(0) }
+}
+
+/** Does this with its chance, where seeds are installed. */
+export function withSource<T>(source: SeedSource, work: () => T): T {
+  return running.run(source, work)
+}
+
+/** For as long as it takes; returns how to end it. */
+export function installSeeds(): () => void {
+  install()
+  return uninstall
 }
 
 /** Around many of those: what has to be put in place for each is put there once. */
@@ -57,7 +73,7 @@ export async function withSeeds<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /** The next bytes of a stream that follows from the seed alone. */
-function take(source: Source, size: number): Buffer {
+function take(source: SeedSource, size: number): Buffer {
   while (source.rest.length < size) {
     const block = createHash('sha512')
       .update(`muster ${source.seed} ${source.block++}`)
@@ -96,7 +112,7 @@ function uninstall(): void {
 /** Outside of a test they do what they always did. */
 function replace(
   target: Members,
-  seeded: Readonly<Record<string, (source: Source, ...rest: never[]) => unknown>>,
+  seeded: Readonly<Record<string, (source: SeedSource, ...rest: never[]) => unknown>>,
 ): void {
   const members: Members = {}
   for (const [name, own] of Object.entries(seeded)) {
@@ -104,7 +120,7 @@ function replace(
     members[name] = before
     target[name] = function (this: unknown, ...parameters: readonly unknown[]): unknown {
       const source = running.getStore()
-      if (source) return (own as (source: Source, ...rest: readonly unknown[]) => unknown)(source, ...parameters)
+      if (source) return (own as (source: SeedSource, ...rest: readonly unknown[]) => unknown)(source, ...parameters)
       return Reflect.apply(before, this, parameters)
     }
     // `promisify(generateKeyPair)` resolves to both keys.
@@ -120,36 +136,42 @@ function answered<T>(value: T, callback: unknown): T | undefined {
 }
 
 const seededCrypto = {
-  randomBytes: (source: Source, size: number, callback?: unknown) => answered(take(source, size), callback),
-  randomUUID: (source: Source) => uuid(source),
-  randomInt: (source: Source, ...rest: readonly unknown[]) => {
+  randomBytes: (source: SeedSource, size: number, callback?: unknown) => answered(take(source, size), callback),
+  randomUUID: (source: SeedSource) => uuid(source),
+  randomInt: (source: SeedSource, ...rest: readonly unknown[]) => {
     const callback = rest.find((each) => typeof each === 'function')
     const [first, second] = rest.filter((each) => typeof each === 'number')
     const [low, high] = second === undefined ? [0, first!] : [first!, second]
     return answered(low + Math.floor(fraction(source) * (high - low)), callback)
   },
-  randomFillSync: (source: Source, target: ArrayBufferView, offset = 0, size?: number) =>
+  randomFillSync: (source: SeedSource, target: ArrayBufferView, offset = 0, size?: number) =>
     fill(source, target, offset, size),
-  randomFill: (source: Source, target: ArrayBufferView, ...rest: readonly unknown[]) => {
+  randomFill: (source: SeedSource, target: ArrayBufferView, ...rest: readonly unknown[]) => {
     const [offset, size] = rest.filter((each) => typeof each === 'number')
     answered(fill(source, target, offset, size), rest.at(-1))
   },
-  generateKeySync: (source: Source, type: string, options: SecretOptions) => secretKey(source, type, options),
-  generateKey: (source: Source, type: string, options: SecretOptions, callback: unknown) =>
+  generateKeySync: (source: SeedSource, type: string, options: SecretOptions) => secretKey(source, type, options),
+  generateKey: (source: SeedSource, type: string, options: SecretOptions, callback: unknown) =>
     answered(secretKey(source, type, options), callback),
-  generateKeyPairSync: (source: Source, type: string, options: KeyOptions = {}) => keyPair(source, type, options),
-  generateKeyPair: (source: Source, type: string, ...rest: readonly unknown[]) => {
+  generateKeyPairSync: (source: SeedSource, type: string, options: KeyOptions = {}) => keyPair(source, type, options),
+  generateKeyPair: (source: SeedSource, type: string, ...rest: readonly unknown[]) => {
     const callback = rest.at(-1) as Callback
     const { publicKey, privateKey } = keyPair(source, type, (rest.length > 1 ? rest[0] : {}) as KeyOptions)
     queueMicrotask(() => callback(null, publicKey, privateKey))
   },
-  sign: (_: Source, hash: string | null | undefined, data: ArrayBufferView, key: SigningKey, callback?: unknown) => {
+  sign: (
+    _: SeedSource,
+    hash: string | null | undefined,
+    data: ArrayBufferView,
+    key: SigningKey,
+    callback?: unknown,
+  ) => {
     const signature = signatureBy(hash ?? 'sha256', [bytesIn(data)], key)
     if (signature) return answered(signature, callback)
     const plain = original.sign as Plain
     return typeof callback === 'function' ? plain(hash, data, key, callback) : plain(hash, data, key)
   },
-  createSign: (_: Source, hash: string, options?: object) => {
+  createSign: (_: SeedSource, hash: string, options?: object) => {
     const signer = original.createSign(hash, options)
     const [update, finish] = [signer.update.bind(signer) as Plain, signer.sign.bind(signer) as Plain]
     const parts: Uint8Array[] = []
@@ -194,8 +216,8 @@ function bytesIn({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Arra
 }
 
 const seededWebCrypto = {
-  getRandomValues: (source: Source, target: ArrayBufferView) => fill(source, target),
-  randomUUID: (source: Source) => uuid(source),
+  getRandomValues: (source: SeedSource, target: ArrayBufferView) => fill(source, target),
+  randomUUID: (source: SeedSource) => uuid(source),
 }
 
 /** Of keys that were made here and may not be exported, what they were made of. */
@@ -203,7 +225,7 @@ const made = new WeakMap<object, KeyObject>()
 
 const seededSubtle = {
   generateKey: async (
-    source: Source,
+    source: SeedSource,
     asked: string | (webcrypto.Algorithm & { readonly namedCurve?: string; readonly modulusLength?: number }),
     extractable: boolean,
     usages: readonly webcrypto.KeyUsage[],
@@ -230,7 +252,7 @@ const seededSubtle = {
     return pair
   },
   sign: async (
-    _: Source,
+    _: SeedSource,
     algorithm: string | (webcrypto.Algorithm & { readonly hash?: string | webcrypto.Algorithm }),
     key: webcrypto.CryptoKey,
     data: ArrayBuffer | ArrayBufferView,
@@ -259,20 +281,20 @@ const pairTypes: Readonly<Record<string, string>> = {
   X25519: 'x25519',
 }
 
-const seededMath = { random: (source: Source) => fraction(source) }
+const seededMath = { random: (source: SeedSource) => fraction(source) }
 
-function fraction(source: Source): number {
+function fraction(source: SeedSource): number {
   return take(source, 6).readUIntBE(0, 6) / 2 ** 48
 }
 
-function uuid(source: Source): string {
+function uuid(source: SeedSource): string {
   const bytes = take(source, 16)
   bytes[6] = (bytes[6]! & 0x0f) | 0x40
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-function fill<T extends ArrayBufferView>(source: Source, target: T, offset = 0, size?: number): T {
+function fill<T extends ArrayBufferView>(source: SeedSource, target: T, offset = 0, size?: number): T {
   const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength)
   bytes.set(take(source, size ?? bytes.length - offset), offset)
   return target
@@ -283,7 +305,7 @@ interface SecretOptions {
   readonly length: number
 }
 
-function secretKey(source: Source, type: string, { length }: SecretOptions): KeyObject {
+function secretKey(source: SeedSource, type: string, { length }: SecretOptions): KeyObject {
   if (type !== 'hmac' && type !== 'aes') throw new Error(`There is no seeded key of type ${type}.`)
   return createSecretKey(take(source, length / 8))
 }
@@ -296,7 +318,7 @@ interface KeyOptions {
 }
 
 function keyPair(
-  source: Source,
+  source: SeedSource,
   type: string,
   options: KeyOptions,
 ): { readonly publicKey: unknown; readonly privateKey: unknown } {
@@ -322,7 +344,11 @@ const curves: Readonly<Record<string, { readonly crv: string; readonly name: str
   secp384r1: { crv: 'P-384', name: 'secp384r1', bytes: 48 },
 }
 
-function privateKeyOf(source: Source, type: string, { modulusLength = 2048, namedCurve = '' }: KeyOptions): KeyObject {
+function privateKeyOf(
+  source: SeedSource,
+  type: string,
+  { modulusLength = 2048, namedCurve = '' }: KeyOptions,
+): KeyObject {
   const prefix = okpPrefixes[type]
   if (prefix !== undefined) {
     const key = Buffer.concat([Buffer.from(prefix, 'hex'), take(source, 32)])
@@ -334,7 +360,7 @@ function privateKeyOf(source: Source, type: string, { modulusLength = 2048, name
   throw new Error(`There is no seeded key pair of type ${type} ${namedCurve}.`)
 }
 
-function ellipticKey(source: Source, { crv, name, bytes }: (typeof curves)[string]): KeyObject {
+function ellipticKey(source: SeedSource, { crv, name, bytes }: (typeof curves)[string]): KeyObject {
   const exchange = createECDH(name)
   const d = take(source, bytes)
   // Below the order of the curve, and above zero.
@@ -347,7 +373,7 @@ function ellipticKey(source: Source, { crv, name, bytes }: (typeof curves)[strin
   return createPrivateKey({ key, format: 'jwk' })
 }
 
-function rsaKey(source: Source, bits: number): KeyObject {
+function rsaKey(source: SeedSource, bits: number): KeyObject {
   const e = 65_537n
   const p = prime(source, bits / 2, e)
   const q = prime(source, bits / 2, e)
@@ -357,7 +383,7 @@ function rsaKey(source: Source, bits: number): KeyObject {
   return createPrivateKey({ key: { kty: 'RSA', ...Object.fromEntries(parts) }, format: 'jwk' })
 }
 
-function prime(source: Source, bits: number, e: bigint): bigint {
+function prime(source: SeedSource, bits: number, e: bigint): bigint {
   const bytes = take(source, bits / 8)
   // Two bits at the top, so that the product is as long as it should be; odd.
   bytes[0] = bytes[0]! | 0xc0
