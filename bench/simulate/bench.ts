@@ -20,6 +20,8 @@ export async function run({ quick, only, log }: BenchOptions): Promise<BenchRepo
   ] as const) {
     if (only === undefined || only === name) figures.push(...(await measure(name, workloads, quick, log)))
   }
+  if (!quick && (only === undefined || only === 'database'))
+    figures.push(await wholeSet('the database', 'database', true))
   return { figures, missing: [] }
 }
 
@@ -44,18 +46,29 @@ async function measure(
       relation: '>=',
       limit: 1,
     }),
-    ...(quick ? [] : [await wholeSet(name, workloads)]),
+    ...(quick ? [] : [await wholeSet(name, 'memcached', workloads)]),
   ]
 }
 
+/** What an operator is simulated with, beside its sample. */
+const further = {
+  memcached: [],
+  database: [
+    ['--sample', 'sample.yaml'],
+    ['--live', 'outside.ts'],
+    ['--scenes', 'scenes.yaml'],
+  ],
+} as const satisfies Readonly<Record<string, readonly (readonly [flag: string, file: string])[]>>
+
 /** As its author waits for it: the command, from its start to its end, on all cores. */
-async function wholeSet(name: string, workloads: boolean): Promise<Figure> {
-  const [main, module] = ['src/cli/main.ts', 'examples/memcached/operator.ts'].map((file) =>
-    fileURLToPath(new URL(`../../${file}`, import.meta.url)),
-  )
-  const words = ['simulate', module!, ...(workloads ? [] : ['--bare'])]
+async function wholeSet(name: string, example: keyof typeof further, workloads: boolean): Promise<Figure> {
+  const place = (file: string): string => fileURLToPath(new URL(`../../${file}`, import.meta.url))
+  const files = further[example].flatMap(([flag, file]) => [flag, place(`examples/${example}/${file}`)])
+  const words = ['simulate', place(`examples/${example}/operator.ts`), ...files, ...(workloads ? [] : ['--bare'])]
   const begun = performance.now()
-  const child = spawn(process.execPath, ['--conditions=muster-source', main!, ...words], { stdio: 'ignore' })
+  const child = spawn(process.execPath, ['--conditions=muster-source', place('src/cli/main.ts'), ...words], {
+    stdio: 'ignore',
+  })
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== 0) throw new Error(`muster simulate ended with ${code}`)
   const seconds = (performance.now() - begun) / 1000

@@ -61,9 +61,8 @@ describe('the database example', () => {
     expect((await (await sharedWithPods()).play(plan)).failings).toEqual([])
   }, 120_000)
 
-  it(`passes ${howMany} its plans where pods live, but for lost answers and events`, async () => {
-    const all = ['walk', 'crash', 'leaders', 'clock', 'person', 'stale']
-    await expectToPass(await sharedWithPods(), { sample: 6, groups: ['leaders'], all })
+  it(`passes ${howMany} its plans where pods live`, async () => {
+    await expectToPass(await sharedWithPods(), { sample: 6, groups: ['leaders'] })
   }, 900_000)
 
   it(`passes ${howMany} its plans`, async () => {
