@@ -58,7 +58,7 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   const { server } = await loadConnection({ kubeconfig })
   const folder = openProgramFolder(name)
   const socket = path.join(folder, 'egress.sock')
-  const proxy = await openEgressProxy(walls === 'open' ? 'loopback' : socket, {
+  const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, {
     operator: name,
     allow: [...(hosted.live?.allow ?? []), addressOf(server)],
     onRefused: ({ message }) => err(`warning: ${message}`),

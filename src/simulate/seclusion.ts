@@ -40,22 +40,20 @@ export function beginSeclusion(): () => void {
   }
 }
 
-type Target = Record<string, unknown>
-
 function replaceTime(): readonly (() => void)[] {
   const require = createRequire(import.meta.url)
-  const timers = require('node:timers') as Target
-  const promised = require('node:timers/promises') as Target
+  const timers = require('node:timers') as object
+  const promised = require('node:timers/promises') as object
   return [
-    replace(globalThis as unknown as Target, { Date: simulatedDate, ...simulatedTimers }),
+    replace(globalThis, { Date: simulatedDate, ...simulatedTimers }),
     replace(timers, simulatedTimers),
     replace(promised, promisedTimers),
-    replace(AbortSignal as unknown as Target, { timeout: signalAfter }),
-    replace(performance as unknown as Target, { now: () => clocks.getStore()?.now() ?? real.performanceNow() }),
+    replace(AbortSignal, { timeout: signalAfter }),
+    replace(performance, { now: () => clocks.getStore()?.now() ?? real.performanceNow() }),
   ]
 }
 
-function replace(target: Target, members: Readonly<Record<string, unknown>>): () => void {
+function replace(target: object, members: Readonly<Record<string, unknown>>): () => void {
   const before = Object.keys(members).map((name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const)
   for (const [name, value] of Object.entries(members)) {
     Object.defineProperty(target, name, { value, configurable: true, writable: true, enumerable: true })
@@ -63,15 +61,15 @@ function replace(target: Target, members: Readonly<Record<string, unknown>>): ()
   return () => {
     for (const [name, descriptor] of before) {
       if (descriptor) Object.defineProperty(target, name, descriptor)
-      else delete target[name]
+      else Reflect.deleteProperty(target, name)
     }
   }
 }
 
 const real = {
   Date,
-  setTimeout,
-  setInterval,
+  setTimeout: globalThis.setTimeout,
+  setInterval: globalThis.setInterval,
   clearTimeout,
   clearInterval,
   performanceNow: performance.now.bind(performance),

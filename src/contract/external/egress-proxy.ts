@@ -36,8 +36,8 @@ export interface EgressProxy {
 /** Of each run: a program can think of more addresses than anybody wants to be told of. */
 const mostRefusals = 100
 
-/** Listens on a socket in the file system, or on loopback. @throws InvalidFlag for an entry that cannot be read */
-export async function openEgressProxy(where: string | 'loopback', options: EgressOptions): Promise<EgressProxy> {
+/** Listens on a socket in the file system; without one, on loopback. @throws InvalidFlag for an entry that cannot be read */
+export async function openEgressProxy(path: string | undefined, options: EgressOptions): Promise<EgressProxy> {
   const { operator, onRefused, connections = 64 } = options
   const isListed = readAllowList(options.allow)
   const refused: EgressRefusal[] = []
@@ -102,7 +102,7 @@ export async function openEgressProxy(where: string | 'loopback', options: Egres
   server.on('request', (request: IncomingMessage, response: ServerResponse) => forward(request, response, admit))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(where === 'loopback' ? { host: '127.0.0.1', port: 0 } : { path: where }, resolve)
+    server.listen(path === undefined ? { host: '127.0.0.1', port: 0 } : { path }, resolve)
   })
   const address = server.address()
   return {

@@ -142,7 +142,7 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   rmSync(socket, { force: true })
   const allow = [...live.allow, ...serversIn(text)]
   // Where nothing can be enforced, whoever goes by its environment is still kept to the list, and the rest of that is recorded.
-  const proxy = await openEgressProxy(walls === 'open' ? 'loopback' : socket, { operator: name, allow, onRefused })
+  const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, { operator: name, allow, onRefused })
   const network = walls === 'open' ? { proxy: proxy.url } : { egress: socket }
   try {
     return await run(network, 'apply-configuration-live', ['--kubeconfig', file])
