@@ -18,7 +18,7 @@ import type { BenchOptions } from '../main.ts'
 
 const input = fileURLToPath(new URL('../../examples/memcached/tests/creates/input-dir', import.meta.url))
 const now = Date.UTC(2026, 0, 31, 12)
-/** What issue 6 allows for a thousand. */
+/** What a thousand may take. */
 const limitSeconds = 10
 
 export async function run({ quick, log }: BenchOptions): Promise<BenchReport> {
