@@ -123,6 +123,21 @@ describe('a must-gather directory', () => {
     await expect(server.importGather(path.join(folder, 'nowhere'))).rejects.toThrow('nowhere')
   })
 
+  it('names a broken file of what nobody wants, too, unless there is so much that it would take its time', async () => {
+    const wants = (kind: string): boolean => kind === 'ConfigMap'
+    const broken = 'apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: [\n'
+    const namedIn = async (files: Readonly<Record<string, string>>): Promise<readonly string[]> => {
+      const warnings: string[] = []
+      await embedded().server.importGather(await folderWith(files), { wants, warn: (text) => warnings.push(text) })
+      return warnings.map((text) => text.split(' ')[0]!)
+    }
+    expect(await namedIn({ 'nodes/n.yaml': broken })).toEqual([path.join('nodes', 'n.yaml')])
+    const much = Object.fromEntries(
+      Array.from({ length: 5 }, (_, at) => [`logs/${at}.yaml`, `kind: Log\ntext: "${'x'.repeat(3.9e6)}"\n`]),
+    )
+    expect(await namedIn({ ...much, 'nodes/n.yaml': broken })).toEqual([])
+  })
+
   it('of many files leaves turns to others while it is read', async () => {
     const names = Array.from({ length: 100 }, (_, at) => `core/configmaps/${at}.json`)
     const folder = await folderWith(Object.fromEntries(names.map((name, at) => [name, configMap(`a-${at}`, {})])))

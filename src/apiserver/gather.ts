@@ -5,7 +5,7 @@
  *
  * Objects keep all they have, uid, status and owners included; only their versions are the new cluster's.
  */
-import { type Dirent, readdirSync } from 'node:fs'
+import { type Dirent, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorCode } from '../client/error-code.ts'
@@ -107,10 +107,15 @@ export async function* readGather(
     options.warn?.(`${place} is left out${found > 0 ? ` from its object ${found + 1} on` : ''}: ${error.message}`)
   }
   let read = 0
+  let bytes = 0
   for (const file of filesIn(folder, options.strict ? undefined : leave)) {
     // Whole directories of logs and nodes need not be parsed twice.
     if (definitions && !/definition/i.test(file)) continue
-    yield* readObjects(folder, file, options, leave)
+    bytes += statSync(path.join(folder, file), { throwIfNoEntry: false })?.size ?? 0
+    // Who wants to know of every broken file must have them all read; where there are few that costs nothing.
+    const isThorough = options.strict || (options.warn && bytes <= thoroughBytes)
+    const wants = isThorough ? undefined : options.wants
+    yield* readObjects(folder, file, { ...options, wants }, leave)
     if (++read % filesInARow === 0) await setImmediate()
   }
 }
@@ -120,6 +125,9 @@ export async function* readGather(
  * others in this process have a turn.
  */
 const filesInARow = 32
+
+/** So much of a directory is parsed whether it is wanted or not: a broken file in it is named. More of it would take its time. */
+const thoroughBytes = 16 * 1024 * 1024
 
 /** Told of what cannot be read, and how many objects of it were. */
 type Leave = (place: string, error: MusterError, found?: number) => void
@@ -155,8 +163,7 @@ async function* readObjects(
 ): AsyncGenerator<Gathered> {
   let found = 0
   try {
-    // Who wants to know of every broken file must have them all read.
-    for await (const object of objectsInFile(path.join(folder, file), strict ? undefined : wants)) {
+    for await (const object of objectsInFile(path.join(folder, file), wants)) {
       found++
       yield { object, file }
     }
