@@ -2,7 +2,8 @@
  * `npm run bench -- contract`: how long a thousand offline runs of the memcached example take, in one process. A run is what
  * `apply-configuration` does: read the input directory, fill an embedded cluster, reconcile, write the output directory.
  * A second figure leaves the files out: that is what a suite of declarative tests pays for each test. Runs of one process
- * may share what they have in common, and these have all of it; so a third figure has a CR of another name in each.
+ * may share what they have in common, and these have all of it; so a third figure has a CR of another name in each. The last
+ * is about a gather of gigabytes (`gather.ts`).
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,13 +16,16 @@ import { openWorld } from '../../src/contract/world.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { type BenchReport, figure } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
+import { measureGather } from './gather.ts'
 
 const input = fileURLToPath(new URL('../../examples/memcached/tests/creates/input-dir', import.meta.url))
 const now = Date.UTC(2026, 0, 31, 12)
 /** What a thousand may take. */
 const limitSeconds = 10
 
-export async function run({ quick, log }: BenchOptions): Promise<BenchReport> {
+export async function run({ quick, only, log }: BenchOptions): Promise<BenchReport> {
+  const gather = only === undefined || only === 'gather' ? await measureGather(quick, log) : []
+  if (only === 'gather') return { figures: gather, missing: [] }
   const runs = quick ? 100 : 1000
   // In memory where there is such a place: what is measured is a run, not the disk.
   const folder = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'muster-bench-'))
@@ -44,6 +48,7 @@ export async function run({ quick, log }: BenchOptions): Promise<BenchReport> {
         figure('contract', '1000 offline runs, s', seconds(whole), limitSeconds, 'limit', target),
         figure('contract', '1000 offline runs in memory, s', seconds(bare), limitSeconds, 'limit', target),
         figure('contract', '1000 different ones in memory, s', seconds(varied), limitSeconds, 'limit', target),
+        ...gather,
       ],
     }
   } finally {
