@@ -40,6 +40,7 @@ import {
 } from './carry-out.ts'
 import { aside, driveProgram, type ProgramSituation, situationOf } from './drive-program.ts'
 import { programVersion } from './program.ts'
+import { isTrial } from './deletion.ts'
 import { createProgramFindings } from './program-findings.ts'
 import { openProgramInputs, type ProgramInputs } from './program-inputs.ts'
 import { entryOf, mutationOf, objectKey } from './program-ledger.ts'
@@ -310,6 +311,8 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
       const outcome = outcomes[index]!
       const isSeen = isRead && (inputs?.sees(resource, called) ?? false)
       const entry = entryOf({ checked: each, before: known[index], isSeen, ours: ours.get(key), outcome })
+      // Nothing has come of a trial.
+      if (isTrial(each.read)) return entry
       const { resourceVersion } = (outcome.result === 'done' && outcome.object?.metadata) || {}
       if (each.read.mutation.verb === 'Delete') ours.delete(key)
       else if (resourceVersion !== undefined && each.read.mutation.subresource === undefined) {
