@@ -259,10 +259,16 @@ function strangeSockets(own: readonly string[], all: string): readonly string[] 
   } catch {
     return []
   }
-  const sockets = Array.from(table.matchAll(listeningSocket), ([, place]) => place!)
-  return [...new Set(sockets)].filter(
+  const sockets = Array.from(table.matchAll(listeningSocket), ([, place]) => place!).filter(
     (place) => !own.includes(place) && !place.startsWith(path.join(all, path.sep)) && existsSync(place),
   )
+  return [...new Set(sockets.map((place) => hiddenWith(place, own)))]
+}
+
+/** Daemons keep their sockets, often many, in a folder of theirs: hiding takes time for each. */
+function hiddenWith(place: string, own: readonly string[]): string {
+  const folder = /^\/(?:var\/)?run\/[^/]+(?=\/)/.exec(place)?.[0] ?? place
+  return own.some((word) => word.startsWith(`${folder}/`)) ? place : folder
 }
 
 /** `…: 00000002 00000000 00010000 0001 01 2345 /run/some.sock`: the flag says that somebody listens. */
