@@ -79,7 +79,13 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   const proxy = typeof network === 'string' ? undefined : 'proxy' in network ? network.proxy : proxyUrl
   const env = { PATH: systemPath, ...program.env, ...(proxy !== undefined && proxied(proxy)) }
   const walls = { limits, searched: env.PATH, hidden: program.hidden ?? [], readOnly: options.readOnly ?? '' }
-  const [command = '', ...args] = isOpen ? limited(own, limits) : walled(own, { ...walls, network })
+  let started: readonly string[]
+  try {
+    started = isOpen ? limited(own, limits) : walled(own, { ...walls, network })
+  } catch (error) {
+    return unstarted((error as Error).message)
+  }
+  const [command = '', ...args] = started
   const child = spawn(command, args, {
     // In the environment, and not among the words: those can be read by everybody on the machine.
     env: isOpen ? env : { ...env, PATH: systemPath },

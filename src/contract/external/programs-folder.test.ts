@@ -2,6 +2,8 @@ import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../clock/system-clock.ts'
+import { runProgram } from './program.ts'
 import { openProgramFolder, ownFolderOf, programsFolder } from './programs-folder.ts'
 
 let temporary: string
@@ -25,10 +27,12 @@ describe('the folders of programs', () => {
     expect(statSync(programsFolder()).mode & 0o777).toBe(0o700)
   })
 
-  it('are in none that others can look into, or that somebody laid there to lead elsewhere', () => {
+  it('are in none that others can look into, or that somebody laid there to lead elsewhere', async () => {
     const folder = programsFolder()
     chmodSync(folder, 0o755)
     expect(programsFolder).toThrow(/is not this user's alone; remove it, or set TMPDIR/)
+    const { trouble } = await runProgram({ program: { command: '/bin/sh' }, clock: systemClock }, [])
+    expect(trouble).toMatch(/^it does not start: .* is not this user's alone/)
     rmSync(folder, { recursive: true })
     symlinkSync(temporary, folder)
     expect(programsFolder).toThrow(/is not this user's alone/)
