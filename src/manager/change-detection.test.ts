@@ -3,11 +3,26 @@ import { type App, App as AppKind, app, operations, read, since, tryApp } from '
 import type { Client } from '../client/client.ts'
 import type { TypedResource } from '../operator/typed-resource.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { ConfigMap, Deployment, PodDisruptionBudget, Secret, Service } from '../operator/kinds.ts'
+import { boolean, integer, list, map, optional, string } from '../operator/field.ts'
+import { defineKind } from '../operator/kind.ts'
+import { ConfigMap, Deployment, PodDisruptionBudget, Secret, Service, ServiceAccount } from '../operator/kinds.ts'
 import { defineResource, type Overlay, type ResourceOptions } from '../operator/resource.ts'
 import { resourceOf } from '../operator/typed-resource.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Trial } from './trial.ts'
+
+const Gadget = defineKind({
+  group: 'test.example.com',
+  version: 'v1',
+  kind: 'Gadget',
+  spec: {
+    flag: optional(boolean()),
+    count: optional(integer()),
+    note: optional(string()),
+    tags: optional(map(string())),
+    parts: optional(list(string())),
+  },
+})
 
 type Options<T extends KubeObject> = Omit<ResourceOptions<App, T, undefined>, 'for' | 'kind'>
 
@@ -223,6 +238,72 @@ describe('drift in what the author owns is put right', () => {
       expect(is.metadata.labels).toEqual(whole.metadata.labels)
       expect(is.spec?.template.spec?.containers[0]?.env?.map(({ name }) => name).toSorted()).toEqual(['A', 'B'])
     }
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  const falsy: readonly (readonly [string, () => Promise<Trial>, TypedResource, object])[] = [
+    [
+      'false and zero behind pointers',
+      () =>
+        keeping(Deployment, { initial: pods({ securityContext: { allowPrivilegeEscalation: false, runAsUser: 0 } }) }),
+      Deployment,
+      {
+        spec: {
+          template: {
+            spec: {
+              containers: [{ name: 'app', securityContext: { allowPrivilegeEscalation: null, runAsUser: null } }],
+            },
+          },
+        },
+      },
+    ],
+    [
+      'an empty struct behind a pointer',
+      () => keeping(Deployment, { initial: pods({ securityContext: {} }) }),
+      Deployment,
+      { spec: { template: { spec: { containers: [{ name: 'app', securityContext: null }] } } } },
+    ],
+    [
+      'false at the top',
+      () => keeping(ServiceAccount, { initial: { automountServiceAccountToken: false } }),
+      ServiceAccount,
+      { automountServiceAccountToken: null },
+    ],
+    [
+      'an empty entry and an empty label',
+      () => keeping(ConfigMap, { initial: { metadata: { labels: { empty: '' } }, data: { empty: '', a: 'b' } } }),
+      ConfigMap,
+      { metadata: { labels: { empty: null } }, data: { empty: null } },
+    ],
+    [
+      'false, zero, an empty text, list or map of a custom object',
+      () =>
+        keeping(Gadget, {
+          // What generators of manifests leave behind: it is neither written nor missed.
+          initial: `
+            metadata: { creationTimestamp: null, labels: {} }
+            spec: { flag: false, count: 0, note: "", tags: {}, parts: [] }
+            status: {}
+          `,
+        }),
+      Gadget,
+      { spec: { flag: null, count: null, note: null, tags: null, parts: null } },
+    ],
+  ]
+  it.each(falsy)('when %s is taken away', async (_, open, kind, patch) => {
+    const trial = await open()
+    const { metadata, ...whole } = await read(trial.client, kind, 'a')
+    const { writes } = since(trial)
+    await trial.client.patch(kind, { name: 'a', namespace: 'default' }, patch, {
+      type: kind === Gadget ? 'merge' : 'strategic',
+      fieldManager: 'kubectl-edit',
+    })
+    await trial.settle()
+    expect(writes()).toHaveLength(1)
+    const is = await read(trial.client, kind, 'a')
+    expect(is).toMatchObject(whole)
+    expect(is.metadata.labels).toEqual(metadata.labels)
     await expectQuiet(trial)
     await trial.close()
   })

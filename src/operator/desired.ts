@@ -8,12 +8,13 @@ import { mergeValues } from '../kube/apply/merge.ts'
 import { canonicalJson } from '../kube/apply/canonical.ts'
 import { shapeOf } from '../kube/apply/shape.ts'
 import { setMember } from '../kube/apply/value.ts'
-import { builtinDefinitions, builtinSchema } from '../kube/builtin.ts'
+import { builtinDefinitions, builtinResource, builtinSchema } from '../kube/builtin.ts'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { ownerReference } from '../kube/owner.ts'
+import { messageOfKind } from '../kube/protobuf/table.ts'
 import { noRecall, type Recall } from '../kube/recall.ts'
 import type { Schema } from '../kube/schema.ts'
 import { readYaml } from '../kube/yaml.ts'
@@ -117,14 +118,15 @@ function workOut<CR extends KubeObject>(
   const overlay = plain(said.overlay) as JsonObject
   const merged = mergeValues(initial, overlay, shapeOf(schema, definitions)) as JsonObject
   checkIdentity(merged, kind, name, subject)
-  const meta: JsonObject = isJsonObject(merged['metadata']) ? merged['metadata'] : {}
+  // The server keeps these itself, whatever it is sent: manifests that tools write have `creationTimestamp: null`.
+  const { creationTimestamp: _, generation: __, selfLink: ___, ...meta } = asObject(merged['metadata'])
   const labels = {
     [managedByLabel]: owner.operator,
     ...(ownership === 'label' && { [ownerLabel]: context.cr.metadata.uid ?? '' }),
-    ...(isJsonObject(meta['labels']) ? meta['labels'] : {}),
+    ...asObject(meta['labels']),
   }
   const object = {
-    ...foldSecret(merged, kind),
+    ...foldSecret(withoutStatus(merged, kind), kind),
     apiVersion: formatApiVersion(kind),
     kind: kind.kind,
     metadata: {
@@ -189,7 +191,12 @@ function typingOfKind(kind: Kind): Typing {
 
 function builtinTyping(resource: Resource): Typing {
   const schema = builtinSchema(resource)
-  return { schema, definitions: schema ? builtinDefinitions() : {} }
+  if (!schema) return { schema, definitions: {} }
+  return {
+    schema,
+    definitions: builtinDefinitions(),
+    message: messageOfKind(formatApiVersion(resource), resource.kind),
+  }
 }
 
 function isKind(resource: Resource): resource is Kind {
@@ -240,6 +247,19 @@ function checkIdentity(
       `Resource ${subject}: ${field} is ${JSON.stringify(is)} in its data and ${JSON.stringify(should)} by its definition. Leave it out of the data, or say it with name and namespace.`,
     )
   }
+}
+
+function asObject(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+/** Where status is a subresource the server ignores it in every other write: desired, it could never be read back. */
+function withoutStatus(object: JsonObject, kind: Resource): JsonObject {
+  if (object['status'] === undefined) return object
+  const isIgnored = isKind(kind) || builtinResource(kind)?.subresources.some(({ name }) => name === 'status')
+  if (!isIgnored) return object
+  const { status: _, ...rest } = object
+  return rest
 }
 
 /** Servers keep Secrets as `data` alone: text in `stringData` would never be found again. */

@@ -1,15 +1,24 @@
 /**
- * Does an object hold what is wanted of it? Only what is wanted is looked at: what a server fills in and what others
- * write beside it are no difference. Amounts are compared as amounts, items of keyed lists by their keys.
+ * Does an object hold what is desired of it? Only desired fields are compared: fields that the API server fills in and fields
+ * of other managers are no difference. Quantities are compared as quantities, items of keyed lists by their keys.
+ *
+ * Presence counts: a desired `false`, `0`, `""` or `{}` that the object lacks is a difference. It is none only where the
+ * schema says that zero and absent are the same value: in Go fields without a pointer (`kube/protobuf/zero-value.ts`), and
+ * for `null` in a field that is not `nullable`.
  */
+import { builtinDefinitions } from '../kube/builtin.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
+import { type Field, findMessage, type Message } from '../kube/protobuf/table.ts'
+import { fieldNamed, isZeroValue, messageOf } from '../kube/protobuf/zero-value.ts'
 import { equalQuantities, parseQuantity } from '../kube/quantity.ts'
 import { type Definitions, resolveSchema, type Schema } from '../kube/schema.ts'
 
 export interface Typing {
   readonly schema: Schema | undefined
   readonly definitions: Definitions
+  /** The Go struct of a built-in kind; absent for custom kinds. */
+  readonly message?: Message | undefined
 }
 
 /** Where a value is, written out only when something is wrong there. */
@@ -20,40 +29,40 @@ interface Place {
   readonly isItem: boolean
 }
 
+/** What is known about a value; `message` is the Go struct of the value, of its items or of its entries. */
+interface Typed extends Typing {
+  /** The field of a Go struct that holds the value; absent for items and entries, and in custom kinds. */
+  readonly field?: Field | undefined
+  /** Part of a value that has one owner as a whole: no other manager owns anything in it. */
+  readonly isOne: boolean
+}
+
 /** Paths at which `live` does not hold what `wanted` says; empty when it does. */
-export function differences(live: Json | undefined, wanted: Json, { schema, definitions }: Typing): readonly string[] {
+export function differences(live: Json | undefined, wanted: Json, typing: Typing): readonly string[] {
   const found: string[] = []
-  compare(live, wanted, schema, undefined, false)
+  compare(live, wanted, { ...typing, isOne: false }, undefined)
   return found
 
-  /** `isOne`: part of a value that has one owner as a whole, so that nothing in it is another's. */
-  function compare(
-    is: Json | undefined,
-    want: Json,
-    at: Schema | undefined,
-    place: Place | undefined,
-    isOne: boolean,
-  ): void {
-    if (isEmpty(want) && isEmpty(is)) return
-    const resolved = resolveSchema(at, definitions)
+  function compare(is: Json | undefined, want: Json, typed: Typed, place: Place | undefined): void {
+    const { schema, definitions, message, isOne } = typed
+    // An entry that is there is empty however that is written; `unwrapped` values are the only ones with several ways.
+    const field = typed.field ?? (is !== undefined && message?.unwrapped ? message.fields[0] : undefined)
+    if (field && isZeroValue(want, field) && isZeroValue(is, field)) return
+    const resolved = resolveSchema(schema, definitions)
+    if (want === null && is === undefined && !resolved.nullable) return
     const isWhole = isOne || resolved['x-kubernetes-map-type'] === 'atomic'
-    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, place, isWhole)
-    else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, place, isOne)
-    else if (!equalScalars(is, want, at)) found.push(pathOf(place))
+    if (isJsonObject(want) && isJsonObject(is)) compareObjects(is, want, resolved, { ...typed, isOne: isWhole }, place)
+    else if (isJsonArray(want) && isJsonArray(is)) compareLists(is, want, resolved, typed, place)
+    else if (!equalScalars(is, want, schema)) found.push(pathOf(place))
   }
 
-  function compareObjects(
-    is: JsonObject,
-    want: JsonObject,
-    at: Schema,
-    place: Place | undefined,
-    isOne: boolean,
-  ): void {
-    const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
+  function compareObjects(is: JsonObject, want: JsonObject, at: Schema, typed: Typed, place: Place | undefined): void {
+    const isObject = place === undefined || at['x-kubernetes-embedded-resource'] === true
     for (const name in want) {
-      compare(ownMember(is, name), want[name]!, propertyOf(at, name) ?? extra, memberAt(place, name), isOne)
+      const member = isObject && name === 'metadata' ? metadataIn(typed) : memberIn(typed, at, name)
+      compare(ownMember(is, name), want[name]!, member, memberAt(place, name))
     }
-    if (!isOne || !extra) return
+    if (!typed.isOne || typeof at.additionalProperties !== 'object') return
     // Fields may have been filled in by the server; entries of a map it does not invent.
     for (const name of Object.keys(is)) {
       if (ownMember(want, name) === undefined) found.push(pathOf(memberAt(place, name)))
@@ -64,18 +73,20 @@ export function differences(live: Json | undefined, wanted: Json, { schema, defi
     is: readonly Json[],
     want: readonly Json[],
     at: Schema,
+    typed: Typed,
     place: Place | undefined,
-    isOne: boolean,
   ): void {
+    const { definitions, message, isOne } = typed
+    const each: Typed = { schema: at.items, definitions, message, isOne }
     const kind = at['x-kubernetes-list-type']
     const keys = at['x-kubernetes-list-map-keys'] ?? []
     if (kind === 'map' && keys.length > 0) {
       const items = resolveSchema(at.items, definitions)
       for (const item of want) {
-        const name = keyOf(item, keys, items)
-        const peer = is.find((other) => keyOf(other, keys, items) === name)
+        const name = keyOf(item, keys, items, message)
+        const peer = is.find((other) => keyOf(other, keys, items, message) === name)
         if (peer === undefined) found.push(pathOf(itemAt(place, name)))
-        else compare(peer, item, at.items, itemAt(place, name), isOne)
+        else compare(peer, item, each, itemAt(place, name))
       }
       if (isOne && is.length > want.length) found.push(pathOf(place))
     } else if (kind === 'set') {
@@ -83,9 +94,30 @@ export function differences(live: Json | undefined, wanted: Json, { schema, defi
         if (!is.some((other) => equalJson(other, item))) found.push(pathOf(itemAt(place, `=${JSON.stringify(item)}`)))
       }
     } else if (is.length === want.length) {
-      want.forEach((item, index) => compare(is[index], item, at.items, itemAt(place, String(index)), true))
+      const whole = { ...each, isOne: true }
+      want.forEach((item, index) => compare(is[index], item, whole, itemAt(place, String(index))))
     } else found.push(pathOf(place))
   }
+}
+
+/** Below a place that keeps unknown fields, `null` is kept as well. */
+const anything: Schema = { 'x-kubernetes-preserve-unknown-fields': true, nullable: true }
+
+function memberIn({ definitions, message, field, isOne }: Typed, at: Schema, name: string): Typed {
+  const extra = typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined
+  const unknown = at['x-kubernetes-preserve-unknown-fields'] ? anything : undefined
+  const schema = propertyOf(at, name) ?? extra ?? unknown
+  // An entry of a map is no field: the server keeps an empty one.
+  if (!message || field?.many === 'map') return { schema, definitions, message, isOne }
+  const inner = fieldNamed(message, name)
+  return { schema, definitions, field: inner, message: inner && messageOf(inner), isOne }
+}
+
+/** Metadata is a Go struct in custom and embedded objects, too; their own schema has no word about it. */
+function metadataIn({ isOne }: Typed): Typed {
+  const definitions = builtinDefinitions()
+  const message = findMessage('meta/v1.ObjectMeta')
+  return { schema: definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'], definitions, message, isOne }
 }
 
 function memberAt(above: Place | undefined, step: string): Place {
@@ -107,18 +139,14 @@ function propertyOf({ properties }: Schema, name: string): Schema | undefined {
 }
 
 /** `name="app"`, `containerPort=80,protocol="TCP"`: which item of a keyed list it is. */
-function keyOf(item: Json, keys: readonly string[], schema: Schema): string {
+function keyOf(item: Json, keys: readonly string[], schema: Schema, message: Message | undefined): string {
   const parts = keys.map((key) => {
     const value = isJsonObject(item) ? ownMember(item, key) : undefined
-    return `${key}=${JSON.stringify(value ?? propertyOf(schema, key)?.default ?? '')}`
+    const field = message && fieldNamed(message, key)
+    const given = field && isZeroValue(value, field) ? undefined : value
+    return `${key}=${JSON.stringify(given ?? propertyOf(schema, key)?.default ?? value ?? '')}`
   })
   return parts.join(',')
-}
-
-/** Nothing, however it is written: servers drop empty values, and zeros where they mean nothing. */
-function isEmpty(value: Json | undefined): boolean {
-  if (value === undefined || value === null || value === '' || value === false || value === 0) return true
-  return isJsonArray(value) ? value.length === 0 : isJsonObject(value) && Object.keys(value).length === 0
 }
 
 function equalScalars(is: Json | undefined, want: Json, schema: Schema | undefined): boolean {

@@ -108,7 +108,9 @@ function kept(
   const at = resolveSchema(schema, definitions)
   // One value, however many members it has.
   const isWhole = chosen?.length === 0 && at['x-kubernetes-map-type'] === 'atomic'
-  if (isJsonObject(wanted) && !isWhole) {
+  // An empty value has no members to choose from: it is in scope or not as a whole.
+  const isBare = isJsonObject(wanted) && Object.keys(wanted).length === 0
+  if (isJsonObject(wanted) && !isWhole && !isBare) {
     const members = Object.entries(wanted).flatMap(([name, value]) => {
       const said = below(here, (part) => 'member' in part && part.member === name)
       const is = isJsonObject(live) ? ownMember(live, name) : undefined
