@@ -18,6 +18,7 @@ import { messageOfKind } from '../kube/protobuf/table.ts'
 import { noRecall, type Recall } from '../kube/recall.ts'
 import type { Schema } from '../kube/schema.ts'
 import { readYaml } from '../kube/yaml.ts'
+import { checkConformity, checkScopePaths } from './conformity.ts'
 import type { Typing } from './difference.ts'
 import { type Held, heldBy } from './holding.ts'
 import type { Kind } from './kind.ts'
@@ -113,9 +114,14 @@ function workOut<CR extends KubeObject>(
   const { kind, ownership, scope } = resource
   const { name } = said
   const subject = subjectOf(resource, context)
-  const { schema, definitions } = typingOf(kind)
+  const typing = typingOf(kind)
+  const { schema, definitions } = typing
   const initial = readInitial(resource, said.initial, subject)
   const overlay = plain(said.overlay) as JsonObject
+  if (!checked.has(resource)) checkScopePaths(scope, kind, typing, `Resource ${subject}`)
+  checked.add(resource)
+  checkConformity(initial, kind, typing, { of: `Resource ${subject}`, in: 'initial' })
+  checkConformity(overlay, kind, typing, { of: `Resource ${subject}`, in: 'fromCR' })
   const merged = mergeValues(initial, overlay, shapeOf(schema, definitions)) as JsonObject
   checkIdentity(merged, kind, name, subject)
   // The server keeps these itself, whatever it is sent: manifests that tools write have `creationTimestamp: null`.
@@ -139,6 +145,9 @@ function workOut<CR extends KubeObject>(
   } as unknown as JsonObject
   return marked(object, scope, markOwner(resource, context.cr, owner))
 }
+
+/** Resources whose scope fits their kind: it is the same for every CR. */
+const checked = new WeakSet<object>()
 
 /** `deployment`, or `config[blue]` for one of N. */
 export function subjectOf<CR extends KubeObject>(

@@ -4,7 +4,7 @@ import { ownMember } from '../json-member.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import { encodeElement, fieldElement, type PathElement } from './path-element.ts'
-import type { ListShape, MapShape, Shape } from './shape.ts'
+import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
 import { asList, asMap, isEmptyMap, type Kind, valueKind, namesOf, settle } from './value.ts'
 
 /** No field is in more than one of the sets, but for items whose key is no longer (or not yet) unique. */
@@ -81,7 +81,7 @@ function compareMaps(
   for (const name of names) {
     const left = valueOf(before, name, shape)
     const right = valueOf(after, name, shape)
-    if (left !== right) compareChild(fieldElement(name), left, right, shape.field(name) as Shape, changes)
+    if (left !== right) compareChild(fieldElement(name), left, right, memberShape(shape, name), changes)
   }
   return true
 }

@@ -26,9 +26,17 @@ export function checkConforms(value: Json, shape: Shape, options: ConformanceOpt
   throw new MusterError('SchemaMismatch', lines.length === 1 ? `${lines[0]}` : ['errors:', ...lines].join('\n  '))
 }
 
-interface Problem {
+export interface Problem {
+  /** `.spec.replica`; empty for the value itself. */
   readonly path: string
   readonly why: string
+  /** The names that the schema has beside the one that it has not. */
+  readonly declared?: readonly string[]
+}
+
+/** Every problem with its path. */
+export function conformanceProblems(value: Json, shape: Shape, options: ConformanceOptions = {}): readonly Problem[] {
+  return problemsOf(value, shape, options)
 }
 
 const none: readonly Problem[] = []
@@ -37,9 +45,13 @@ function problem(why: string): readonly Problem[] {
   return [{ path: '', why }]
 }
 
+function undeclared(shape: MapShape): readonly Problem[] {
+  return [{ path: '', why: 'field not declared in schema', declared: shape.names() }]
+}
+
 /** Paths are put together on the way out: a value that fits costs nothing. */
 function below(step: string, problems: readonly Problem[]): readonly Problem[] {
-  return problems.map(({ path, why }) => ({ path: step + path, why }))
+  return problems.map((one) => ({ ...one, path: step + one.path }))
 }
 
 function problemsOf(value: Json, shape: Shape, options: ConformanceOptions): readonly Problem[] {
@@ -56,7 +68,7 @@ function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions):
   const problems: Problem[] = []
   for (const name of namesOf(map)) {
     const member = shape.field(name)
-    const found = member ? problemsOf(map[name] as Json, member, options) : problem('field not declared in schema')
+    const found = member ? problemsOf(map[name] as Json, member, options) : undeclared(shape)
     if (found.length > 0) problems.push(...below(`.${name}`, found))
   }
   return problems

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../json.ts'
 import { type FieldSet, nodeAt } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import { fieldElement } from './path-element.ts'
-import type { ListShape, MapShape, Shape } from './shape.ts'
+import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
 import { asList, asMap, isEmptyMap, kindIn, namesOf, setMember } from './value.ts'
 
 /** The value without the fields of the set. A map or list that loses its last item becomes `null`, as on the server. */
@@ -23,7 +23,7 @@ function removeFromMap(map: JsonObject | undefined, fields: FieldSet, shape: Map
     const node = nodeAt(fields, fieldElement(name))
     if (node?.owned) continue
     const member = map[name] as Json
-    setMember(out, name, node ? removeItems(member, node.below, shape.field(name) as Shape) : member)
+    setMember(out, name, node ? removeItems(member, node.below, memberShape(shape, name)) : member)
   }
   return isEmptyMap(out) ? null : out
 }
@@ -55,7 +55,7 @@ function extractFromMap(value: Json, fields: FieldSet, shape: MapShape): Json {
   const out: Record<string, Json> = {}
   for (const name of namesOf(map)) {
     const node = nodeAt(fields, fieldElement(name))
-    if (node) setMember(out, name, extractItems(map[name] as Json, node.below, shape.field(name) as Shape))
+    if (node) setMember(out, name, extractItems(map[name] as Json, node.below, memberShape(shape, name)))
   }
   return out
 }

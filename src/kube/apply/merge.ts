@@ -7,7 +7,7 @@ import { equalJson, type Json } from '../json.ts'
 import { ownMember } from '../json-member.ts'
 import { itemElement } from './list-item.ts'
 import { encodeElement } from './path-element.ts'
-import type { ListShape, MapShape, Shape } from './shape.ts'
+import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
 import { asList, asMap, isEmptyMap, kindIn, namesOf, setMember } from './value.ts'
 
 /** Merges two values that conform to the shape. */
@@ -36,7 +36,7 @@ function mergeMaps(live: Json | undefined, applied: Json | undefined, shape: Map
   let changed = left === undefined
   const put = (name: string): void => {
     const was = ownMember(left, name)
-    const is = mergeAt(was, ownMember(right, name), shape.field(name) as Shape)
+    const is = mergeAt(was, ownMember(right, name), memberShape(shape, name))
     if (is !== was) changed = true
     if (is !== undefined) setMember(out, name, is)
   }

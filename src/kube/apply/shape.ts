@@ -10,6 +10,7 @@
  * A place whose schema gives no type accepts any of them, each with its own rules. Where there is no schema, maps
  * are granular and lists atomic: the deduced shape.
  */
+import { MusterError } from '../errors.ts'
 import type { Json } from '../json.ts'
 import { type Definitions, resolveSchema, type Schema } from '../schema.ts'
 import { nameOf, zerosOf } from './zeros.ts'
@@ -36,6 +37,8 @@ export interface MapShape {
   readonly atomic: boolean
   /** Without declared fields and with values of any kind: nothing is known about it. */
   readonly untyped: boolean
+  /** The fields that the schema names. */
+  readonly names: () => readonly string[]
   /** Whether the schema names this field, as opposed to allowing it. */
   readonly declares: (name: string) => boolean
   /** The shape of a field; `undefined` when the schema has no place for it. */
@@ -60,8 +63,18 @@ export const deduced: Shape = {
   map: anyMap(false, () => deduced),
 }
 
+/**
+ * The shape of a member of a value that was checked before.
+ * @throws SchemaMismatch when it was not
+ */
+export function memberShape(map: MapShape, name: string): Shape {
+  const shape = map.field(name)
+  if (!shape) throw new MusterError('SchemaMismatch', `.${name}: field not declared in schema`)
+  return shape
+}
+
 function anyMap(atomic: boolean, element: () => Shape): MapShape {
-  return { atomic, untyped: !atomic, declares: () => false, field: element, element, zeros: new Map() }
+  return { atomic, untyped: !atomic, names: () => [], declares: () => false, field: element, element, zeros: new Map() }
 }
 
 /** Definitions that the server treats as something else than their schema says. */
@@ -235,6 +248,7 @@ function mapShape(schema: Schema, context: Context, definition: string | undefin
   return {
     atomic: schema['x-kubernetes-map-type'] === 'atomic',
     untyped: isUntyped(schema, properties),
+    names: () => Object.keys(properties ?? {}),
     declares: (name) => ownProperty(properties, name) !== undefined,
     field: (name) => {
       const made = shapes.get(name)

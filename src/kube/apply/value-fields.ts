@@ -6,7 +6,7 @@ import type { Json } from '../json.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields, transform, withContent } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import { encodeElement, fieldElement, type PathElement } from './path-element.ts'
-import type { ListShape, MapShape, Shape } from './shape.ts'
+import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
 import { asList, asMap, isEmptyMap, kindIn, namesOf, settle } from './value.ts'
 
 /** The fields of a value that conforms to its shape. */
@@ -31,7 +31,7 @@ function fieldsOfMap(value: Json, shape: MapShape): FieldSet {
   const nodes: FieldNode[] = []
   for (const name of namesOf(map)) {
     const member = map[name] as Json
-    const { owned, below } = contentOf(member, shape.field(name) as Shape)
+    const { owned, below } = contentOf(member, memberShape(shape, name))
     const counts = owned || !shape.declares(name) || isHollow(member)
     if (counts || below.length > 0) nodes.push({ element: fieldElement(name), owned: counts, below })
   }

@@ -3,7 +3,8 @@ import { MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { ReportContext, StepContext } from '../controller.ts'
-import { marked, markOwner } from '../desired.ts'
+import { checkConformity } from '../conformity.ts'
+import { marked, markOwner, typingOf } from '../desired.ts'
 import type { ResourceDefinition } from '../resource.ts'
 import type { Run } from './run.ts'
 
@@ -27,6 +28,7 @@ export function stepContext(run: Run): StepContext<KubeObject> {
       if (!entry) throw new MusterError('InvalidResource', `${journal.place} has no ${subject}.`)
       const { resource } = entry
       const wanted = object as unknown as JsonObject
+      checkConformity(wanted, resource.kind, typingOf(resource.kind), { of: `Resource ${subject}`, in: 'want()' })
       entry.desired = {
         subject,
         words: undefined,

@@ -1,5 +1,9 @@
 /** How a run ends: what its author reports, the status that says so, the ledger, and what the next run shall know. */
+import { MusterError } from '../../kube/errors.ts'
 import type { Health } from '../../kube/health.ts'
+import type { Json } from '../../kube/json.ts'
+import { conformityProblem } from '../conformity.ts'
+import { typingOf } from '../desired.ts'
 import { healthOfEntry } from '../entry.ts'
 import { countFailure, noFailures, retryDelay } from '../failure.ts'
 import type { Ledger } from '../ledger.ts'
@@ -14,7 +18,21 @@ export async function report(run: Run): Promise<void> {
   const { options } = run.situation.controller
   if (run.isFinalizing) return
   const said = options.status && (await run.author(() => options.status?.(reportContext(run))))
-  run.report = said ?? run.report ?? {}
+  if (said) takeReport(run, said)
+  run.report ??= {}
+}
+
+/**
+ * What the author reports. A status that does not fit its kind would be refused as a whole, conditions included.
+ * @throws InvalidController
+ */
+export function takeReport(run: Run, said: Run['report']): void {
+  const { kind } = run.situation.controller
+  const problem = said && conformityProblem({ status: said as unknown as Json }, kind, typingOf(kind))
+  if (problem !== undefined) {
+    throw new MusterError('InvalidController', `${run.journal.place}, in its status: ${problem}`)
+  }
+  run.report = said
 }
 
 export async function* writeStatus(run: Run): Waves {

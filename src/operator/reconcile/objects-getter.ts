@@ -7,6 +7,7 @@ import { subjectOf } from '../desired.ts'
 import { describeInput } from '../input.ts'
 import { defineResource, type ResourceDefinition } from '../resource.ts'
 import type { ObjectName } from '../view.ts'
+import { takeReport } from './conclusion.ts'
 import { hold, isHeld } from './finalizers.ts'
 import { observeLife } from './life.ts'
 import type { Run, Waves } from './run.ts'
@@ -27,7 +28,7 @@ async function askFreeStyle(run: Run): Promise<void> {
   if (!wanted) return
   const { objects = [], status, requeueAfterMs } = wanted
   run.registered.push(...objects.map((object) => resourceFor(run, object)))
-  run.report = status
+  takeReport(run, status)
   if (requeueAfterMs !== undefined) run.journal.requeue(requeueAfterMs)
 }
 

@@ -1,0 +1,77 @@
+/**
+ * Does what an author desires fit the schema of its kind? Checked before anything is merged, compared or sent, so that a
+ * misspelt field is the author's to read: where it is, which field was meant, and what to correct.
+ */
+import { conformanceProblems, type Problem } from '../kube/apply/conformance.ts'
+import { type Shape, shapeOf } from '../kube/apply/shape.ts'
+import { MusterError } from '../kube/errors.ts'
+import type { Json } from '../kube/json.ts'
+import { formatApiVersion, type Resource } from '../kube/kind.ts'
+import { nearest } from '../kube/nearest.ts'
+import type { Typing } from './difference.ts'
+import { type FieldPath, parseFieldPath } from './field-path.ts'
+import type { Scope } from './scope.ts'
+
+export interface DesiredPart {
+  /** `Resource deployment`: whose part it is. */
+  readonly of: string
+  /** `initial`, `fromCR`: where the author wrote it. */
+  readonly in: string
+}
+
+/** More are counted: the first few are what an author corrects. */
+const mostShown = 5
+
+/** @throws InvalidResource */
+export function checkConformity(value: Json, kind: Resource, typing: Typing, part: DesiredPart): void {
+  const problem = conformityProblem(value, kind, typing)
+  if (problem !== undefined) throw new MusterError('InvalidResource', `${part.of}, in ${part.in}: ${problem}`)
+}
+
+/** What does not fit, in sentences; undefined when all does. */
+export function conformityProblem(value: Json, kind: Resource, typing: Typing): string | undefined {
+  const problems = conformanceProblems(value, shapeOf(typing.schema, typing.definitions))
+  if (problems.length === 0) return undefined
+  const texts = problems.slice(0, mostShown).map((problem) => textOf(problem, kind))
+  const more = problems.length - texts.length
+  return texts.join(' ') + (more > 0 ? ` And ${more} more.` : '')
+}
+
+/**
+ * A scope that names a field which its kind does not have chooses nothing, and says so nowhere else.
+ * @throws InvalidResource
+ */
+export function checkScopePaths({ paths = [], except = [] }: Scope, kind: Resource, typing: Typing, of: string): void {
+  for (const text of [...paths, ...except]) {
+    const problem = pathProblem(parseFieldPath(text), shapeOf(typing.schema, typing.definitions))
+    if (problem) throw new MusterError('InvalidResource', `${of}, in scope: ${textOf(problem, kind)}`)
+  }
+}
+
+function pathProblem(path: FieldPath, root: Shape): Problem | undefined {
+  let shape = root
+  let place = ''
+  for (const part of path) {
+    const isMember = 'member' in part
+    const below = isMember ? shape.map?.field(part.member) : shape.list?.item()
+    if (!below && !(isMember && shape.map))
+      return { path: place, why: isMember ? 'it has no members' : 'it is no list' }
+    place += isMember ? `.${part.member}` : `[${part.key}=${part.value}]`
+    if (!below) return { path: place, why: '', declared: shape.map?.names() ?? [] }
+    shape = below
+  }
+  return undefined
+}
+
+function textOf({ path, why, declared }: Problem, kind: Resource): string {
+  const place = path.replace(/^\./, '')
+  if (!declared) return place === '' ? `${why}.` : `${place}: ${why}.`
+  const name = path.slice(path.lastIndexOf('.') + 1)
+  const meant = nearest(name, declared)
+  const hint = meant === undefined ? hintOf(declared) : ` Did you mean "${meant}"?`
+  return `${kind.kind} of ${formatApiVersion(kind)} has no field ${place}.${hint}`
+}
+
+function hintOf(declared: readonly string[]): string {
+  return declared.length === 0 || declared.length > 12 ? '' : ` The fields there are ${declared.join(', ')}.`
+}
