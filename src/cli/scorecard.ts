@@ -2,13 +2,13 @@
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import type { Live } from '../operator/live.ts'
 import { readYamlDocuments } from '../kube/yaml.ts'
 import { rules, scorecard } from '../simulate/scorecard/scorecard.ts'
 import { formatLine, formatSummary } from '../simulate/scorecard/table.ts'
 import { type Command, defineCommand } from './command.ts'
-import { loadExports, loadOperator } from './module.ts'
+import { loadOperator } from './module.ts'
 import { readNamedFile } from './named-file.ts'
+import { readOutside } from './outside.ts'
 
 export const command: Command = defineCommand({
   usage: 'MODULE',
@@ -25,7 +25,7 @@ is broken. What each rule asks: docs/scorecard.md.`,
     live: {
       type: 'string',
       value: 'FILE',
-      help: 'a file that exports live(), which answers in place of applications (default: nobody answers)',
+      help: 'a file that exports live() or outside(), which answers in place of applications (default: no answer)',
     },
     json: { type: 'boolean', help: 'one JSON object instead of a table' },
   },
@@ -35,11 +35,12 @@ is broken. What each rule asks: docs/scorecard.md.`,
       throw new MusterError('InvalidFlag', 'scorecard takes one MODULE, such as src/operator.ts.')
     }
     const sample = flags.sample === undefined ? undefined : await readSample(flags.sample)
+    const outside = flags.live === undefined ? undefined : await readOutside(flags.live)
     const width = Math.max(...rules.map(({ name }) => name.length))
     const card = await scorecard({
       load: () => loadOperator(module, { anew: true }),
       sample,
-      live: flags.live === undefined ? undefined : await readLive(flags.live),
+      live: outside && ((world) => outside(undefined, world).live),
       ...(!flags.json && { onLine: (line) => out(formatLine(line, width)) }),
     })
     if (flags.json) out(JSON.stringify(card, undefined, 2))
@@ -47,12 +48,6 @@ is broken. What each rule asks: docs/scorecard.md.`,
     return card.passed ? 0 : 1
   },
 })
-
-async function readLive(file: string): Promise<() => Live> {
-  const { live } = await loadExports(file)
-  if (typeof live === 'function') return live as () => Live
-  throw new MusterError('ModuleUnusable', `${file} exports no function live: it makes what answers to exec and http.`)
-}
 
 export async function readSample(file: string): Promise<readonly UntypedObject[]> {
   return readYamlDocuments(await readNamedFile('sample', file), { source: file }).map((document) => {

@@ -4,9 +4,7 @@ import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray } from '../kube/json-member.ts'
 import { readYaml } from '../kube/yaml.ts'
-import type { Live } from '../operator/live.ts'
 import { faultGroups, formatPlan, parsePlan } from '../simulate/fault.ts'
-import type { MakeOutside } from '../simulate/run.ts'
 import { samplesOf } from '../simulate/scorecard/sample.ts'
 import {
   type Failure,
@@ -19,8 +17,9 @@ import {
 import { operatorSubject } from '../simulate/subject.ts'
 import { formatTrace } from '../simulate/trace.ts'
 import { type Command, defineCommand } from './command.ts'
-import { loadExports, loadOperator } from './module.ts'
+import { loadOperator } from './module.ts'
 import { openNamedFile, readNamedFile } from './named-file.ts'
+import { readOutside } from './outside.ts'
 import { openProgressBar } from './progress-bar.ts'
 import { readSample } from './scorecard.ts'
 import { type PartMessage, simulateInParts } from './simulate-parts.ts'
@@ -208,11 +207,4 @@ async function readScenes(file: string): Promise<Readonly<Record<string, readonl
     throw new MusterError('InvalidFlag', `${file} is no list of patches by name, such as "grow: [{spec: {size: 3}}]".`)
   }
   return scenes as Readonly<Record<string, readonly JsonObject[]>>
-}
-
-async function readOutside(file: string): Promise<MakeOutside> {
-  const { live, outside } = await loadExports(file)
-  if (typeof outside === 'function') return outside as MakeOutside
-  if (typeof live === 'function') return () => ({ live: (live as () => Live)() })
-  throw new MusterError('ModuleUnusable', `${file} exports no function live or outside: it makes what answers.`)
 }

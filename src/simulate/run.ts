@@ -229,7 +229,7 @@ async function playScene(options: RunOptions): Promise<Run> {
         const paths = ownedFields(object, subject.name)
         const path = paths[wire.writes.length % Math.max(paths.length, 1)]
         const target = { resource, name: ref.name, namespace: ref.namespace }
-        const changed = path && (await changeField(client, target, object, path, { mayRemove: false }))
+        const changed = path && (await changeField(client, target, object, path, 'change'))
         trace.note(
           `somebody changes ${name}${changed ? `: ${JSON.stringify(changed.after)}` : ': nothing to change'}`,
           told,

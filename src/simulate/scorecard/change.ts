@@ -9,34 +9,50 @@ import type { Path, PathElement } from '../../kube/apply/path-element.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { ownerLabel } from '../../operator/desired.ts'
+import { hashAnnotation, ownerLabel } from '../../operator/desired.ts'
 import type { Target } from './request.ts'
 
-/** Fields that a manager owns and that hold nothing but a value; names of list items and owners are no such. */
-export function ownedFields({ metadata }: KubeObject, manager: string): readonly Path[] {
-  const entries = (metadata.managedFields ?? []).filter((entry) => entry.manager === manager && !entry.subresource)
+/** What another actor does to a field: gives it another value, an empty one, or takes it away. */
+export type Edit = 'change' | 'empty' | 'remove'
+
+/**
+ * Fields that a manager owns and that hold nothing but a value, and items of keyed lists and sets. Keys of items and owners
+ * are no such: who changes these makes it another item, or another's object.
+ */
+export function ownedFields(object: KubeObject, manager: string): readonly Path[] {
+  const { managedFields = [] } = object.metadata
+  const entries = managedFields.filter((entry) => entry.manager === manager && !entry.subresource)
   return entries
-    .flatMap(({ fieldsV1 }) => Array.from(leavesOf(decodeFields(fieldsV1 as unknown as Json))))
-    .filter((path) => isPlain(path))
+    .flatMap(({ fieldsV1 }) => Array.from(pathsIn(decodeFields(fieldsV1 as unknown as Json))))
+    .filter((path) => isPlain(path, object))
 }
 
-function* leavesOf(set: FieldSet, above: Path = []): Generator<Path> {
-  for (const node of set) yield* leavesOfNode(node, [...above, node.element])
+/** What may be done to it: an item has no other value, it is there or not. */
+export function editsOf(path: Path): readonly Edit[] {
+  return path.at(-1)?.kind === 'field' ? ['change', 'empty', 'remove'] : ['remove']
 }
 
-function* leavesOfNode({ below }: FieldNode, path: Path): Generator<Path> {
-  if (below.length === 0) yield path
-  else yield* leavesOf(below, path)
+function* pathsIn(set: FieldSet, above: Path = []): Generator<Path> {
+  for (const node of set) yield* pathsOfNode(node, [...above, node.element])
 }
 
-function isPlain(path: Path): boolean {
+function* pathsOfNode({ below, element }: FieldNode, path: Path): Generator<Path> {
+  if (below.length === 0 || element.kind === 'key') yield path
+  yield* pathsIn(below, path)
+}
+
+function isPlain(path: Path, { metadata }: KubeObject): boolean {
   const [first, second, third] = path
-  // Whose an object is belongs to nobody's fields: who changes that takes it away.
-  if (isField(first, 'metadata') && isField(second, 'ownerReferences')) return false
-  if (isField(first, 'metadata') && isField(second, 'labels') && isField(third, ownerLabel)) return false
+  if (isField(first, 'metadata')) {
+    // Whose an object is belongs to nobody's fields: who changes that takes it away.
+    if (isField(second, 'ownerReferences')) return false
+    if (isField(second, 'labels') && isField(third, ownerLabel)) return false
+    const isOwned = (metadata.ownerReferences?.length ?? 0) > 0 || metadata.labels?.[ownerLabel] !== undefined
+    if (!isOwned && isField(second, 'annotations') && isField(third, hashAnnotation)) return false
+  }
   const last = path.at(-1)
   const item = path.at(-2)
-  if (last?.kind !== 'field') return false
+  if (last?.kind !== 'field') return last?.kind === 'key' || last?.kind === 'value'
   return !(item?.kind === 'key' && item.fields.some(({ name }) => name === last.name))
 }
 
@@ -51,13 +67,9 @@ export function locate(object: Json, path: Path): { readonly value: Json; readon
   for (const element of path) {
     if (element.kind === 'field' && isJsonObject(value)) {
       value = ownMember(value, element.name)
-      pointer += `/${element.name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    } else if (element.kind === 'key' && isJsonArray(value)) {
-      const index: number = value.findIndex(
-        (item) =>
-          isJsonObject(item) &&
-          element.fields.every(({ name, value: key }) => equalJson(ownMember(item, name) ?? null, key)),
-      )
+      pointer += `/${escaped(element.name)}`
+    } else if (isJsonArray(value)) {
+      const index: number = value.findIndex((item) => isItem(item, element))
       value = value[index]
       pointer += `/${index}`
     } else return undefined
@@ -66,39 +78,57 @@ export function locate(object: Json, path: Path): { readonly value: Json; readon
   return { value, pointer }
 }
 
+function escaped(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function isItem(item: Json, element: PathElement): boolean {
+  if (element.kind === 'value') return equalJson(item, element.value)
+  if (element.kind !== 'key' || !isJsonObject(item)) return false
+  return element.fields.every(({ name, value: key }) => equalJson(ownMember(item, name) ?? null, key))
+}
+
 export interface Changed {
   readonly before: Json
   readonly after: Json | undefined
 }
 
-/** Changes a field to the first other value that the server takes; undefined when it takes none. */
+/** Edits a field in the first way that the server takes; undefined when it takes none, or keeps what was there. */
 export async function changeField(
   client: Client,
   { resource, name, namespace }: Target,
   object: UntypedObject,
   path: Path,
-  options: { readonly mayRemove: boolean },
+  edit: Edit,
 ): Promise<Changed | undefined> {
   const found = locate(object as unknown as Json, path)
   if (!found) return undefined
   const { value, pointer } = found
-  const patches: readonly JsonObject[] = [
-    ...otherValues(value).map((other) => ({ op: 'replace', path: pointer, value: other })),
-    ...(options.mayRemove ? [{ op: 'remove', path: pointer }] : []),
-  ]
-  for (const patch of patches) {
+  for (const patch of patchesOf(edit, value, pointer)) {
     const attempt = async (dryRun: boolean): Promise<UntypedObject> =>
       await client.patch(resource, { name, namespace }, [patch], { type: 'json', dryRun })
     // Some changes are taken and come to nothing: the server writes the value its own way.
     const tried = await attempt(true).catch(() => undefined)
     const after = tried && locate(tried as unknown as Json, path)?.value
-    if (!tried || equalJson(after ?? null, value)) continue
+    if (!tried || isKept(value, after)) continue
     await attempt(false)
     return { before: value, after }
   }
   return undefined
 }
 
+/** The same value, and no other that is falsy, too. */
+export function isKept(before: Json, after: Json | undefined): boolean {
+  return after !== undefined && equalJson(after, before)
+}
+
+function patchesOf(edit: Edit, value: Json, pointer: string): readonly JsonObject[] {
+  if (edit === 'remove') return [{ op: 'remove', path: pointer }]
+  const values = edit === 'change' ? otherValues(value) : emptyValues(value)
+  return values.map((other) => ({ op: 'replace', path: pointer, value: other }))
+}
+
+/** Gives a field its value back, be it there or not. */
 export async function writeField(
   client: Client,
   { resource, name, namespace }: Target,
@@ -106,9 +136,11 @@ export async function writeField(
   path: Path,
   value: Json,
 ): Promise<void> {
-  const pointer = locate(object as unknown as Json, path)?.pointer
-  if (pointer === undefined) return
-  await client.patch(resource, { name, namespace }, [{ op: 'replace', path: pointer, value }], { type: 'json' })
+  const above = locate(object as unknown as Json, path.slice(0, -1))
+  const last = path.at(-1)
+  if (!above || last?.kind !== 'field') return
+  const patch = { op: 'add', path: `${above.pointer}/${escaped(last.name)}`, value }
+  await client.patch(resource, { name, namespace }, [patch], { type: 'json' })
 }
 
 /** Values of the same type, the likeliest to be taken first. */
@@ -123,6 +155,14 @@ function otherValues(value: Json): readonly Json[] {
     default:
       return isJsonArray(value) ? [[...value, value[0] ?? 'changed'], []] : []
   }
+}
+
+/** What is empty or false of the same type. */
+function emptyValues(value: Json): readonly Json[] {
+  const empty: Json =
+    typeof value === 'string' ? '' : typeof value === 'number' ? 0 : typeof value === 'boolean' ? false : null
+  const all: readonly Json[] = [isJsonArray(value) ? [] : isJsonObject(value) ? {} : empty]
+  return all.filter((other) => !equalJson(other, value))
 }
 
 /** The leaves of a CR's spec, as paths. */

@@ -27,10 +27,10 @@ export interface Rule {
 export interface Examination {
   /** For what it declares. */
   readonly operator: Operator
-  /** A ground of one's own, on which the operator is at rest; closed when the rule is done. */
-  atRest(): Promise<Ground>
+  /** A ground of one's own, on which the operator is at rest; closed when the rule is done. Another seed is another chance. */
+  atRest(seed?: number): Promise<Ground>
   /** The same, before anything has begun. */
-  fresh(): Promise<Ground>
+  fresh(seed?: number): Promise<Ground>
   /** How long it is watched at rest. */
   readonly restMs: number
   /** What the operator sent on all grounds so far. */
@@ -46,8 +46,8 @@ export async function openExamination(options: GroundOptions & Pick<Examination,
   const open: Ground[] = []
   const requests: Request[] = []
 
-  const fresh = async (): Promise<Ground> => {
-    const ground = await openGround(options)
+  const fresh = async (seed = 1): Promise<Ground> => {
+    const ground = await openGround({ ...options, seed })
     open.push(ground)
     return ground
   }
@@ -56,8 +56,8 @@ export async function openExamination(options: GroundOptions & Pick<Examination,
     restMs: options.restMs,
     requests,
     fresh,
-    async atRest() {
-      const ground = await fresh()
+    async atRest(seed) {
+      const ground = await fresh(seed)
       await ground.begin()
       if (!(await ground.rest())) throw new Unexamined('it never comes to rest')
       return ground

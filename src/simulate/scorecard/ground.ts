@@ -4,8 +4,10 @@
  * it sends is kept, can be refused, and can be its last word: then its process is gone, and another may be started.
  */
 import { seededRandom } from '../../clock/random.ts'
+import { type Clock, sleepOn } from '../../clock/clock.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import { createApiServer } from '../../apiserver/api-server.ts'
+import type { Storage } from '../../apiserver/storage.ts'
 import { simulatedWorkloads } from '../../apiserver/simulated/simulation.ts'
 import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
@@ -20,6 +22,9 @@ import type { Ledger } from '../../operator/ledger.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { roleOf } from '../../operator/role.ts'
+import type { World } from '../record.ts'
+import { tableOf } from '../scene.ts'
+import { beginSeclusion, seclude, type Within } from '../seclusion.ts'
 import { isSame, isWrite, keyOf, type Request, requestOf, type Target } from './request.ts'
 
 /** The operator, anew: what an earlier one kept in its memory is gone. */
@@ -32,7 +37,9 @@ export interface GroundOptions {
   /** Pods are scheduled and run, Deployments make them. */
   readonly workloads: boolean
   /** What answers when the operator reaches outside: one for each ground. */
-  readonly live: () => Live
+  readonly live: (world: World) => Live
+  /** What the server allocates and what the operator's code draws follow from it. @default 1 */
+  readonly seed?: number
 }
 
 export interface Ground {
@@ -76,25 +83,31 @@ const rbac = 'rbac.authorization.k8s.io'
 const quietMs = 60_000
 const patienceMs = 1200_000
 
-export async function openGround({ load, sample, workloads, live }: GroundOptions): Promise<Ground> {
+export async function openGround({ load, sample, workloads, live, seed = 1 }: GroundOptions): Promise<Ground> {
   const clock = virtualClock()
-  const random = seededRandom(1)
+  const random = seededRandom(seed)
+  const endSeclusion = beginSeclusion()
+  /** Each process draws for itself: one that starts anew does not draw again what another one drew. */
+  const withinOf = (number: number): Within => seclude(seed * 1009 + number, clock)
   const halts: (() => void)[] = []
   const simulation = simulatedWorkloads()
+  let storage: Storage | undefined
   const server = createApiServer({
     clock,
     random,
-    ...(workloads && {
-      workloads: (state) => {
-        const running = simulation(state)
-        halts.push(() => running.stop())
-        return running
-      },
-    }),
+    workloads(state) {
+      storage = state.storage
+      const running = workloads ? simulation(state) : { stop: () => undefined }
+      halts.push(() => running.stop())
+      return running
+    },
   })
   const client = createClient({ transport: inProcessTransport(server), clock, random, fieldManager: 'somebody' })
-  const operator = await load()
-  const outside = live()
+  const operator = await withinOf(1)(load)
+  const outside = live({
+    clock,
+    get: (resource, { namespace, name }) => storage?.table(tableOf(resource)).get(namespace, name),
+  })
   const requests: Request[] = []
   const ledgers: Ledger[] = []
   const listeners: ((request: Request) => Promise<void>)[] = []
@@ -138,18 +151,22 @@ export async function openGround({ load, sample, workloads, live }: GroundOption
   }
 
   const start = async (): Promise<void> => {
-    const own = createClient({ transport: transport(), clock, random })
-    const cache = createSharedCache({ client: own, clock, random })
+    const sent = transport()
+    const within = withinOf(process)
+    const after: Clock['after'] = (ms, fire) => clock.after(ms, () => within(fire))
+    const time: Clock = { now: () => clock.now(), after, sleep: (ms, signal) => sleepOn(after, ms, signal) }
+    const own = createClient({ transport: sent, clock: time, random })
+    const cache = createSharedCache({ client: own, clock: time, random })
     const host = hostOperator({
-      operator: process === 1 ? operator : await load(),
+      operator: process === 1 ? operator : await within(load),
       client: own,
       cache,
-      clock,
+      clock: time,
       live: outside,
       onLedger: (ledger) => void ledgers.push(ledger),
     })
     running = { host, cache, client: own }
-    await finished(host.start())
+    await finished(within(() => host.start()))
   }
 
   const stop = async (): Promise<void> => {
@@ -271,6 +288,7 @@ export async function openGround({ load, sample, workloads, live }: GroundOption
       await stop()
       for (const halt of halts) halt()
       await client.close()
+      endSeclusion()
     },
   }
 }

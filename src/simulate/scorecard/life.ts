@@ -19,7 +19,7 @@ export const follows: Rule = {
       const before = signatureOf(original)
       for (const path of specFields(original)) {
         const now = (await ground.find(cr))!
-        const changed = await changeField(ground.client, cr, now, path, { mayRemove: false })
+        const changed = await changeField(ground.client, cr, now, path, 'change')
         if (!changed) continue
         changes++
         const place = `${original.kind} ${formatPath(path)}`

@@ -1,10 +1,10 @@
 /**
  * A cluster as the operator left it, without what differs from run to run (uids, versions, times, names that were
- * generated): two runs that came to the same end have the same portrait.
+ * generated): two runs that came to the same end have the same portrait. What else differs between two runs in which nothing
+ * goes wrong is chance: an address that the server allocates, a password that the operator draws once.
  */
-import { canonicalJson } from '../../kube/apply/canonical.ts'
-import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { isLeftAlone, reportOf } from './examination.ts'
@@ -13,20 +13,25 @@ import { keyOf } from './request.ts'
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 
-/** By object: its text. */
-export async function portraitOf(ground: Ground): Promise<ReadonlyMap<string, string>> {
+/** By object: the value at each path. */
+export type Portrait = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+/** Objects, and `object path`, that are chance. */
+export type Chance = ReadonlySet<string>
+
+export async function portraitOf(ground: Ground): Promise<Portrait> {
   const generated = (await ground.client.list(pods)).items.map(({ metadata }) => metadata.name ?? '')
-  const portrait = new Map<string, string>()
+  const portrait = new Map<string, ReadonlyMap<string, string>>()
   for (const child of await ground.children()) {
     const { metadata, status: _, ...rest } = child.object
-    // What is written only once may be another thing each time: a password, a key.
-    const content = isLeftAlone(ground, child) ? {} : rest
-    portrait.set(keyOf(child), textOf({ ...content, metadata: lasting(metadata) }, generated))
+    // What is written only once may be another thing each time: a password, a key, and the mark that follows from them.
+    const content = isLeftAlone(ground, child) ? {} : { ...rest, metadata: lasting(metadata) }
+    portrait.set(keyOf(child), fieldsOf(content, generated))
   }
   for (const cr of ground.crs) {
     const found = await ground.find(cr)
     const { metadata, status: _, ...rest } = found ?? ({ metadata: {} } as UntypedObject)
-    portrait.set(keyOf(cr), textOf({ ...rest, status: reportedBy(found), metadata: lasting(metadata) }, generated))
+    portrait.set(keyOf(cr), fieldsOf({ ...rest, status: reportedBy(found), metadata: lasting(metadata) }, generated))
   }
   return portrait
 }
@@ -36,10 +41,21 @@ function lasting({ name, namespace, labels, finalizers, annotations }: UntypedOb
   return { name, namespace, labels, finalizers, annotations: kept }
 }
 
-function textOf(object: object, generated: readonly string[]): string {
-  let text = canonicalJson(JSON.parse(JSON.stringify(object)) as Json).replaceAll(timePattern, '(time)')
-  for (const name of generated) text = text.replaceAll(name, '(pod)')
-  return text
+function fieldsOf(object: object, generated: readonly string[]): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>()
+  collect(JSON.parse(JSON.stringify(object)) as Json, '', fields, (text) => {
+    let shown = text.replaceAll(timePattern, '(time)')
+    for (const name of generated) shown = shown.replaceAll(name, '(pod)')
+    return shown
+  })
+  return fields
+}
+
+/** What is empty is a value, too. */
+function collect(value: Json, path: string, fields: Map<string, string>, show: (text: string) => string): void {
+  const members = isJsonObject(value) || isJsonArray(value) ? Object.entries(value) : []
+  if (members.length === 0) fields.set(path, show(JSON.stringify(value)))
+  for (const [name, member] of members) collect(member as Json, `${path}.${name}`, fields, show)
 }
 
 /** What a CR says of itself now. The rest of a status may tell how it came to that, and may then be another story. */
@@ -50,32 +66,29 @@ function reportedBy(cr: UntypedObject | undefined): object {
 
 const timePattern = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g
 
-/** Objects that differ: missing, additional or other ones. */
-export function differencesBetween(
-  expected: ReadonlyMap<string, string>,
-  found: ReadonlyMap<string, string>,
-): readonly string[] {
-  const missing = [...expected.keys()].filter((key) => !found.has(key)).map((key) => `${key} is missing`)
-  const extra = [...found.keys()].filter((key) => !expected.has(key)).map((key) => `${key} is there, too`)
-  const others = [...expected].flatMap(([key, text]) => {
-    const other = found.get(key)
-    if (other === undefined || other === text) return []
-    return [`${key} differs at ${placeOf(JSON.parse(text) as Json, JSON.parse(other) as Json) ?? 'some place'}`]
-  })
-  return [...missing, ...extra, ...others]
+/** Objects that differ: missing, additional or other ones, by the first place at which they do. */
+export function differencesBetween(expected: Portrait, found: Portrait, chance: Chance = new Set()): readonly string[] {
+  return differing(expected, found)
+    .filter(([key, path]) => !chance.has(path === undefined ? key : `${key} ${path}`))
+    .filter(([key], index, all) => all.findIndex(([other]) => other === key) === index)
+    .map(([key, path]) => {
+      if (path === undefined) return expected.has(key) ? `${key} is missing` : `${key} is there, too`
+      const [should, is] = [expected.get(key)?.get(path), found.get(key)?.get(path)]
+      return `${key} differs at ${path}: ${is ?? 'nothing'} instead of ${should ?? 'nothing'}`
+    })
 }
 
-/** The first place at which two values differ, and what is there. */
-function placeOf(expected: Json | undefined, found: Json | undefined, path = ''): string | undefined {
-  if (equalJson(expected ?? null, found ?? null)) return undefined
-  const isBoth = isJsonObject(expected) && isJsonObject(found)
-  if (!isBoth && !(isJsonArray(expected) && isJsonArray(found) && expected.length === found.length)) {
-    return `${path}: ${JSON.stringify(found) ?? 'nothing'} instead of ${JSON.stringify(expected) ?? 'nothing'}`
-  }
-  const [one, other] = [expected, found] as unknown as readonly [JsonObject, JsonObject]
-  for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {
-    const place = placeOf(ownMember(one, name), ownMember(other, name), `${path}.${name}`)
-    if (place !== undefined) return place
-  }
-  return undefined
+/** What is another one in two runs that ought to be the same. */
+export function chanceBetween(one: Portrait, other: Portrait): Chance {
+  return new Set(differing(one, other).map(([key, path]) => (path === undefined ? key : `${key} ${path}`)))
+}
+
+function differing(one: Portrait, other: Portrait): readonly (readonly [key: string, path?: string])[] {
+  const keys = [...new Set([...one.keys(), ...other.keys()])]
+  return keys.flatMap((key): readonly (readonly [key: string, path?: string])[] => {
+    const [left, right] = [one.get(key), other.get(key)]
+    if (!left || !right) return [[key]]
+    const paths = [...new Set([...left.keys(), ...right.keys()])]
+    return paths.filter((path) => left.get(path) !== right.get(path)).map((path) => [key, path] as const)
+  })
 }

@@ -1,17 +1,20 @@
 /** Each rule can fail: for each there is an operator that breaks it, and no other. */
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import { database, databaseStaging } from '../../../test/examples.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
 import { anything, integer, optional } from '../../operator/field.ts'
 import { giveUp } from '../../operator/failure.ts'
 import type { Live } from '../../operator/live.ts'
 import { defineKind } from '../../operator/kind.ts'
-import { ConfigMap, Role } from '../../operator/kinds.ts'
+import { ConfigMap, Role, Secret, Service, ServiceAccount } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineResource } from '../../operator/resource.ts'
 import type { ObjectOf } from '../../operator/typed-resource.ts'
 import { rules, scorecard } from './scorecard.ts'
+import { formatSummary } from './table.ts'
 
 const Thing = defineKind({
   group: 'example.com',
@@ -179,6 +182,69 @@ describe('scorecard', () => {
     const { lines } = await scorecard({ load, workloads: false, restMs })
     expect(lines.filter(({ result }) => result !== 'passed' && result !== 'warned')).toEqual([])
   }, 60_000)
+
+  it('passes one with addresses that the server allocates and values that are drawn once', async () => {
+    const service = defineResource<Thing, Service>({
+      for: Thing,
+      kind: Service,
+      initial: { spec: { type: 'NodePort', selector: { app: 'a' }, ports: [{ name: 'web', port: 80 }] } },
+    })
+    const password = defineResource<Thing, Secret>({
+      for: Thing,
+      kind: Secret,
+      policy: 'create-only',
+      initial: () => ({ metadata: { labels: { app: 'a' } }, stringData: { password: randomBytes(8).toString('hex') } }),
+    })
+    const drawn = config({
+      fromCR: (at) => ({ data: { id: at.view.get(ConfigMap, sample(at))?.data?.['id'] ?? randomUUID(), empty: '' } }),
+    })
+    const card = await scorecard({
+      load: () => operatorOf({ resources: [service, password, drawn] }),
+      workloads: false,
+      restMs,
+    })
+    expect(card.lines.filter(({ result }) => result !== 'passed' && result !== 'warned')).toEqual([])
+    expect(card.lines.find(({ rule }) => rule === 'restores drift')?.evidence).toMatch(/1 other drawn once/)
+    expect(card.level.level).toBe(2)
+  }, 60_000)
+
+  it('passes the database example with its application, and without one says what cannot be told', async () => {
+    const { sample: objects, outside } = await databaseStaging()
+    const examined = { load: () => database, sample: objects, restMs }
+    const card = await scorecard({ ...examined, live: (world) => outside!(undefined, world).live })
+    expect(card.lines.filter(({ result }) => result !== 'passed' && result !== 'warned')).toEqual([])
+    expect(card.level).toMatchObject({ level: 3 })
+    const alone = await scorecard(examined)
+    expect(alone).toMatchObject({ passed: true, level: { level: 0, name: 'unknown' } })
+    expect(alone.lines.filter(({ result }) => result === 'skipped').map(({ rule }) => rule)).toContain('reports status')
+    expect(formatSummary(alone).join(' ')).toContain('--live')
+  }, 60_000)
+
+  /** What it does not see of its own fields, by what another actor does to them. */
+  const blind: Readonly<Record<string, (live: ServiceAccount | undefined) => Partial<ServiceAccount>>> = {
+    // Absent is as good as false.
+    removed: (live) =>
+      live && live.automountServiceAccountToken === undefined ? {} : { automountServiceAccountToken: false },
+    // An empty name is as good as its own.
+    emptied: (live) => ({
+      metadata: { labels: { app: live?.metadata.labels?.['app'] === '' ? '' : 'a' } },
+    }),
+  }
+  it.each(Object.entries(blind))(
+    'finds an operator that does not see a field that is %s',
+    async (_, part) => {
+      const account = defineResource<Thing, ServiceAccount>({
+        for: Thing,
+        kind: ServiceAccount,
+        fromCR: (at) => part(at.view.get(ServiceAccount, sample(at))),
+      })
+      const { lines } = await scorecard({ load: () => operatorOf({ resources: [account] }), workloads: false, restMs })
+      const failures = lines.filter(({ result }) => result === 'failed')
+      expect(failures.map(({ rule }) => rule)).toEqual(['restores drift'])
+      expect(failures[0]?.evidence).toMatch(/automountServiceAccountToken stays at nothing|app stays at ""/)
+    },
+    60_000,
+  )
 
   it('has an operator that breaks it for each rule', () => {
     expect(Object.keys(broken)).toEqual(rules.map(({ name }) => name))

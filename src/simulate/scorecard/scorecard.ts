@@ -6,6 +6,7 @@ import { MusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Live, originOf } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
+import type { World } from '../record.ts'
 import { access, refusalsIn } from './access.ts'
 import { type Examination, type Finding, openExamination, type Result, type Rule, Unexamined } from './examination.ts'
 import type { Load } from './ground.ts'
@@ -38,7 +39,7 @@ export interface ScorecardOptions {
   /** Pods are scheduled and run, Deployments make them. @default true */
   readonly workloads?: boolean
   /** What answers when the operator reaches outside. @default nobody does: no container runs here, and no network is used */
-  readonly live?: (() => Live) | undefined
+  readonly live?: ((world: World) => Live) | undefined
   /** How long it is watched at rest, in virtual time. @default a day */
   readonly restMs?: number
   /** Told of each rule when it is done. */
@@ -60,6 +61,9 @@ export interface Scorecard {
   readonly unanswered: number
 }
 
+/** Why a rule is skipped that an operator breaks while it waits for its application. */
+export const noAnswer = 'cannot be told, since no application answers here'
+
 const dayMs = 24 * 3600_000
 
 /** @throws NoSample */
@@ -75,12 +79,18 @@ export async function scorecard(options: ScorecardOptions): Promise<Scorecard> {
     restMs,
     sample: options.sample ?? samplesOf(operator),
   })
+  const hasApplication = operator.controllers.some(({ options: { application } }) => application !== undefined)
   const obstacle = await obstacleOf(examination)
   const lines: Line[] = []
   for (const rule of rules) {
     const { name, asks } = rule
     const isMoot = obstacle !== undefined && rule !== obstacle && rule !== schema && rule !== access
-    const finding = isMoot ? skipped(`nothing can be told: see ${obstacle.name}`) : await run(rule, examination)
+    const before = unanswered
+    const found = isMoot ? skipped(`nothing can be told: see ${obstacle.name}`) : await run(rule, examination)
+    // Who waits for an application that nobody plays here may be right to do so.
+    const waits = !options.live && (unanswered > before || hasApplication)
+    const isUntold = found.result === 'failed' && waits && rule !== access
+    const finding = isUntold ? skipped(`${noAnswer}: ${found.evidence}`) : found
     const line = { rule: name, asks, ...finding }
     lines.push(line)
     onLine(line)
@@ -162,10 +172,11 @@ function levelOf(operator: Operator, lines: readonly Line[], hasTold: boolean): 
   for (const [index, needed] of shownBy.entries()) {
     const lacking = needed.filter(({ name }) => !good.has(resultOf.get(name) ?? 'failed'))
     if (lacking.length > 0) {
+      const isUntold = lacking.every(({ name }) => resultOf.get(name) === 'skipped')
       return {
         level: index as 0 | 1,
-        name: names[index]!,
-        next: `lacks: ${lacking.map(({ name }) => name).join(', ')}`,
+        name: isUntold && index === 0 ? 'unknown' : names[index]!,
+        next: `${isUntold ? 'not examined' : 'lacks'}: ${lacking.map(({ name }) => name).join(', ')}`,
       }
     }
   }

@@ -1,5 +1,5 @@
 /** A scorecard for people. */
-import type { Line, Scorecard } from './scorecard.ts'
+import { type Line, noAnswer, type Scorecard } from './scorecard.ts'
 
 const marks = { passed: 'passed', warned: 'warned', failed: 'FAILED', skipped: 'skipped' } as const
 
@@ -10,12 +10,17 @@ export function formatLine({ rule, result, evidence }: Line, width: number): str
 /** The last lines, below those of the rules. */
 export function formatSummary({ operator, lines, level, passed, unanswered }: Scorecard): readonly string[] {
   const failures = lines.filter(({ result }) => result === 'failed').length
+  const skips = lines.filter(({ result }) => result === 'skipped').length
+  const untold = skips > 0 ? `, ${skips} not examined` : ''
   return [
     '',
-    `${operator}: ${passed ? 'no rule is broken' : `${failures} of ${lines.length} rules broken`}`,
+    `${operator}: ${passed ? 'no rule is broken' : `${failures} of ${lines.length} rules broken`}${untold}`,
     `capability level ${level.name}; ${level.next}`,
+    ...(unanswered === 0 && lines.some(({ evidence }) => evidence.startsWith(noAnswer))
+      ? ['It has an application, and none answers here: give it one with --live.']
+      : []),
     ...(unanswered > 0
-      ? [`It reached outside ${unanswered} times, and nobody was there: give it an application with --live.`]
+      ? [`It reached outside ${unanswered} times, and no application answered: give it one with --live.`]
       : []),
   ]
 }
