@@ -2,10 +2,11 @@
  * A command of the contract, answered by a program that the configuration names: behind the walls, within the limits and with
  * the environment that a manager would give it.
  */
-import { existsSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from '../clock/system-clock.ts'
+import { parseKubeconfig } from '../client/credentials/kubeconfig.ts'
 import { loadConnection } from '../client/load-connection.ts'
 import { contractCommands, isContractCommand } from '../contract/commands.ts'
 import { openEgressProxy } from '../contract/external/egress-proxy.ts'
@@ -42,33 +43,68 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   const isRun = command.startsWith('apply-')
   if (isRun && controllers && !words.includes('--controllers')) words.push('--controllers', controllers.join(','))
   const input = valueOf('--input-dir', words)
-  const readOnly = input !== undefined && existsSync(input) ? { readOnly: input } : {}
-  const run = async (network: Network): Promise<number> => {
-    const running = { ...hosted, ...readOnly, network, clock: systemClock, signal }
-    const { code, stdout, stderr, trouble } = await runProgram(running, words)
+  const output = valueOf('--output-dir', words)
+  if (output !== undefined) mkdirSync(output, { recursive: true })
+  const folder = openProgramFolder(name)
+  const run = async (network: Network, copied: readonly string[] = []): Promise<number> => {
+    const readOnly = input !== undefined && existsSync(input) ? shared(input, folder) : undefined
+    const places = { ...(readOnly !== undefined && { readOnly }), ...(output !== undefined && { output }), copied }
+    const running = { ...hosted, ...places, network, clock: systemClock, signal }
+    const seen = words.map((word, at) => (words[at - 1] === '--input-dir' ? (readOnly ?? word) : word))
+    const { code, stdout, stderr, trouble } = await runProgram(running, seen)
     if (stdout !== '') asked.out(stdout.trimEnd())
     if (stderr !== '') err(stderr.trimEnd())
     if (trouble !== undefined) err(`error: ${name}: ${trouble}`)
     return trouble === undefined ? (code ?? 1) : 1
   }
-  if (command !== 'apply-configuration-live') return await run(walls)
-  const kubeconfig = valueOf('--kubeconfig', words) ?? usualKubeconfig()
-  // What is not named is hidden from it.
-  if (!words.includes(kubeconfig)) words.push('--kubeconfig', kubeconfig)
-  const { server } = await loadConnection({ kubeconfig })
-  const folder = openProgramFolder(name)
-  const socket = path.join(folder, 'egress.sock')
-  const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, {
-    operator: name,
-    allow: [...(hosted.live?.allow ?? []), addressOf(server)],
-    onRefused: ({ message }) => err(`warning: ${message}`),
-  })
+  const runLive = async (): Promise<number> => {
+    const kubeconfig = valueOf('--kubeconfig', words) ?? usualKubeconfig()
+    if (!words.includes(kubeconfig)) words.push('--kubeconfig', kubeconfig)
+    const { server } = await loadConnection({ kubeconfig })
+    const socket = path.join(folder, 'egress.sock')
+    const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, {
+      operator: name,
+      allow: [...(hosted.live?.allow ?? []), addressOf(server)],
+      onRefused: ({ message }) => err(`warning: ${message}`),
+    })
+    try {
+      const copied = [kubeconfig, ...(await filesOf(kubeconfig))]
+      return await run(walls === 'open' ? { proxy: proxy.url } : { egress: socket }, copied)
+    } finally {
+      await proxy.close()
+    }
+  }
   try {
-    return await run(walls === 'open' ? { proxy: proxy.url } : { egress: socket })
+    return command === 'apply-configuration-live' ? await runLive() : await run(walls)
   } finally {
-    await proxy.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Where the program can read it: under a manager that is root it has another uid, and inputs are their owner's alone. */
+function shared(input: string, folder: string): string {
+  if (process.getuid?.() !== 0) return input
+  const within = (place: string): readonly string[] => [
+    place,
+    ...readdirSync(place, { recursive: true, encoding: 'utf8' }).map((name) => path.join(place, name)),
+  ]
+  if (within(input).every((each) => (statSync(each).mode & 0o004) !== 0)) return input
+  const copy = path.join(folder, 'input')
+  cpSync(input, copy, { recursive: true, dereference: true })
+  for (const each of within(copy)) chmodSync(each, statSync(each).isDirectory() ? 0o755 : 0o644)
+  return copy
+}
+
+/** What the context in use refers to. */
+async function filesOf(kubeconfig: string): Promise<readonly string[]> {
+  const parsed = await parseKubeconfig(readFileSync(kubeconfig, 'utf8'), kubeconfig, { file: true })
+  const { contexts, clusters, users, currentContext = '' } = parsed
+  const { cluster = '', user = '' } = contexts.get(currentContext)?.value ?? {}
+  const { certificateAuthority } = clusters.get(cluster)?.value ?? {}
+  const { clientCertificate, clientKey, tokenFile } = users.get(user)?.value ?? {}
+  return [certificateAuthority, clientCertificate, clientKey, tokenFile]
+    .filter((each) => each !== undefined)
+    .map((each) => path.resolve(path.dirname(kubeconfig), each))
 }
 
 const paths: ReadonlySet<string> = new Set(['--input-dir', '--output-dir', '--kubeconfig'])

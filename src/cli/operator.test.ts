@@ -261,8 +261,8 @@ describe('muster operator, of a program', () => {
       cluster: 'no way out',
       somebody: 'no way out',
       env: 'us',
-      // Its settings are none of its business.
-      home: '',
+      // The configuration is not among the files that it sees.
+      home: 'ENOENT',
     })
 
     const live = await ask('apply-configuration-live', ...at('live'), `--kubeconfig=${kubeconfig}`)

@@ -3,7 +3,7 @@
  * the kind `<Kind>List`; Namespaces where they are looked for; both discovery files. It is kept up to date: a file is written
  * anew only when something in it has changed.
  */
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { makeFolder } from '../client/folder.ts'
 import type { Json } from '../kube/json.ts'
@@ -34,7 +34,16 @@ export const discoveryFiles = {
   groups: 'aggregated-discovery-apis.yaml',
 } as const
 
-export function openGatherFolder(folder: string): GatherFolder {
+export interface GatherFolderOptions {
+  /**
+   * Other users may read it, as far as they can reach it. A program that a root manager runs has another uid; the folder is within
+   * one that no other user can enter then.
+   * @default false
+   */
+  readonly isShared?: boolean
+}
+
+export function openGatherFolder(folder: string, { isShared = false }: GatherFolderOptions = {}): GatherFolder {
   /** What each file was made from. */
   const written = new Map<string, string>()
   return {
@@ -45,6 +54,7 @@ export function openGatherFolder(folder: string): GatherFolder {
       for (const [name, { mark, value }] of wanted) {
         if (written.get(name) === mark) continue
         write(path.join(folder, name), writeGoYaml(value()))
+        if (isShared) share(folder, name)
         written.set(name, mark)
         changes++
       }
@@ -106,6 +116,13 @@ function listOf(type: ResourceType, objects: readonly UntypedObject[]): Json {
     items: objects as unknown as readonly Json[],
     metadata: { resourceVersion: String(resourceVersion) },
   }
+}
+
+/** Whatever the umask. */
+function share(folder: string, name: string): void {
+  chmodSync(path.join(folder, name), 0o644)
+  for (let at = path.dirname(path.join(folder, name)); at.startsWith(folder); at = path.dirname(at))
+    chmodSync(at, 0o755)
 }
 
 /** Whole, or not at all: somebody may be reading. */

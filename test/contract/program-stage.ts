@@ -1,5 +1,5 @@
 /** A program under way: on an embedded server, by its host alone or by a manager. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +14,7 @@ import { driveProgram } from '../../src/contract/external/drive-program.ts'
 import { bare } from '../../src/contract/external/load-program.ts'
 import { hostProgram } from '../../src/contract/external/program-host.ts'
 import type { HostedProgram } from '../../src/contract/external/program-run.ts'
+import { programsFolder } from '../../src/contract/external/programs-folder.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import type { Finding } from '../../src/manager/findings/finding.ts'
@@ -61,13 +62,14 @@ export async function stage(
   await client.create(configMaps, wish('3'))
   sent.length = 0
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-external-'))
-  const seen = path.join(folder, 'seen')
+  const before = process.env['TMPDIR']
+  process.env['TMPDIR'] = folder
   const lines: JsonObject[] = []
   const findings: Finding[] = []
   let waiting: PromiseWithResolvers<Ledger> | undefined
   const host = hostProgram(
     {
-      program: { command: shell, env: { ...env, SEEN: seen } },
+      program: { command: shell, env },
       // Not every machine can cut one off; where that is what matters, a test says otherwise.
       allowNetwork: true,
       ...hosted,
@@ -90,6 +92,8 @@ export async function stage(
   onTestFinished(async () => {
     await host.stop()
     cache.close()
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
     rmSync(folder, { recursive: true, force: true })
   })
   return {
@@ -98,7 +102,10 @@ export async function stage(
     lines,
     findings,
     sent,
-    input: () => readFileSync(seen, 'utf8').trim(),
+    input() {
+      const own = readdirSync(programsFolder()).find((name) => name.startsWith('shell-')) ?? ''
+      return path.join(programsFolder(), own, 'input')
+    },
     next() {
       waiting = Promise.withResolvers()
       return waiting.promise

@@ -69,8 +69,6 @@ apply_configuration() {
     esac
     shift 2
   done
-  # For tests: where it was told to look.
-  [ -z "${SEEN:-}" ] || echo "$input" >"$SEEN"
   case ${HOSTILE:-} in
     hang) sleep 1000 & wait ;;
     crash) exit 2 ;;

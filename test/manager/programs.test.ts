@@ -60,6 +60,8 @@ const hasWritten = (...all: readonly string[]): Promise<void> =>
 async function configure(more: JsonObject = {}, others: JsonObject = {}): Promise<void> {
   const lease = { leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' }
   const module = path.join(folder, 'operators.ts')
+  // What its script starts, beside what the system has.
+  const readable = [process.execPath, './innocent.sh']
   const value = {
     sharding: { enabled: true, group: namespace, namespace, ...lease },
     health: { port: 0 },
@@ -67,7 +69,13 @@ async function configure(more: JsonObject = {}, others: JsonObject = {}): Promis
     operators: {
       ...Object.fromEntries(parts.map(({ name }, index) => [name, { from: `${module}#part${index}` }])),
       shell: {
-        program: { command: './shell.sh', env: { WHO: 'us', NODE: process.execPath }, timeout: '3s', ...more },
+        program: {
+          command: './shell.sh',
+          readable,
+          env: { WHO: 'us', NODE: process.execPath },
+          timeout: '3s',
+          ...more,
+        },
         allowUnenforced: !isCut,
       },
       ...others,
@@ -128,6 +136,7 @@ beforeAll(async () => {
   const exports = parts.map((_, index) => `export const part${index} = part(${index}, 'p${suffix}')\n`)
   await writeFile(path.join(folder, 'operators.ts'), `import { part } from './parts.ts'\n${exports.join('')}`)
   original = (await readFile(shell, 'utf8')).replaceAll('shop', namespace)
+  await writeFile(path.join(folder, 'innocent.sh'), original, { mode: 0o755 })
   await replaceProgram((text) => text)
   for (const { own } of parts) {
     await client.create(own, own.draft({ name: 'a', namespace }, {}) as unknown as UntypedObject)
@@ -217,7 +226,6 @@ describe('a program that muster.yaml names', { timeout: 60_000 }, () => {
 
   it('has nothing applied when its output is hostile, and that is a finding', async () => {
     const before = answers()
-    await writeFile(path.join(folder, 'innocent.sh'), original, { mode: 0o755 })
     const gone = (await readFile(hostile, 'utf8')).replaceAll('shop', namespace)
     // What it wants beside, it does from now on as the wish says.
     const cases = [

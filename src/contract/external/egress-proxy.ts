@@ -1,7 +1,7 @@
 /**
  * The only way out for a program that runs live: an HTTP proxy with a list of what may be reached. Whatever is not on it is
  * refused, and recorded. It listens on a socket in the file system, which is a door in the wall of a network namespace: inside,
- * a relay (`relay.ts`) makes it the HTTP_PROXY that every program knows.
+ * a relay makes it the HTTP_PROXY that every program knows.
  */
 import { createServer, request as send, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -102,7 +102,9 @@ export async function openEgressProxy(path: string | undefined, options: EgressO
   server.on('request', (request: IncomingMessage, response: ServerResponse) => forward(request, response, admit))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(path === undefined ? { host: '127.0.0.1', port: 0 } : { path }, resolve)
+    // Who may enter the folder of the socket may connect: a program has another uid than a manager that is root.
+    const byPath = { path, readableAll: true, writableAll: true }
+    server.listen(path === undefined ? { host: '127.0.0.1', port: 0 } : byPath, resolve)
   })
   const address = server.address()
   return {

@@ -2,12 +2,14 @@
  * From a section of the configuration that names a program to an operator that the manager can host. The program itself is
  * asked nothing here: what it declares is asked where it is hosted, and again when there is another version of it.
  */
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { programLimitsOf } from '../../manager/config/options-of.ts'
 import { durationMs } from '../../manager/config/setting-fields.ts'
 import type { LoadProgram } from '../../manager/loading/loader.ts'
+import { unusable } from '../../manager/loading/module.ts'
 import { programFile } from '../../manager/loading/program-file.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { driveProgram } from './drive-program.ts'
@@ -31,13 +33,19 @@ export async function programOf(
   { hidden, others, canary }: Omit<ProgramLoaderOptions, 'clock'> = {},
 ): Promise<HostedProgram> {
   const { command, args, env, live, controllers, resync } = settings
+  // The folder of the configuration itself may hold a whole project.
+  const shown = [...(settings.folder === '.' ? [] : [settings.folder]), ...settings.readable]
+  const readable = shown.map((each) => path.resolve(folder, each))
+  const absent = settings.readable.find((each) => !existsSync(path.resolve(folder, each)))
+  if (absent !== undefined) throw unusable(`program.readable: there is no ${path.resolve(folder, absent)}.`)
   return {
     program: {
       command: await programFile(command, folder),
       args,
       env,
       folder: path.resolve(folder, settings.folder),
-      ...(hidden && { hidden }),
+      readable,
+      hidden: [...(hidden ?? []), path.join(folder, '.muster')],
     },
     limits: programLimitsOf(settings),
     allowNetwork: allowUnenforced,

@@ -386,7 +386,7 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
   return {
     async start() {
       folder = openProgramFolder(name)
-      gather = openGatherFolder(path.join(folder, 'input'))
+      gather = openGatherFolder(path.join(folder, 'input'), { isShared: true })
       await declare()
       if (stopping.signal.aborted) return
       isStarted = true

@@ -55,7 +55,7 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
   }
   const folder = openProgramFolder(name)
   try {
-    const gather = openGatherFolder(path.join(folder, 'input'))
+    const gather = openGatherFolder(path.join(folder, 'input'), { isShared: true })
     const content = await inputsOfCluster(client, list)
     gather.update(content)
     const secrets = meetSecrets()

@@ -56,7 +56,8 @@ export async function wallsOf(
   if (trouble === undefined) return 'cut'
   if (allowNetwork) return 'open'
   // In a log there is no more than this.
-  const cure = 'With allowUnenforced: true it would be run all the same, with the network of this machine.'
+  const cure =
+    'With allowUnenforced: true it would be run all the same, with the network and the files of this machine.'
   throw new MusterError('NetworkNotCut', `${name}: ${trouble}. ${cure}`)
 }
 
@@ -126,14 +127,13 @@ function unlock(folder: string): void {
 }
 
 async function start(hosted: HostedProgram, options: RunOnceOptions, output: string): ReturnType<typeof runProgram> {
-  const { name, input, folder, now, kubeconfig, onRefused } = options
-  const { live, controllers } = hosted
+  const { name, clock, signal, input, folder, now, kubeconfig, onRefused } = options
+  const { program, limits, live, controllers } = hosted
   const words = ['--input-dir', input, '--output-dir', output, '--now', formatTime(now)]
   const chosen = controllers ? ['--controllers', controllers.join(',')] : []
-  const run = (network: Network, command: string, more: readonly string[] = []): ReturnType<typeof runProgram> =>
-    runProgram({ ...hosted, ...options, network, readOnly: input }, [command, ...words, ...chosen, ...more])
+  const running = { program, ...(limits && { limits }), clock, signal, readOnly: input, output }
   const walls = await wallsOf(hosted, options)
-  if (!live) return await run(walls, 'apply-configuration')
+  if (!live) return await runProgram({ ...running, network: walls }, ['apply-configuration', ...words, ...chosen])
   if (!kubeconfig) throw new MusterError('ExternalFailed', `${name} runs live, and there is no cluster for it.`)
   const text = await kubeconfig()
   const file = path.join(folder, 'user-workload.kubeconfig')
@@ -143,9 +143,10 @@ async function start(hosted: HostedProgram, options: RunOnceOptions, output: str
   const allow = [...live.allow, ...serversIn(text)]
   // Where nothing can be enforced, whoever goes by its environment is still kept to the list, and the rest of that is recorded.
   const proxy = await openEgressProxy(walls === 'open' ? undefined : socket, { operator: name, allow, onRefused })
-  const network = walls === 'open' ? { proxy: proxy.url } : { egress: socket }
+  const network: Network = walls === 'open' ? { proxy: proxy.url } : { egress: socket }
   try {
-    return await run(network, 'apply-configuration-live', ['--kubeconfig', file])
+    const asked = ['apply-configuration-live', ...words, ...chosen, '--kubeconfig', file]
+    return await runProgram({ ...running, network, copied: [file] }, asked)
   } finally {
     await proxy.close()
     rmSync(file, { force: true })
@@ -171,7 +172,8 @@ function failed(
   const { memoryMb } = { ...defaultProgramLimits, ...limits }
   const short = `it ran out of memory, and may have ${memoryMb} MiB for each process (program.memory): `
   const how = trouble ?? `exit code ${code}`
-  return new MusterError('ExternalFailed', `${what}: ${ranOutOfMemory(stderr) ? short : ''}${how}${lastLine(stderr)}.`)
+  const isShort = ranOutOfMemory(`${trouble}\n${stderr}`)
+  return new MusterError('ExternalFailed', `${what}: ${isShort ? short : ''}${how}${lastLine(stderr)}.`)
 }
 
 function lastLine(text: string): string {

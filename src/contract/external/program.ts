@@ -1,18 +1,30 @@
 /**
- * A program that keeps the contract, started by the manager. It gets an environment of its own and nothing of the manager's,
- * is ended with all that it has started when it takes too long or too much, and has no network: on Linux it runs in
- * namespaces of its own, without privileges, in which there is no way out, the usual places of credentials and the folders of other
- * programs are empty, and nobody answers at the sockets of the machine.
+ * A program that keeps the contract, started by the manager. It gets an environment of its own and nothing of the manager's, is ended
+ * with all that it has started when it takes too long or too much, and runs in the sandbox that the level `process` has
+ * (`manager/isolation/sandbox.ts`): no network, a read-only root with the system, the program itself, its inputs and what the
+ * configuration lists, one folder to write to, another uid.
  *
- * Where that cannot be done, or does not hold, it is not started, unless somebody says that it may have a network.
+ * Where that cannot be done, or does not hold, it is not started, unless the configuration says that it may do without.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type ListenOptions, type Server } from 'node:net'
-import { constants, homedir, tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import { ownFolderOf, programsFolder } from './programs-folder.ts'
+import { type ControlGroup, openControlGroup } from '../../manager/isolation/control-group.ts'
+import { withoutInherited } from '../../manager/isolation/inherited-descriptors.ts'
+import {
+  canaryCode,
+  canaryWords,
+  machineTrouble,
+  mostFileBytes,
+  mostProcesses,
+  sandboxed,
+  troubleOf,
+} from '../../manager/isolation/sandbox.ts'
+import { viewOf } from './program-view.ts'
+import { programsFolder } from './programs-folder.ts'
 
 export interface Program {
   /** An absolute path, or a name in PATH. */
@@ -23,14 +35,16 @@ export interface Program {
   readonly env?: Readonly<Record<string, string>>
   /** Where it starts. @default where the manager did */
   readonly folder?: string
-  /** Files that are empty to it, beside the usual places of credentials. */
+  /** Files and folders that it may read beside those that it is made of. @default none */
+  readonly readable?: readonly string[]
+  /** Within those, files that are empty to it, beside the usual places of credentials. */
   readonly hidden?: readonly string[]
 }
 
 export interface ProgramLimits {
   /** For one command. @default 30_000 */
   readonly timeoutMs: number
-  /** For each of its processes. @default 1024 */
+  /** For each of its processes, and for all together where there is a control group. @default 1024 */
   readonly memoryMb: number
   /** Of what it prints, the rest is dropped. @default 1 MiB */
   readonly printedBytes: number
@@ -49,8 +63,12 @@ export interface RunOptions {
   readonly limits?: Partial<ProgramLimits>
   /** @default "cut" */
   readonly network?: Network
-  /** A folder that it may read and not change, where there are walls. */
+  /** A folder that it may read, and in a sandbox not change. */
   readonly readOnly?: string
+  /** The only folder that it may write to, /tmp aside. What it leaves is there when it has ended. */
+  readonly output?: string
+  /** Small files that it gets a copy of, at the same path: a kubeconfig. */
+  readonly copied?: readonly string[]
   readonly clock: Clock
   readonly signal?: AbortSignal
 }
@@ -78,11 +96,14 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   const isOpen = network === 'open' || (typeof network === 'object' && 'proxy' in network)
   const proxy = typeof network === 'string' ? undefined : 'proxy' in network ? network.proxy : proxyUrl
   const env = { PATH: systemPath, ...program.env, ...(proxy !== undefined && proxied(proxy)) }
-  const walls = { limits, searched: env.PATH, hidden: program.hidden ?? [], readOnly: options.readOnly ?? '' }
   let started: readonly string[]
+  let group: ControlGroup | undefined
   try {
-    started = isOpen ? limited(own, limits) : walled(own, { ...walls, network })
+    group = isOpen ? undefined : openControlGroup(groupLimits(limits))
+    const joins = group?.joins ?? []
+    started = isOpen ? limited(own, limits) : walled(own, { ...options, network, limits, searched: env.PATH, joins })
   } catch (error) {
+    group?.remove()
     return unstarted((error as Error).message)
   }
   const [command = '', ...args] = started
@@ -90,7 +111,7 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
     // In the environment, and not among the words: those can be read by everybody on the machine.
     env: isOpen ? env : { ...env, PATH: systemPath },
     ...(folder !== undefined && { cwd: folder }),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: withoutInherited(['ignore', 'pipe', 'pipe']),
     // A group of its own: all of it is ended at once.
     detached: true,
   })
@@ -109,7 +130,7 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   let leaving: Timer | undefined
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
+    child[name]!.setEncoding('utf8').on('data', (text: string) => {
       if (printed[name].length < limits.printedBytes) printed[name] += text.slice(0, limits.printedBytes)
     })
   }
@@ -119,15 +140,14 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
       resolve(undefined)
     })
     child.on('exit', (exit, by) => {
-      if (exit === null) trouble ??= `it was ended by ${by}`
-      // A shell says it of a command of its own.
-      if (by === 'SIGXFSZ' || exit === 128 + constants.signals.SIGXFSZ) {
-        trouble = `it wrote a file of more than ${mostFileBytes} bytes, and was ended for that`
-      }
+      const ending = by ?? signalOf(exit)
+      if (ending !== undefined) trouble ??= `it was ended by ${ending}`
+      if (ending === 'SIGXFSZ') trouble = `it wrote a file of more than ${mostFileBytes} bytes, and was ended for that`
+      if (group?.ranOut()) trouble = 'all its processes together ran out of memory'
       // What it has left running, and what still holds its pipes, ends with it.
       kill('')
       leaving = clock.after(1000, () => {
-        for (const stream of [child.stdout, child.stderr]) stream.destroy()
+        for (const stream of [child.stdout, child.stderr]) stream?.destroy()
       })
     })
     child.on('close', (exit) => resolve(exit ?? undefined))
@@ -135,6 +155,7 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   timer.cancel()
   leaving?.cancel()
   signal?.removeEventListener('abort', stop)
+  group?.remove()
   return { code, ...printed, trouble: trouble === '' ? undefined : trouble }
 }
 
@@ -152,8 +173,11 @@ function unstarted(why: string): Ended {
   return { code: undefined, stdout: '', stderr: '', trouble: `it does not start: ${why}` }
 }
 
-/** What no file of an output may be, no file needs to be. */
-const mostFileBytes = 256 * 2 ** 20
+/** A shell tells of a command that was ended by a signal with a code of its own. */
+function signalOf(exit: number | null): NodeJS.Signals | undefined {
+  const found = Object.entries(constants.signals).find(([, number]) => exit === 128 + number)
+  return found?.[0] as NodeJS.Signals | undefined
+}
 
 /** Memory is limited even where walls are not to be had. */
 function limited(command: readonly string[], { memoryMb }: ProgramLimits): readonly string[] {
@@ -183,142 +207,100 @@ require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
   .on('connect', () => process.exit(0)).on('error', () => process.exit(1))
 `
 
-/**
- * Run by the shell, as root of a user namespace: MEMORY EGRESS NODE PATH READONLY ALL OWN HIDDEN… -- COMMAND…
- * Of all folders of programs there is its own. /proc is that of its own processes; where credentials usually are, and behind the
- * sockets of others, there is nothing. With an egress, loopback leads to it.
- */
-const script = `
-set -eu
-memory=$1 egress=$2 node=$3 path=$4 still=$5 all=$6 own=$7; shift 7
-if [ -n "$egress" ]; then
-  ip link set lo up
-  env -i "$node" -e $RELAY "$egress" ${relayPort} &
-  while ! env -i "$node" -e $PROBE ${relayPort}; do :; done
-fi
-if [ -n "$own" ]; then exec 9<"$own"; fi
-mount -t tmpfs -o mode=755 tmpfs "$all"
-if [ -n "$own" ]; then
-  mkdir "$own"
-  mount --no-canonicalize --bind /proc/self/fd/9 "$own"
-  exec 9<&-
-fi
-mount -t proc proc /proc 2>/dev/null || mount -t tmpfs -o ro tmpfs /proc
-if [ -n "$still" ]; then
-  mount --bind "$still" "$still"
-  mount -o remount,bind,ro "$still"
-fi
-while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then mount -t tmpfs -o mode=755,ro tmpfs "$1"
-  else mount --bind /dev/null "$1" 2>/dev/null || [ ! -e "$1" ]; fi
-  shift
-done
-shift
-exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all prlimit --core=0 --fsize=${mostFileBytes} --data="$memory" \\
-  env -u OLDPWD -u SHLVL PATH="$path" "$@"
+/** Run by the shell, inside the sandbox: NODE RELAY PROBE SOCKET PORT COMMAND… */
+const relayed = `
+node=$1 relay=$2 probe=$3 socket=$4 port=$5; shift 5
+( env -i "$node" -e "$relay" "$socket" "$port" </dev/null >/dev/null 2>&1 & )
+while ! env -i "$node" -e "$probe" "$port"; do :; done
+exec "$@"
 `
 
-interface Walls {
+interface Walls extends Pick<RunOptions, 'program' | 'readOnly' | 'output' | 'copied'> {
   readonly limits: ProgramLimits
   readonly network: Network
   /** PATH, for the program. */
   readonly searched: string
-  readonly hidden: readonly string[]
-  /** Empty: none. */
-  readonly readOnly: string
+  readonly joins: readonly string[]
 }
 
+/** @throws Error where it could not run, whatever the sandbox */
 function walled(command: readonly string[], walls: Walls): readonly string[] {
-  const { limits, network, searched, readOnly } = walls
-  const egress = typeof network === 'object' && 'egress' in network ? network.egress : ''
-  const apart = ['--user', '--map-root-user', '--net', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child']
-  const inside = script.replace('$RELAY', quoted(relay)).replace('$PROBE', quoted(probe))
-  const memory = String(limits.memoryMb * 2 ** 20)
-  const all = programsFolder()
-  const own = ownFolderOf([egress, readOnly, ...command], all) ?? ''
-  const unseen = [...hidden(command, walls.hidden), ...strangeSockets([egress, ...command], all)]
-  const words = [memory, egress, process.execPath, searched, readOnly, all, own, ...unseen, '--', ...command]
-  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', inside, 'walled', ...words]
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
-}
-
-/** Where credentials of the manager are; not what the program itself is given. */
-function hidden(command: readonly string[], unseen: readonly string[]): readonly string[] {
-  const kubeconfigs = (process.env['KUBECONFIG'] ?? '').split(path.delimiter)
-  const wanted = ['/var/run/secrets', '/run/secrets', path.join(homedir(), '.kube'), ...kubeconfigs, ...unseen]
-  return [...new Set(wanted)].filter(
-    (place) =>
-      path.isAbsolute(place) &&
-      existsSync(place) &&
-      !command.some((word) => word === place || word.startsWith(path.join(place, path.sep))),
+  const { program, limits, network, searched, readOnly, output, copied = [], joins } = walls
+  const socket = typeof network === 'object' && 'egress' in network ? network.egress : undefined
+  const view = viewOf(program, searched)
+  if (view.trouble !== undefined) throw new Error(view.trouble)
+  const inputs = readOnly !== undefined && existsSync(readOnly) ? [readOnly] : []
+  const whole =
+    socket === undefined
+      ? command
+      : ['/bin/sh', '-c', relayed, 'relayed', process.execPath, relay, probe, socket, String(relayPort), ...command]
+  const given = [readOnly, output, socket, ...copied].filter((each) => each !== undefined)
+  return sandboxed(
+    {
+      root: mountPoint(),
+      readable: [...view.readable, ...inputs, ...(socket === undefined ? [] : [process.execPath])],
+      covered: view.covered.filter((place) => !given.some((each) => `${each}/`.startsWith(`${place}/`))),
+      memoryMb: limits.memoryMb,
+      furnished: true,
+      path: searched,
+      folder: program.folder ?? process.cwd(),
+      cgroups: joins,
+      ...(output !== undefined && { output }),
+      copied,
+      ...(socket !== undefined && { socket }),
+    },
+    whole,
   )
 }
 
-/** A namespace cuts off what has an address, and not what has a path. Those in folders of programs are hidden with these. */
-function strangeSockets(own: readonly string[], all: string): readonly string[] {
-  let table: string
-  try {
-    table = readFileSync('/proc/net/unix', 'utf8')
-  } catch {
-    return []
-  }
-  const sockets = Array.from(table.matchAll(listeningSocket), ([, place]) => place!).filter(
-    (place) => !own.includes(place) && !place.startsWith(path.join(all, path.sep)) && existsSync(place),
-  )
-  return [...new Set(sockets.map((place) => hiddenWith(place, own)))]
+/** Where each sandbox mounts its root, in a mount namespace of its own. */
+function mountPoint(): string {
+  const place = path.join(programsFolder(), 'root')
+  mkdirSync(place, { recursive: true, mode: 0o700 })
+  return place
 }
 
-/** Daemons keep their sockets, often many, in a folder of theirs: hiding takes time for each. */
-function hiddenWith(place: string, own: readonly string[]): string {
-  const folder = /^\/(?:var\/)?run\/[^/]+(?=\/)/.exec(place)?.[0] ?? place
-  return own.some((word) => word.startsWith(`${folder}/`)) ? place : folder
-}
+/** What the tools and the relay to a proxy take of their own. */
+const relayMb = 128
 
-/** `…: 00000002 00000000 00010000 0001 01 2345 /run/some.sock`: the flag says that somebody listens. */
-const listeningSocket = /^\S+ \S+ \S+ 00010000 .* (\/.*)$/gm
+function groupLimits({ memoryMb }: ProgramLimits): { readonly memoryBytes: number; readonly processes: number } {
+  return { memoryBytes: (memoryMb + relayMb) * 2 ** 20, processes: mostProcesses }
+}
 
 let known: Promise<string | undefined> | undefined
 
-/** What keeps the network from being cut off here, in words; undefined: nothing, as was seen by trying. Asked once a process. */
+/** What keeps a sandbox from being built here, in words; undefined: nothing, as was seen by trying. Asked once a process. */
 export function networkTrouble(clock: Clock): Promise<string | undefined> {
   return (known ??= tryWalls(clock))
 }
 
-/** The path comes in two, so that it is no word of the command: those a program is given it may reach. */
-const canary = `
-const [port, folder, name] = process.argv.slice(1)
-const reach = (what, how) => new Promise((resolve) => {
-  const socket = require('node:net').connect(how)
-  socket.on('connect', () => resolve(what)).on('error', () => resolve(''))
-})
-Promise.all([reach('a port', { port: Number(port), host: '127.0.0.1' }), reach('a socket', { path: folder + '/' + name })])
-  .then((reached) => { console.log(reached.find(Boolean) ?? 'cut'); process.exit(0) })
-`
-
-/** The trial is a program that does its best to reach this one, which listens. `network` is what it is to have meanwhile. */
+/**
+ * The trial is a program that does its best to reach this process, and what only this process may reach: a port, a socket in a folder
+ * that it may read, a file beside. `network` is what it is to have meanwhile.
+ */
 export async function tryWalls(clock: Clock, network: Network = 'cut'): Promise<string | undefined> {
-  if (process.platform !== 'linux') return `there are no network namespaces on ${process.platform}; it needs Linux`
+  const lacking = machineTrouble()
+  if (lacking !== undefined) return lacking
   const folder = mkdtempSync(path.join(tmpdir(), 'muster-canary-'))
-  const [byPort, byPath] = [createServer((socket) => socket.destroy()), createServer((socket) => socket.destroy())]
+  const [open, file] = [path.join(folder, 'open'), path.join(folder, 'file')]
+  const socket = path.join(open, 'socket')
+  const [byPort, byPath] = [createServer((each) => each.destroy()), createServer((each) => each.destroy())]
   const listen = (server: Server, where: ListenOptions): Promise<void> =>
     new Promise((resolve) => server.listen(where, resolve))
   try {
+    mkdirSync(open)
+    chmodSync(open, 0o755)
+    writeFileSync(file, 'A program that reads this is not walled in.\n', { mode: 0o644 })
     await Promise.all([
       listen(byPort, { port: 0, host: '127.0.0.1' }),
-      listen(byPath, { path: path.join(folder, 'socket') }),
+      listen(byPath, { path: socket, readableAll: true, writableAll: true }),
     ])
     const { port } = byPort.address() as { readonly port: number }
-    const program = { command: process.execPath, args: ['-e', canary] }
-    const words = [String(port), folder, 'socket']
-    const { stdout, stderr, trouble: problem } = await runProgram({ program, network, clock }, words)
-    const said = stdout.trim()
-    if (said === 'cut') return undefined
-    if (said.startsWith('a ')) return `its walls do not hold: it reached ${said} of this machine`
-    const why = problem ?? stderr.split('\n').find((line) => /[a-z]/i.test(line)) ?? 'for an unknown reason'
-    return `no namespaces can be made (${why})`
+    const program = { command: process.execPath, args: ['-e', canaryCode], readable: [open] }
+    const words = canaryWords({ port, files: [file], socket })
+    const { code, stdout, stderr, trouble } = await runProgram({ program, network, clock }, words)
+    const failure = trouble ?? stderr.split('\n').find((line) => /[a-z]/i.test(line)) ?? `exit code ${code}`
+    return troubleOf(stdout, code === 0 && trouble === undefined ? '' : failure)
   } finally {
     byPort.close()
     byPath.close()

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../clock/system-clock.ts'
 import { runProgram } from './program.ts'
-import { openProgramFolder, ownFolderOf, programsFolder } from './programs-folder.ts'
+import { openProgramFolder, programsFolder } from './programs-folder.ts'
 
 let temporary: string
 let before: string | undefined
@@ -36,11 +36,5 @@ describe('the folders of programs', () => {
     rmSync(folder, { recursive: true })
     symlinkSync(temporary, folder)
     expect(programsFolder).toThrow(/is not this user's alone/)
-  })
-
-  it('are known by any path within them, and by none beside', () => {
-    expect(ownFolderOf(['-e', '--input-dir', '/all/shop-1/input'], '/all')).toBe('/all/shop-1')
-    expect(ownFolderOf(['', '/all/shop-1'], '/all')).toBe('/all/shop-1')
-    expect(ownFolderOf(['/all', '/allother/x', '/elsewhere', 'shop-1', '/all/../x'], '/all')).toBeUndefined()
   })
 })

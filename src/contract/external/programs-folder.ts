@@ -1,6 +1,6 @@
 /**
- * Where programs have their folders: one below the other's eyes, all in a folder of this user. Inputs, outputs, a kubeconfig and the
- * socket of an egress proxy lie there, and each program is to see its own alone. So there is one place to hide from all of them.
+ * Where programs have their folders: all in one folder that no other user of the machine can enter. Inputs, outputs, a kubeconfig and
+ * the socket of an egress proxy lie there. A program sees none of it but what it is given.
  */
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
@@ -22,13 +22,4 @@ export function programsFolder(): string {
 /** A new one for a program of this name. */
 export function openProgramFolder(name: string): string {
   return mkdtempSync(path.join(programsFolder(), `${name}-`))
-}
-
-/** The folder, of all there, that one of these paths is in. */
-export function ownFolderOf(paths: readonly string[], all: string): string | undefined {
-  for (const one of paths) {
-    const [child = ''] = path.relative(all, one).split(path.sep)
-    if (path.isAbsolute(one) && child !== '' && child !== '..') return path.join(all, child)
-  }
-  return undefined
 }

@@ -147,7 +147,7 @@ function programProblems(
   { from, isolation, outside, namespaces, config, gates, budgets, identity }: OperatorSettings,
   program: ProgramSettings,
 ): readonly Problem[] {
-  const { timeout, resync, live, env, folder } = program
+  const { timeout, resync, live, env, folder, readable } = program
   const refused: readonly (readonly [boolean, readonly string[], string])[] = [
     [from !== undefined, ['from'], 'it is loaded from a module or is a program, not both'],
     [
@@ -171,6 +171,7 @@ function programProblems(
     [durationMs(timeout) <= 0, ['program', 'timeout'], 'it must be more than nothing'],
     [durationMs(resync) <= 0, ['program', 'resync'], 'it must be more than nothing'],
     [folder.includes('\0'), ['program', 'folder'], 'it is no path'],
+    [readable.some((each) => each.includes('\0')), ['program', 'readable'], 'it is no path'],
     [
       live && identity.serviceAccount === undefined,
       ['program', 'live'],

@@ -46,9 +46,11 @@ export interface ProgramSettings {
   readonly args: readonly string[]
   /** All that it gets, beside PATH. Never shown. */
   readonly env: Readonly<Record<string, string>>
-  /** Where it starts, from the folder of the configuration. */
+  /** Where it starts, from the folder of the configuration. It may read a folder that is named here. */
   readonly folder: string
-  /** Of each of its processes. */
+  /** Files and folders that it may read beside those that it is made of. */
+  readonly readable: readonly string[]
+  /** Of each of its processes, and of all together where there is a control group. */
   readonly memory: string
   /** The longest that one run may take. */
   readonly timeout: string
@@ -129,8 +131,16 @@ const program = {
     default: {},
     description: 'Its environment, all of it but PATH. Values are never shown.',
   }),
-  folder: string({ default: '.', minLength: 1, description: 'Where it starts, from the folder of the configuration.' }),
-  memory: memory('1Gi', 'Of each of its processes; beyond that it gets no more.'),
+  folder: string({
+    default: '.',
+    minLength: 1,
+    description: 'Where it starts, from the folder of the configuration. Another folder than that it may read.',
+  }),
+  readable: list(string({ minLength: 1 }), {
+    default: [],
+    description: 'Files and folders that it may read beside the files it is made of, from the folder of the configuration.',
+  }),
+  memory: memory('1Gi', 'Of each of its processes, and of all together where control groups can be made.'),
   timeout: duration('30s', 'The longest that one run may take; then it is ended with all that it has started.'),
   resync: duration('10m', 'After so long it is run even if nothing that it reads has changed.'),
   controllers: optional(

@@ -2,12 +2,14 @@
 import { spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock/clock.ts'
+import { openControlGroup } from './control-group.ts'
 import type { Guest, GuestEvents } from './guest-handle.ts'
 import { createFrameReader, frame } from './frame.ts'
+import { withoutInherited } from './inherited-descriptors.ts'
 import type { Limits } from './limits.ts'
 import { relayOutput } from './output.ts'
 import { guestFile, permissionFlags } from './readable.ts'
-import { sandboxed, type SandboxOptions, systemPath } from './sandbox.ts'
+import { mostProcesses, sandboxed, type SandboxOptions, systemPath } from './sandbox.ts'
 
 export interface ProcessGuestOptions {
   readonly readable: readonly string[]
@@ -31,12 +33,13 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
     guestFile,
     String(messageBytes),
   ]
-  const [program = '', ...args] = sandbox ? sandboxed(sandbox, node) : node
+  const group = sandbox && openControlGroup({ memoryBytes: sandbox.memoryMb * 2 ** 20, processes: mostProcesses })
+  const [program = '', ...args] = sandbox ? sandboxed({ ...sandbox, cgroups: group?.joins ?? [] }, node) : node
   const child = spawn(program, args, {
     // By it the tools of the sandbox are found; the guest itself gets nothing.
     env: sandbox ? { PATH: sandbox.tools ?? systemPath } : {},
     cwd: '/',
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: withoutInherited(['ignore', 'pipe', 'pipe', 'pipe', 'pipe']),
     // A group of its own: all of it is ended at once.
     detached: true,
   })
@@ -63,7 +66,11 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
       stdout.resume()
       stderr.resume()
     })
-    child.on('close', (code, signal) => resolve(reasonOf(code, signal, tail, memoryMb)))
+    child.on('close', (code, signal) => {
+      const isShort = group?.ranOut() ?? false
+      group?.remove()
+      resolve(isShort ? outOf(memoryMb) : reasonOf(code, signal, tail, memoryMb))
+    })
   })
   return {
     ended,
@@ -78,8 +85,12 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
   }
 }
 
+function outOf(memoryMb: number): string {
+  return `out of memory, of which it has ${memoryMb} MiB`
+}
+
 function reasonOf(code: number | null, signal: string | null, tail: string, memoryMb: number): string {
-  if (/out of memory|Failed to allocate/i.test(tail)) return `out of memory, of which it has ${memoryMb} MiB`
+  if (/out of memory|Failed to allocate/i.test(tail)) return outOf(memoryMb)
   const thrown = tail.split('\n').findLast((line) => /^\w*Error\b.*: /.test(line))
   return thrown ?? (signal === null ? `it left with exit code ${code}` : `it was ended by ${signal}`)
 }

@@ -16,7 +16,7 @@ export const guestFile: string = fileURLToPath(new URL(`./guest-main.${isSource 
 /** Real paths, none inside another. */
 export function readablePaths(file: string, more: readonly string[] = []): readonly string[] {
   const folder = path.dirname(realpathSync(file))
-  const wanted = [kit, folder, ...more, ...packages(kit), ...packages(folder)]
+  const wanted = [kit, folder, ...more, ...packagesOf(kit), ...packagesOf(folder)]
   return outermost(wanted.map((each) => realpathSync(each)))
 }
 
@@ -27,7 +27,7 @@ export function outermost(paths: readonly string[]): readonly string[] {
 }
 
 /** What Node looks at to find a package from there: on the way up, each `package.json` and each `node_modules`. */
-function packages(from: string): readonly string[] {
+export function packagesOf(from: string): readonly string[] {
   const found: string[] = []
   for (let at = from; ; at = path.dirname(at)) {
     found.push(...[path.join(at, 'package.json'), path.join(at, 'node_modules')].filter((each) => existsSync(each)))

@@ -1,101 +1,294 @@
 /**
- * A sandbox: walls that the kernel keeps, built by the tools of util-linux and without any privilege.
+ * A sandbox: the one place that builds the namespaces, the root file system and the limits of code that is not trusted. The level
+ * `process` and the programs of the operator contract run in it. It is built by the tools of util-linux.
  *
- * In namespaces of its own a program finds no network, no other process and no files but those it was given, which it
- * cannot change; it has no capabilities and cannot gain any. It ends with the manager, whatever it does.
+ * The root is a tmpfs that holds what is listed and nothing else, read-only. There is no network, no other process, no /sys. The
+ * process has another uid, no capabilities and no way to gain any. It ends with the manager.
  *
- * Where it cannot be built (no user namespaces, no Linux) or does not hold, that is said; nobody pretends.
+ * An ordinary user builds it in a user namespace. A manager that is root builds it without one: only so can it give the uid away.
+ * Where it cannot be built, or does not hold, `sandboxTrouble` names what is missing; there is no weaker form of it.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
+import { withoutInherited } from './inherited-descriptors.ts'
 import type { Canary } from './protocol.ts'
 import { outermost } from './readable.ts'
 
 export interface SandboxOptions {
-  /** An empty folder, where its root is made. Nothing is left there. */
+  /** An empty folder, where the root is mounted. Sandboxes may share it: each has a mount namespace of its own. */
   readonly root: string
-  /** Real paths that it may read. */
+  /** Real paths of files and folders that it may read. A socket in such a folder cannot be connected to. */
   readonly readable: readonly string[]
-  /** What it may allocate, in MiB: heap, buffers, stacks and what Node itself takes. */
+  /** What each process may allocate, in MiB: heap, buffers, stacks and what Node itself takes. */
   readonly memoryMb: number
   /** Where the tools of util-linux are, as a PATH. @default the system's folders */
   readonly tools?: string | undefined
+  /** What a program expects of a machine: /proc (read-only), /dev, /tmp, certificates. @default false: none of it */
+  readonly furnished?: boolean
+  /** Where it starts. @default / */
+  readonly folder?: string
+  /** Its PATH; it keeps the rest of the environment. @default none: the environment is empty */
+  readonly path?: string
+  /** A folder that it writes to. What it leaves is copied there once all its processes have ended. */
+  readonly output?: string
+  /** Small files that it gets a copy of, whatever their mode: a kubeconfig. */
+  readonly copied?: readonly string[]
+  /** Files and folders within those that are readable, which are empty to it. */
+  readonly covered?: readonly string[]
+  /** The only socket of the machine that it can connect to. Loopback is up then. */
+  readonly socket?: string
+  /** `cgroup.procs` of the control groups that it joins. */
+  readonly cgroups?: readonly string[]
 }
 
-/** What dynamic linking needs. Not /etc, not /proc, nothing that a secret could be in. */
+/** The largest file it may write, and all that it may leave in its output. */
+export const mostFileBytes: number = 256 * 2 ** 20
+/** Processes and threads that it may have at once. */
+export const mostProcesses = 1024
+
+/** What dynamic linking needs. Nothing that a secret could be in. */
 const system = ['/usr', '/lib', '/lib64', '/bin'] as const
+/** What runtimes and shells look for beside. No private key is in any of these. */
+const furniture = [
+  ...['/sbin', '/lib32', '/libx32', '/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime', '/etc/crypto-policies'],
+  ...['/etc/ssl/certs', '/etc/ssl/cert.pem', '/etc/ssl/openssl.cnf', '/etc/pki/tls/certs', '/etc/pki/tls/cert.pem'],
+  ...['/etc/pki/ca-trust/extracted', '/etc/ca-certificates/extracted'],
+] as const
+const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'] as const
 
 /**
- * Run by the shell, as root of a user namespace: ROOT MEMORY PATH… -- COMMAND…
- * What cannot be made read-only stops it. /proc is there only as long as umount(8) needs it.
+ * Run by the shell, as root of a mount namespace: ROOT UID OWNER OUTPUT FOLDER MEMORY PATH (DEED PATH)… -- COMMAND…
+ * OWNER: the uid as the builder sees it. A deed that fails stops it.
+ *
+ * `r` is the root of the sandbox, and is entered by chroot: a process that is chrooted cannot make a user namespace, in which it
+ * could mount a tmpfs without a size. The mount namespace's own root holds nothing that leads out.
+ *
+ * A folder is shown through an overlay: sockets are found by their inode, and those of an overlay are its own. So a socket there
+ * answers to nobody, also one that is made later.
  */
 const script = `
 set -eu
-root=$1 memory=$2; shift 2
-mount -t tmpfs -o size=1m,mode=755 tmpfs "$root"
+umask 022
+root=$1 uid=$2 owner=$3 output=$4 folder=$5 memory=$6 path=$7; shift 7
+mount -t tmpfs -o size=4m,nr_inodes=16k,mode=755,nosuid,nodev tmpfs "$root"
+cd "$root"
+mkdir r old low none proc output
+mount --bind r r
+show() {
+  if [ -d "$1" ]; then mkdir -p "r$1"
+  elif [ ! -e "r$1" ]; then mkdir -p "r\${1%/*}"; : > "r$1"; fi
+}
+seal() {
+  mount -o remount,bind,ro,nosuid,nodev "$1" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev,noexec "$1"
+}
+sized() {
+  mkdir -p "r$1"
+  mount -t tmpfs -o "size=$2,nr_inodes=$3,mode=$4,nosuid,nodev,uid=$owner,gid=$owner" tmpfs "r$1"
+}
 while [ "$1" != -- ]; do
-  if [ -L "$1" ]; then mkdir -p "$root\${1%/*}"; ln -s "$(readlink "$1")" "$root$1"; shift; continue; fi
-  if [ -d "$1" ]; then mkdir -p "$root$1"; else mkdir -p "$root\${1%/*}"; : > "$root$1"; fi
-  mount --bind "$1" "$root$1" 2>/dev/null || mount --rbind "$1" "$root$1"
-  mount -o remount,bind,ro,nosuid,nodev "$root$1" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev,noexec "$root$1"
-  shift
+  case $1 in
+  join) echo 0 > "$2" ;;
+  link) mkdir -p "r\${2%/*}"; ln -s "$(readlink "$2")" "r$2" ;;
+  bind)
+    show "$2"
+    if mount -o bind,ro,nosuid,nodev "$2" "r$2" 2>/dev/null; then :
+    elif mount --bind "$2" "r$2" 2>/dev/null; then seal "r$2"
+    else
+      mount --rbind "$2" "r$2"
+      seal "r$2"
+      while read -r _ _ _ _ at _; do
+        at=$(printf %b "$at")
+        case $at in "$PWD/r$2"/*) seal "$at" ;; esac
+      done < /proc/self/mountinfo
+    fi ;;
+  view)
+    mkdir -p "r$2"
+    case $2 in
+    *[,:\\\\]*)
+      mount --bind "$2" low
+      mount -t overlay -o ro,nosuid,nodev,lowerdir=low:none overlay "r$2"
+      umount low ;;
+    *) mount -t overlay -o "ro,nosuid,nodev,lowerdir=$2:none" overlay "r$2" ;;
+    esac ;;
+  copy)
+    show "$2"
+    cp "$2" copied
+    chown "$owner:$owner" copied
+    chmod 400 copied
+    mount --bind copied "r$2"
+    seal "r$2"
+    rm copied ;;
+  cover)
+    if [ -L "r$2" ]; then :
+    elif [ -d "r$2" ]; then mount -t tmpfs -o ro,size=4k,mode=755 tmpfs "r$2"
+    elif [ -e "r$2" ]; then mount --bind /dev/null "r$2"; fi ;;
+  furnish)
+    sized /tmp 64m 16k 1777
+    sized /dev/shm 64m 16k 1777
+    mkdir -p r/etc r/proc
+    echo "program:x:$uid:$uid::/tmp:/bin/sh" > r/etc/passwd
+    echo "program:x:$uid:" > r/etc/group
+    ln -s /proc/self/fd r/dev/fd
+    ln -s /proc/self/fd/0 r/dev/stdin
+    ln -s /proc/self/fd/1 r/dev/stdout
+    ln -s /proc/self/fd/2 r/dev/stderr
+    mount -t proc -o ro,nosuid,nodev,noexec proc r/proc 2>/dev/null || : ;;
+  device) : > "r$2"; mount --bind "$2" "r$2" ;;
+  socket) show "$2"; mount --bind "$2" "r$2"; ip link set lo up ;;
+  esac
+  shift 2
 done
 shift
-mkdir "$root/proc" "$root/.old"
-mount --rbind /proc "$root/proc"
-cd "$root"
-pivot_root . .old
+if [ -n "$output" ]; then
+  mount --bind "$output" output
+  sized "$output" ${mostFileBytes} 64k 755
+fi
+[ -d "r$folder" ] || mkdir -p "r$folder"
+mount -t proc -o nosuid,nodev,noexec proc proc 2>/dev/null || mount --rbind /proc proc
+for place in usr bin lib lib64; do [ ! -e "r/$place" ] || ln -s "r/$place" "$place"; done
+seal r
+pivot_root . old
 cd /
-umount -l .old
+umount -l old
 mount -o remount,bind,ro /
-umount -l proc
-exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all prlimit --core=0 --data="$memory" env -i "$@"
+if [ "$uid" = "$owner" ]; then
+  apart= become="--reuid=$uid --regid=$uid --clear-groups"
+else
+  apart="--user --map-user=$uid --map-group=$uid --keep-caps" become=
+fi
+if [ -n "$path" ]; then environment="-u OLDPWD -u SHLVL"; else environment=-i; fi
+set -- unshare --cgroup $apart --root=/r --wd="$folder" setpriv $become --no-new-privs --bounding-set=-all --inh-caps=-all \\
+  --ambient-caps=-all prlimit --core=0 --fsize=${mostFileBytes} --nproc=${mostProcesses} --data="$memory" \\
+  env $environment \${path:+PWD="$folder"} \${path:+PATH="$path"} "$@"
+if [ -z "$output" ]; then exec "$@"; fi
+code=0
+"$@" || code=$?
+kill -KILL -1 2>&- || :
+cp -R -P "r$output/." output
+exit $code
 `
 
 /** The command that runs `command` in a sandbox. */
-export function sandboxed(
-  { root, readable, memoryMb }: SandboxOptions,
-  command: readonly string[],
-): readonly [string, ...string[]] {
-  const paths = outermost([...system.filter((each) => existsSync(each)), ...readable])
-  const apart = ['--user', '--map-root-user', '--net', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child']
-  const build = ['/bin/sh', '-c', script, 'sandbox', root, String(memoryMb * 2 ** 20), ...paths, '--', ...command]
-  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, ...build]
+export function sandboxed(options: SandboxOptions, command: readonly string[]): readonly [string, ...string[]] {
+  const { root, memoryMb, output = '', folder = '/', path: searched = '' } = options
+  const isRoot = process.getuid?.() === 0
+  const uid = isRoot ? freshUser() : 1000
+  const namespaces = ['--net', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child']
+  const apart = isRoot ? namespaces : ['--user', '--map-root-user', ...namespaces]
+  const facts = [root, uid, isRoot ? uid : 0, output, folder, memoryMb * 2 ** 20, searched].map(String)
+  const words = [...facts, ...deedsOf(options).flat(), '--', ...command]
+  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', script, 'sandbox', ...words]
 }
 
-/** Runs inside, with nothing but the walls around it: no permission model helps. Prints what it could do. */
-const canaryCode = `
-const [port, manager, ...files] = process.argv.slice(1)
+type Deed = readonly [deed: string, path: string]
+
+function deedsOf(options: SandboxOptions): readonly Deed[] {
+  const { readable, furnished = false, copied = [], covered = [], socket, cgroups = [] } = options
+  const given = [...system, ...(furnished ? furniture : [])].filter((each) => existsSync(each))
+  const shown = outermost([...given, ...readable])
+  const isGiven = (place: string): boolean => given.some((each) => each === place)
+  return [
+    ...cgroups.map((file): Deed => ['join', file]),
+    ...(furnished ? [['furnish', ''] as const, ...present(devices).map((each): Deed => ['device', each])] : []),
+    ...shown.map((place): Deed => [deedFor(place, isGiven(place)), place]),
+    ...copied.map((file): Deed => ['copy', file]),
+    ...covered.map((place): Deed => ['cover', place]),
+    ...(socket === undefined ? [] : [['socket', socket] as const]),
+  ]
+}
+
+function present(places: readonly string[]): readonly string[] {
+  return places.filter((each) => existsSync(each))
+}
+
+/** Folders of the system are bound: they may have mounts inside, which an overlay does not show. */
+function deedFor(place: string, isGiven: boolean): string {
+  const found = lstatSync(place, { throwIfNoEntry: false })
+  if (found?.isSymbolicLink()) return 'link'
+  return found?.isDirectory() && !isGiven ? 'view' : 'bind'
+}
+
+/** The range that no account is in for long: systemd takes its dynamic users from it. */
+const [firstUser, users] = [61_184, 4336] as const
+let drawn = process.pid
+
+/** For each sandbox another: the kernel counts processes, keys and locked memory by uid. */
+function freshUser(): number {
+  drawn++
+  return firstUser + (drawn % users)
+}
+
+/** Runs inside, with nothing but the sandbox around it: no permission model helps. Prints what it could do. */
+export const canaryCode = `
+const [port, manager, socket, ...files] = process.argv.slice(1)
 const leaks = new Set()
 const fs = require('node:fs')
 for (const file of files) try { fs.readFileSync(file); leaks.add('files (' + file + ')') } catch {}
-try { fs.writeFileSync('/canary', ''); leaks.add('files (/canary)') } catch {}
+for (const place of ['/canary', '/usr/canary', '/proc/canary']) try {
+  fs.writeFileSync(place, ''); fs.rmSync(place); leaks.add('files (' + place + ')')
+} catch {}
+try { fs.writeFileSync('/proc/self/oom_score_adj', '0'); leaks.add('kernel settings') } catch {}
+if (fs.existsSync('/sys/kernel')) leaks.add('/sys')
+if (process.getuid() === 0) leaks.add('uid 0')
 try { process.kill(Number(manager), 0); leaks.add('signals') } catch {}
-require('node:net').connect(Number(port), '127.0.0.1')
-  .on('connect', function () { leaks.add('network'); this.destroy() })
-  .on('error', () => {})
-  .on('close', () => console.log(JSON.stringify([...leaks])))
+const reach = (what, how) => new Promise((resolve) => require('node:net').connect(how)
+  .on('connect', function () { leaks.add(what); this.destroy() }).on('error', () => {}).on('close', resolve))
+reach('network', { port: Number(port), host: '127.0.0.1' })
+  .then(() => socket && reach('sockets', { path: socket }))
+  .then(() => console.log(JSON.stringify([...leaks])))
 `
 
+/** The words that the canary takes. */
+export function canaryWords({ port, files, socket = '' }: Canary & { readonly socket?: string }): readonly string[] {
+  return [String(port), String(process.pid), socket, ...files]
+}
+
 /** What is wrong with a sandbox, in words; nothing when it holds. */
-export async function sandboxTrouble(options: SandboxOptions, { port, files }: Canary): Promise<string | undefined> {
-  if (process.platform !== 'linux') return `there are no namespaces on ${process.platform}; it needs Linux`
-  const canary = [process.execPath, '-e', canaryCode, '--', String(port), String(process.pid), ...files]
-  const [program, ...args] = sandboxed(options, canary)
+export async function sandboxTrouble(options: SandboxOptions, canary: Canary): Promise<string | undefined> {
+  const lacking = machineTrouble()
+  if (lacking !== undefined) return lacking
+  const words = [process.execPath, '-e', canaryCode, '--', ...canaryWords(canary)]
+  const [program, ...args] = sandboxed(options, words)
   const { code, output, problem } = await outputOf(program, args, options.tools)
-  const leaks = leaksIn(output)
-  if (code !== 0 || !leaks) {
-    const cause = problem || `exit code ${code}`
-    return `no sandbox can be built (${cause}); ${lacksTools.test(cause) ? install : allow}`
+  return troubleOf(output, code === 0 ? '' : problem || `exit code ${code}`)
+}
+
+/** What this machine, or this process, lacks whatever is tried. */
+export function machineTrouble(): string | undefined {
+  if (process.platform !== 'linux') return `there are no namespaces on ${process.platform}; it needs Linux`
+  if (process.getuid?.() !== 0 || hasSysAdmin()) return undefined
+  // In a user namespace of its own it could have walls, and would keep uid 0 behind them.
+  return 'the manager runs as root without CAP_SYS_ADMIN, and cannot give its uid away; run it as another user'
+}
+
+function hasSysAdmin(): boolean {
+  try {
+    const [, effective = ''] = /^CapEff:\s*([\da-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+    return ((BigInt(`0x${effective || '0'}`) >> 21n) & 1n) === 1n
+  } catch {
+    return true
   }
+}
+
+/** From what the canary printed, and why it failed if it did. */
+export function troubleOf(printed: string, failure: string): string | undefined {
+  const leaks = leaksIn(printed)
+  if (failure !== '' || !leaks) return `no sandbox can be built (${failure || 'no result'}); ${cureFor(failure)}`
   return leaks.length > 0 ? `its walls do not hold: ${leaks.join(', ')}` : undefined
 }
 
-/** How it sounds when setpriv or unshare are not there, or are others than those of util-linux. */
-const lacksTools = /ENOENT|(?:execute|exec) .*No such file|not found|(?:unrecognized|invalid|unknown) option/i
-const install = 'install util-linux'
+/** How it sounds when something is missing. */
+const cures: readonly (readonly [sound: RegExp, cure: string])[] = [
+  [/\bip: not found/, 'install iproute2'],
+  [/ENOENT|(?:execute|exec) .*No such file|not found|(?:unrecognized|invalid|unknown) option/i, 'install util-linux'],
+  [/overlay/i, 'it needs overlayfs, and for an ordinary user Linux 5.11 or later'],
+]
 const allow =
   'allow unprivileged user namespaces here (sysctl, AppArmor, the seccomp profile of a container), or choose the level worker'
+
+function cureFor(failure: string): string {
+  return cures.find(([sound]) => sound.test(failure))?.[1] ?? allow
+}
 
 function leaksIn(output: string): readonly string[] | undefined {
   try {
@@ -110,11 +303,12 @@ async function outputOf(
   args: readonly string[],
   tools: string = systemPath,
 ): Promise<{ readonly code: number | undefined; readonly output: string; readonly problem: string }> {
-  const child = spawn(program, args, { env: { PATH: tools }, stdio: ['ignore', 'pipe', 'pipe'], cwd: '/' })
+  const stdio = withoutInherited(['ignore', 'pipe', 'pipe'])
+  const child = spawn(program, args, { env: { PATH: tools }, stdio, cwd: '/' })
   let output = ''
   let problem = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (problem += text))
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (problem += text))
   return await new Promise((resolve) => {
     child.on('error', (error) => resolve({ code: undefined, output, problem: error.message }))
     child.on('close', (code) => resolve({ code: code ?? -1, output, problem: firstLine(problem) }))

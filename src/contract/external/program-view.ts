@@ -1,0 +1,140 @@
+/**
+ * What a program sees of the machine, beside the system's own folders: the files that it is made of and what the configuration lists.
+ *
+ * Made of: its file, the files among its words, the interpreter that the first line of either names, for Python, Ruby, Perl and Java
+ * the installation around that, for scripts of Node the packages. Nothing else of the folder that a file is in: that may be a
+ * project with a kubeconfig in it, or a home.
+ */
+import { closeSync, existsSync, lstatSync, openSync, readlinkSync, readSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { packagesOf } from '../../manager/isolation/readable.ts'
+import { programsFolder } from './programs-folder.ts'
+import type { Program } from './program.ts'
+
+export interface ProgramView {
+  readonly readable: readonly string[]
+  /** Within what is readable, and empty to it. */
+  readonly covered: readonly string[]
+  /** Why it could not run, in words. */
+  readonly trouble: string | undefined
+}
+
+/** `searched`: the PATH of the program. */
+export function viewOf(program: Program, searched: string): ProgramView {
+  const { command, args = [], folder = process.cwd(), readable = [] } = program
+  const file = command.includes('/') ? path.resolve(folder, command) : foundIn(searched, command)
+  if (file === undefined) return { readable: [], covered: [], trouble: `there is no ${command} in PATH` }
+  const scripts = args.map((word) => path.resolve(folder, word)).filter((each) => isFile(each))
+  const parts = [file, ...scripts].flatMap((each) => [each, ...interpretersOf(each, searched)])
+  const shown = [...parts.flatMap(partsOf), ...readable.flatMap(linksTo)]
+  const blocked = [file, ...scripts, ...readable].find((each) => !isForOthers(each))
+  return {
+    readable: shown,
+    covered: coveredIn(
+      shown.filter((each) => isFolder(each)),
+      program.hidden ?? [],
+    ),
+    trouble: blocked === undefined ? undefined : `${blocked} ${notForOthers}`,
+  }
+}
+
+const notForOthers =
+  'is readable for its owner alone, and the programs of a manager that is root run under another uid: chmod o+rX it'
+
+/** A manager that is root gives the uid away, and with it the right to read what others may not. */
+function isForOthers(place: string): boolean {
+  if (process.getuid?.() !== 0) return true
+  const found = statSync(place, { throwIfNoEntry: false })
+  if (!found) return true
+  const wanted = found.isDirectory() ? 0o005 : 0o004
+  return (found.mode & wanted) === wanted
+}
+
+/** Runtimes that are more than one file. */
+const spreadOut = /^(?:python|pypy|ruby|perl|java)[\d.]*$/
+const nodeScript = /\.[cm]?[jt]s$/
+
+function partsOf(file: string): readonly string[] {
+  return linksTo(file).flatMap((each) => {
+    const around = installationOf(each)
+    if (around !== undefined) return [each, around]
+    return nodeScript.test(each) ? [each, ...packagesOf(path.dirname(each)).flatMap(linksTo)] : [each]
+  })
+}
+
+/** `/opt/python` for `/opt/python/bin/python3`; never a home, or a folder that one is in. */
+function installationOf(file: string): string | undefined {
+  const folder = path.dirname(file)
+  const around = path.dirname(folder)
+  if (!spreadOut.test(path.basename(file)) || path.basename(folder) !== 'bin') return undefined
+  return isWithin(homedir(), around) || isWithin(process.cwd(), around) ? undefined : around
+}
+
+/** A path, what it leads to link by link, and where that really is. */
+function linksTo(place: string): readonly string[] {
+  const found: string[] = []
+  for (let at = place; !found.includes(at) && existsSync(at); at = path.resolve(path.dirname(at), readlinkSync(at))) {
+    found.push(at)
+    if (!lstatSync(at).isSymbolicLink()) return [...new Set([...found, realpathSync(at)])]
+  }
+  return found
+}
+
+/** Of `#!/usr/bin/env -S node --flag`: env, and node where PATH has it. */
+function interpretersOf(file: string, searched: string): readonly string[] {
+  const [, interpreter, rest = ''] = /^#!\s*(\S+)[ \t]*([^\n]*)/.exec(beginningOf(file)) ?? []
+  if (interpreter === undefined || !existsSync(interpreter)) return []
+  if (path.basename(interpreter) !== 'env') return [interpreter]
+  const name = rest.split(/\s+/).find((word) => word !== '' && !word.startsWith('-') && !word.includes('='))
+  const found = name === undefined ? undefined : foundIn(searched, name)
+  return found === undefined ? [interpreter] : [interpreter, found]
+}
+
+function beginningOf(file: string): string {
+  try {
+    const fd = openSync(file, 'r')
+    try {
+      const bytes = Buffer.alloc(256)
+      return bytes.toString('latin1', 0, readSync(fd, bytes))
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    return ''
+  }
+}
+
+function foundIn(searched: string, name: string): string | undefined {
+  if (name.includes('/')) return existsSync(name) ? name : undefined
+  return searched
+    .split(path.delimiter)
+    .filter((each) => path.isAbsolute(each))
+    .map((each) => path.join(each, name))
+    .find((each) => isFile(each))
+}
+
+/** Of the places where credentials usually are, and those named, the ones within these folders. */
+function coveredIn(folders: readonly string[], hidden: readonly string[]): readonly string[] {
+  const kubeconfigs = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
+  const places = [
+    ...['/var/run/secrets', '/run/secrets', path.join(homedir(), '.kube'), programsFolder()],
+    ...[...kubeconfigs, ...hidden].map((each) => path.resolve(each)),
+    ...[process.cwd(), ...folders].map((each) => path.join(each, '.muster')),
+  ]
+  const within = places.flatMap(linksTo).filter((each) => folders.some((folder) => isWithin(each, folder)))
+  return [...new Set(within)]
+}
+
+function isWithin(place: string, folder: string): boolean {
+  const way = path.relative(folder, place)
+  return way !== '' && way.split(path.sep)[0] !== '..'
+}
+
+function isFile(place: string): boolean {
+  return statSync(place, { throwIfNoEntry: false })?.isFile() ?? false
+}
+
+function isFolder(place: string): boolean {
+  return statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
+}

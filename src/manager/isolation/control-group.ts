@@ -1,0 +1,139 @@
+/**
+ * A control group around one sandbox: all memory of all its processes together, also what `RLIMIT_DATA` does not count (shared
+ * mappings, memfd, tmpfs, System V segments), and the number of its processes.
+ *
+ * It is made where this process may make one: below its own group or beside it, of version 2, as a delegated systemd unit with
+ * `DelegateSubgroup=` has it, or below its own of version 1. Elsewhere there is none, and the limits of each process remain.
+ */
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+export interface ControlGroupLimits {
+  readonly memoryBytes: number
+  readonly processes: number
+}
+
+export interface ControlGroup {
+  /** A process joins by writing `0` into each. */
+  readonly joins: readonly string[]
+  /** Whether the kernel has ended a process in it for want of memory. */
+  ranOut(): boolean
+  /** Once all its processes have ended. */
+  remove(): void
+}
+
+export interface Machine {
+  /** Where control groups are mounted. @default /sys/fs/cgroup */
+  readonly mount: string
+  /** Those of this process. @default /proc/self/cgroup */
+  readonly own: string
+}
+
+/** Undefined where none can be made. */
+export function openControlGroup(limits: ControlGroupLimits, machine?: Machine): ControlGroup | undefined {
+  if (process.platform !== 'linux') return undefined
+  const { mount, own } = machine ?? { mount: '/sys/fs/cgroup', own: textOf('/proc/self/cgroup') }
+  for (const folder of left) if (removed(folder)) left.delete(folder)
+  return existsSync(path.join(mount, 'cgroup.controllers')) ? unified(mount, own, limits) : divided(mount, own, limits)
+}
+
+/** Version 2: one tree. Its rule is that processes are in leaves alone, so it is often beside ours that there is room. */
+function unified(mount: string, own: string, limits: ControlGroupLimits): ControlGroup | undefined {
+  const [, below] = /^0::(\/.*)$/m.exec(own) ?? []
+  if (below === undefined) return undefined
+  const ours = path.join(mount, below)
+  for (const parent of new Set([ours, below === '/' ? ours : path.dirname(ours)])) {
+    const control = path.join(parent, 'cgroup.subtree_control')
+    for (const controller of ['+memory', '+pids']) attempt(() => writeFileSync(control, controller))
+    // Whoever moves a process writes to the group that both have in common.
+    const mayMove = attempt(() => accessSync(path.join(parent, 'cgroup.procs'), constants.W_OK))
+    if (!mayMove || !/\bmemory\b/.test(textOf(control))) continue
+    const folder = made(parent)
+    if (folder === undefined) continue
+    const set = (name: string, value: number): boolean =>
+      attempt(() => writeFileSync(path.join(folder, name), String(value), { flag: 'r+' }))
+    if (set('memory.max', limits.memoryBytes)) {
+      set('memory.swap.max', 0)
+      set('memory.oom.group', 1)
+      set('pids.max', limits.processes)
+      return groupOf([folder], path.join(folder, 'memory.events'))
+    }
+    removed(folder)
+  }
+  return undefined
+}
+
+/** Version 1: a tree for each controller. Without the one for memory it is of no use. */
+function divided(mount: string, own: string, limits: ControlGroupLimits): ControlGroup | undefined {
+  const place = (controller: string): string | undefined => {
+    const found = own.split('\n').map((line) => /^\d+:([^:]*):(\/.*)$/.exec(line))
+    const below = found.find((each) => each?.[1]?.split(',').includes(controller))?.[2]
+    return below === undefined ? undefined : made(path.join(mount, controller, below))
+  }
+  const memory = place('memory')
+  if (memory === undefined) return undefined
+  const limit = path.join(memory, 'memory.limit_in_bytes')
+  if (!attempt(() => writeFileSync(limit, String(limits.memoryBytes), { flag: 'r+' }))) {
+    removed(memory)
+    return undefined
+  }
+  const pids = place('pids')
+  const isCounted =
+    pids !== undefined &&
+    attempt(() => writeFileSync(path.join(pids, 'pids.max'), String(limits.processes), { flag: 'r+' }))
+  return groupOf([memory, ...(isCounted ? [pids] : [])], path.join(memory, 'memory.oom_control'))
+}
+
+function groupOf(folders: readonly string[], events: string): ControlGroup {
+  return {
+    joins: folders.map((folder) => path.join(folder, 'cgroup.procs')),
+    ranOut: () => /^oom_kill [1-9]/m.test(textOf(events)),
+    remove() {
+      for (const folder of folders) if (!removed(folder)) left.add(folder)
+    },
+  }
+}
+
+/** Those whose last process had not quite ended when they were to go. */
+const left = new Set<string>()
+let count = 0
+
+function made(parent: string): string | undefined {
+  // Another process may have the same pid, in a container of its own.
+  for (let tries = 0; tries < 100; tries++) {
+    const folder = path.join(parent, `muster-${process.pid}-${count++}`)
+    try {
+      mkdirSync(folder)
+      return folder
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return undefined
+    }
+  }
+  return undefined
+}
+
+function removed(folder: string): boolean {
+  try {
+    rmdirSync(folder)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}
+
+function attempt(run: () => void): boolean {
+  try {
+    run()
+    return true
+  } catch {
+    return false
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
