@@ -1,5 +1,5 @@
 /** Programs behind real walls: network namespaces of this machine, where it has some. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -80,43 +80,50 @@ describe('a program of an operator', () => {
     })
     // Put together there, so that the path is no word that it was given.
     const read = `cat "${folder}"/kube"config"`
-    expect(await sh(read)).toMatchObject({ code: 0, stdout: '' })
+    expect((await sh(read)).stderr).toContain('No such file')
     expect(await sh(read, { network: 'open' })).toMatchObject({ stdout: 'hush' })
+    // In a folder that it may read, the file is empty.
+    chmodSync(folder, 0o755)
+    const program = { command: '/bin/sh', args: ['-c', read], readable: [folder] }
+    expect(await runProgram({ program, clock }, [])).toMatchObject({ code: 0, stdout: '' })
   })
 
-  it('sees its own folder and no other program’s, and nobody answers it at a socket of the machine', async () => {
+  it('sees what it is given and nothing of other programs, and cannot connect to a socket of the machine', async () => {
     const [own, other] = [openProgramFolder('own'), openProgramFolder('other')]
     const away = mkdtempSync(path.join(tmpdir(), 'muster-away-'))
     onTestFinished(() => [own, other, away].forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+    for (const folder of [own, away]) chmodSync(folder, 0o755)
     writeFileSync(path.join(own, 'mine'), 'mine')
     writeFileSync(path.join(other, 'user-workload.kubeconfig'), 'hush')
     for (const folder of [other, away]) {
       const server = createServer((_request, response) => response.end('hello'))
-      await new Promise<void>((resolve) => server.listen(path.join(folder, 'egress.sock'), resolve))
+      const where = { path: path.join(folder, 'egress.sock'), readableAll: true, writableAll: true }
+      await new Promise<void>((resolve) => server.listen(where, resolve))
       onTestFinished(() => void server.close())
     }
-    // Put together there, so that no path is a word that it was given, but for its own.
-    const code = (folders: readonly string[]): string => `
+    const code = `
 const path = require('node:path'), fs = require('node:fs'), http = require('node:http')
-const parts = ${JSON.stringify(folders.map((folder) => [path.dirname(folder), path.basename(folder)]))}
-const [own, ...others] = parts.map((part) => part.join(path.sep))
+const [own, ...others] = ${JSON.stringify([own, other, away])}
 const file = (place) => { try { return fs.readFileSync(place, 'utf8') } catch (error) { return error.code } }
 const ask = (socketPath) => new Promise((resolve) => http
   .get({ socketPath, path: '/' }, (answer) => answer.on('data', (text) => resolve(String(text))))
-  .on('error', () => resolve('nobody')))
+  .on('error', ({ code }) => resolve(code)))
 Promise.all(others.map((folder) => ask(folder + '/egress.sock'))).then((heard) => console.log(JSON.stringify([
   fs.readdirSync(path.dirname(own)).length, file(own + '/mine'), file(others[0] + '/user-workload.kubeconfig'), ...heard,
 ])))`
     const run = async (network: 'cut' | 'open'): Promise<readonly unknown[]> => {
-      const { stdout } = await node(code([own, other, away]), { readOnly: own, network })
+      // The folder of one socket it may even read.
+      const program = { command: process.execPath, args: ['-e', code], readable: [away] }
+      const { stdout } = await runProgram({ program, clock, readOnly: own, network }, [])
       return JSON.parse(stdout) as readonly unknown[]
     }
-    expect(await run('cut')).toEqual([1, 'mine', 'ENOENT', 'nobody', 'nobody'])
+    expect(await run('cut')).toEqual([1, 'mine', 'ENOENT', 'ENOENT', 'ECONNREFUSED'])
     expect((await run('open')).slice(1)).toEqual(['mine', 'hush', 'hello', 'hello'])
   })
 
   it('reads its inputs and cannot change them', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
+    chmodSync(folder, 0o755)
     writeFileSync(path.join(folder, 'input'), 'as it was')
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const script = `cat ${folder}/input; echo changed >${folder}/input; rm -f ${folder}/input; cat ${folder}/input`
@@ -185,7 +192,8 @@ get('http://127.0.0.1:${port}/').then(console.log).then(() => get('http://127.0.
     // Neither a list of exceptions nor a proxy of its own: it has no other network.
     const env = { NODE_USE_ENV_PROXY: '1', NO_PROXY: '*', no_proxy: '127.0.0.1', HTTP_PROXY: 'http://127.0.0.1:9' }
     const program = { command: process.execPath, args: ['-e', code], env }
-    const { stdout } = await runProgram({ program, clock, network: { egress: socket } }, [])
+    const { stdout, stderr, trouble } = await runProgram({ program, clock, network: { egress: socket } }, [])
+    expect([trouble, stderr]).toEqual([undefined, ''])
     const by = 'http://127.0.0.1:3128'
     expect(stdout.split('\n')).toEqual([JSON.stringify([by, by, '', by, by, '']), 'hello', 'refused', ''])
     expect(proxy.refused.map(({ target }) => target)).toEqual([`127.0.0.1:${other}`])
@@ -193,7 +201,7 @@ get('http://127.0.0.1:${port}/').then(console.log).then(() => get('http://127.0.
 
   it('is not hosted where the canary gets out', async () => {
     expect(await tryWalls(clock)).toBeUndefined()
-    expect(await tryWalls(clock, 'open')).toBe('its walls do not hold: it reached a port of this machine')
+    expect(await tryWalls(clock, 'open')).toMatch(/^its walls do not hold: files \(.*signals, network, sockets$/)
   })
 
   it('cannot have an allow-list that makes no sense', async () => {

@@ -5,7 +5,17 @@
  * the installation around that, for scripts of Node the packages. Nothing else of the folder that a file is in: that may be a
  * project with a kubeconfig in it, or a home.
  */
-import { closeSync, existsSync, lstatSync, openSync, readlinkSync, readSync, realpathSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { packagesOf } from '../../manager/isolation/readable.ts'
@@ -45,7 +55,7 @@ const notForOthers =
 /** A manager that is root gives the uid away, and with it the right to read what others may not. */
 function isForOthers(place: string): boolean {
   if (process.getuid?.() !== 0) return true
-  const found = statSync(place, { throwIfNoEntry: false })
+  const found = statOf(place)
   if (!found) return true
   const wanted = found.isDirectory() ? 0o005 : 0o004
   return (found.mode & wanted) === wanted
@@ -132,9 +142,18 @@ function isWithin(place: string, folder: string): boolean {
 }
 
 function isFile(place: string): boolean {
-  return statSync(place, { throwIfNoEntry: false })?.isFile() ?? false
+  return statOf(place)?.isFile() ?? false
 }
 
 function isFolder(place: string): boolean {
-  return statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
+  return statOf(place)?.isDirectory() ?? false
+}
+
+/** Undefined for whatever is no path: a word may be a script, longer than any name. */
+export function statOf(place: string): Stats | undefined {
+  try {
+    return statSync(place, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }

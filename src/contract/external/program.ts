@@ -7,7 +7,7 @@
  * Where that cannot be done, or does not hold, it is not started, unless the configuration says that it may do without.
  */
 import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ListenOptions, type Server } from 'node:net'
 import { constants, tmpdir } from 'node:os'
 import path from 'node:path'
@@ -23,7 +23,7 @@ import {
   sandboxed,
   troubleOf,
 } from '../../manager/isolation/sandbox.ts'
-import { viewOf } from './program-view.ts'
+import { statOf, viewOf } from './program-view.ts'
 import { programsFolder } from './programs-folder.ts'
 
 export interface Program {
@@ -163,7 +163,7 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
 export function programVersion({ command, args = [], folder = process.cwd() }: Program): string {
   return [command, ...args]
     .map((word) => {
-      const found = statSync(path.resolve(folder, word), { throwIfNoEntry: false })
+      const found = statOf(path.resolve(folder, word))
       return found?.isFile() ? `${found.ino} ${found.mtimeMs} ${found.size}` : ''
     })
     .join('\n')
