@@ -9,6 +9,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket, Server } from 'node:tls'
 import type { Clock, Timer } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
+import { isLoopback } from '../kube/loopback.ts'
 import {
   type Certificate,
   createCertificateAuthority,
@@ -124,16 +125,12 @@ type Listen = (this: Server, address: string, port: number, family: 4 | 6, backl
 function listen(server: Server, host: string, port: number): void {
   const directly = Reflect.get(server, '_listen2') as Listen | undefined
   // A name has to be looked up.
-  if (host === 'localhost' || !directly) server.listen(port, host)
+  if (host.toLowerCase() === 'localhost' || !directly) server.listen(port, host)
   else directly.call(server, host, port, host === '::1' ? 6 : 4, backlog)
 }
 
 /** As Node has it. */
 const backlog = 511
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
-}
 
 interface Connections {
   prepare(): Promise<void>

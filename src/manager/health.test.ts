@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { configMap, configMaps, crds, embedded } from '../../test/embedded.ts'
 import { createSharedCache, type FeedReport } from '../cache/shared-cache.ts'
@@ -61,6 +63,19 @@ describe('a manager of many', () => {
   })
 })
 
+/** A connection that sends a part of a request, and nothing more. */
+async function halfRequest(
+  url: string,
+  sent: string,
+): Promise<{ readonly socket: Socket; readonly ended: Promise<unknown> }> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => undefined).resume()
+  const ended = once(socket, 'close')
+  await once(socket, 'connect')
+  socket.write(sent)
+  return { socket, ended }
+}
+
 describe('the status server', () => {
   let server: StatusServer | undefined
   afterEach(() => server?.close())
@@ -99,11 +114,33 @@ describe('the status server', () => {
     expect(await ask('//')).toBe(404)
     expect(await ask('/metrics')).toBe(500)
     expect(await ask('/report?x')).toBe(500)
-    expect(await ask('/readyz', 'evil.example.com')).toBe(403)
+    const others = ['evil.example.com', '127.evil.com', '127.0.0.1.evil.com:80', 'localhost.evil.com']
+    for (const host of others) expect(await ask('/readyz', host)).toBe(403)
+    expect(await ask('/readyz', '[::1]')).toBe(200)
     expect(await ask('/readyz', `localhost:${port}`)).toBe(200)
     await expect(startStatusServer({ port: Number(port), health: () => healthReport(calm) })).rejects.toMatchObject({
       name: 'PortTaken',
     })
+  })
+
+  it('closes connections that send no whole request', async () => {
+    server = await startStatusServer({ port: 0, health: () => healthReport(calm), limits: { requestMs: 20 } })
+    for (const sent of ['', 'GET /readyz HTTP/1.1\r\nhost: localhost\r\n']) {
+      const { socket, ended } = await halfRequest(server.url, sent)
+      await ended
+      expect(socket.destroyed).toBe(true)
+    }
+  })
+
+  it('answers while more clients than it has connections for hold half requests', async () => {
+    server = await startStatusServer({ port: 0, health: () => healthReport(calm), limits: { connections: 4 } })
+    const held = []
+    for (let count = 0; count < 12; count++) held.push(await halfRequest(server.url, 'GET /readyz HTTP/1.1\r\n'))
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    // The oldest are closed, and no more than have to be.
+    await Promise.all(held.slice(0, 9).map(({ ended }) => ended))
+    expect(held.slice(-3).map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
+    for (const { socket } of held) socket.destroy()
   })
 
   it('says that a manager is not ready whose cache is stale, or one of whose runs never ends', async () => {

@@ -3,8 +3,10 @@
  * here changes anything, and nothing that a Secret holds is told; names of objects are, so it listens on loopback unless
  * told otherwise.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { MusterError } from '../kube/errors.ts'
+import { isLoopback, isLoopbackHostHeader } from '../kube/loopback.ts'
 import type { HealthReport } from './health.ts'
 import type { ManagerReport } from './report.ts'
 
@@ -20,6 +22,14 @@ export interface StatusServerOptions {
   readonly report?: () => ManagerReport
   /** The files of a page that shows the report, by path: `src/console` has one. */
   readonly page?: (path: string) => PageFile | undefined
+  readonly limits?: Partial<StatusServerLimits>
+}
+
+export interface StatusServerLimits {
+  /** A connection that has not sent a whole request after this time is closed; so is one that does not read its answer. @default 5000 */
+  readonly requestMs: number
+  /** Connections at once. One more closes the oldest, so that clients that hold theirs do not keep a probe out. @default 64 */
+  readonly connections: number
 }
 
 export interface PageFile {
@@ -35,8 +45,9 @@ export interface StatusServer {
   close(): Promise<void>
 }
 
-/** Whoever asks gets this long, and sends no more than a line. */
-const patienceMs = 5000
+const defaultLimits: StatusServerLimits = { requestMs: 5000, connections: 64 }
+/** Node looks for connections that are late this often, by default every 30 s. */
+const checkMs = 1000
 const mostHeaderBytes = 8192
 
 /** For browsers: it is what it says it is, for its own page alone, and true for this moment. */
@@ -52,10 +63,23 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   // Imported, it would bring all of its exports along, and with them a client that takes longer to load than a manager.
   const { createServer } = process.getBuiltinModule('node:http')
   const { host = '127.0.0.1', port } = options
-  const server = createServer({ requestTimeout: patienceMs, maxHeaderSize: mostHeaderBytes }, (request, response) => {
-    const { status, body, type = 'text/plain; charset=utf-8', headers } = respond(request, options)
-    response.writeHead(status, { ...everyAnswer, ...headers, 'content-type': type }).end(`${body}\n`)
-  })
+  const limits = { ...defaultLimits, ...options.limits }
+  const { requestMs } = limits
+  const server = createServer(
+    {
+      headersTimeout: requestMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: Math.min(requestMs, checkMs),
+      maxHeaderSize: mostHeaderBytes,
+    },
+    (request, response) => {
+      const { status, body, type = 'text/plain; charset=utf-8', headers } = respond(request, options)
+      response.writeHead(status, { ...everyAnswer, ...headers, 'content-type': type }).end(`${body}\n`)
+    },
+  )
+  // The request time-outs end with the request: this one closes a connection whose client does not read the answer.
+  server.setTimeout(requestMs)
+  closeOldest(server, limits.connections)
   server.unref()
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -76,6 +100,17 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   }
 }
 
+/** Refusing the newest instead, as `maxConnections` does, would keep the kubelet out for as long as others hold on. */
+function closeOldest(server: Server, most: number): void {
+  const open = new Set<Socket>()
+  server.on('connection', (socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    const [oldest] = open
+    if (open.size > most) oldest?.destroy()
+  })
+}
+
 interface Answer {
   readonly status: number
   readonly body: string
@@ -86,8 +121,8 @@ interface Answer {
 
 function respond({ method, url = '', headers }: IncomingMessage, options: StatusServerOptions): Answer {
   if (method !== 'GET') return { status: 405, body: 'only GET' }
-  // A page in somebody's browser may have its own name lead to this machine, and read what is meant for its owner.
-  if (isLoopback(options.host ?? '127.0.0.1') && !isLoopback(nameIn(headers.host ?? '')))
+  // DNS rebinding: a web page may have its own name resolve to this machine, and read the answer from a browser here.
+  if (isLoopback(options.host ?? '127.0.0.1') && !isLoopbackHostHeader(headers.host ?? ''))
     return { status: 403, body: 'ask by the name localhost' }
   try {
     return answer(url.split('?', 1)[0] ?? '', options)
@@ -95,15 +130,6 @@ function respond({ method, url = '', headers }: IncomingMessage, options: Status
     // Whoever asks about a manager must never be able to end it.
     return { status: 500, body: 'this cannot be told at the moment' }
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
-}
-
-/** Of `[::1]:8080` or `localhost:8080`. */
-function nameIn(host: string): string {
-  return host.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '')
 }
 
 function answer(path: string, { health, metrics, report, page }: StatusServerOptions): Answer {

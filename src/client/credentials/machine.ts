@@ -2,6 +2,7 @@
  * What credentials need of the machine they are used on: environment, files, programs, an HTTP request. Everything
  * that reads a kubeconfig takes a {@link Machine}, so that it is tested in memory; this is the one that is real.
  */
+import { isLoopback } from '../../kube/loopback.ts'
 import { errorCode } from '../error-code.ts'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -108,7 +109,7 @@ async function runProgram({ command, args, env, interactive, signal }: Program):
 
 async function sendRequest({ method, url, headers, body, ca, signal }: WebRequest): Promise<WebAnswer> {
   const { Agent, request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
-  const isLocal = /^(?:localhost|127\..*|\[::1\])$/.test(new URL(url).hostname)
+  const isLocal = isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''))
   const agent = new Agent({ ...(ca === undefined ? {} : { ca }), ...(isLocal ? {} : { proxyEnv: process.env }) })
   try {
     return await new Promise((resolve, reject) => {

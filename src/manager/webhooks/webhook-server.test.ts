@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { request as requestHttps } from 'node:https'
-import { connect as connectTls } from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { makeCa } from '../../../test/certificates.ts'
 import { textOf } from '../../../test/loopback.ts'
@@ -10,7 +10,7 @@ import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import { defineWebhook } from '../../operator/webhook.ts'
 import { createWebhookHost } from './webhook-host.ts'
-import { startWebhookServer, type WebhookServer } from './webhook-server.ts'
+import { startWebhookServer, type WebhookServer, type WebhookServerOptions } from './webhook-server.ts'
 
 const authorities = [makeCa({ commonName: 'one' }), makeCa({ commonName: 'two' })] as const
 const certificates = authorities.map((ca) => ca.issue({ commonName: 'w', ips: ['127.0.0.1'], server: true }))
@@ -33,7 +33,7 @@ interface Running extends WebhookServer {
   readonly gate: { wait: Promise<void> }
 }
 
-async function running(): Promise<Running> {
+async function running(limits: WebhookServerOptions['limits'] = {}): Promise<Running> {
   const clock = virtualClock()
   const gate = { wait: Promise.resolve() }
   const host = createWebhookHost({ clock: systemClock })
@@ -43,6 +43,7 @@ async function running(): Promise<Running> {
     clock,
     listen: { host: '127.0.0.1', port: 0 },
     certificate: certificates[0]!,
+    limits,
   })
   onTestFinished(() => server.close())
   return { ...server, clock, gate }
@@ -148,6 +149,25 @@ describe('the webhook server', () => {
     do await clock.advance(120_000)
     while (!silent.closed)
     await Promise.all(gone)
+    expect(await post(port)).toEqual(allowed)
+  })
+
+  it('closes a connection that sends no whole head, and refuses more connections than it has room for', async () => {
+    const { port } = await running({ headMs: 50, connections: 2 })
+    const open = (): { readonly socket: TLSSocket; readonly closed: Promise<void> } => {
+      const socket = connectTls({ host: '127.0.0.1', port, ca: authorities[0].cert, ALPNProtocols: ['http/1.1'] })
+      onTestFinished(() => void socket.destroy())
+      const closed = new Promise<void>((resolve) => void socket.on('close', () => resolve()))
+      socket.on('error', () => undefined).resume()
+      return { socket, closed }
+    }
+    const held = [open(), open()]
+    for (const { socket } of held) {
+      socket.once('secureConnect', () => void socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\n`))
+    }
+    await Promise.all(held.map(async ({ socket }) => await once(socket, 'secureConnect')))
+    await open().closed
+    await Promise.all(held.map(({ closed }) => closed))
     expect(await post(port)).toEqual(allowed)
   })
 

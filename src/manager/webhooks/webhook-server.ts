@@ -21,6 +21,14 @@ export interface WebhookServerOptions {
   readonly clock: Clock
   readonly listen: ListenAddress
   readonly certificate: Certificate
+  readonly limits?: Partial<WebhookServerLimits>
+}
+
+export interface WebhookServerLimits {
+  /** An HTTP/1.1 connection that has not sent the head of a request after this time is closed. @default 10_000 */
+  readonly headMs: number
+  /** Connections at once; an API server holds a few. @default 1024 */
+  readonly connections: number
 }
 
 export interface ListenAddress {
@@ -45,18 +53,24 @@ const maxHeldBytes = 256 * 1024 * 1024
 const requestMs = 30_000
 const idleMs = 120_000
 const handshakeMs = 10_000
+const defaultLimits: WebhookServerLimits = { headMs: 10_000, connections: 1024 }
 const graceMs = 5000
 const maxConcurrentStreams = 1000
 
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { host, clock, listen } = options
+  const { headMs, connections: most } = { ...defaultLimits, ...options.limits }
   const { createSecureServer } = await import('node:http2')
+  // Left alone, Node closes half heads after 60 to 90 s. Bodies have a timer of their own, on the injected clock.
+  const http1 = { headersTimeout: headMs, connectionsCheckingInterval: Math.min(headMs, 1000) }
   const server = createSecureServer({
     ...contextOf(options.certificate),
     allowHTTP1: true,
+    ...http1,
     handshakeTimeout: handshakeMs,
     settings: { maxConcurrentStreams },
   })
+  server.maxConnections = most
   const connections = trackConnections(server, clock)
   const budget = { heldBytes: 0 }
   server.on('request', (request, response) => {
