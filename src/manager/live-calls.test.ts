@@ -11,15 +11,18 @@ import { createLive } from './live-calls.ts'
 const noClient = {} as Client
 
 describe('calls over HTTP', () => {
-  let server: Server | undefined
+  const servers: Server[] = []
   afterEach(() => {
-    server?.closeAllConnections()
-    server?.close()
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections()
+      server.close()
+    }
   })
 
   const serve = async (answer: RequestListener): Promise<string> => {
-    server = createServer(answer)
-    await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
+    const server = createServer(answer)
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
   // No wait between attempts takes time here; the time-outs of attempts never come.
@@ -79,6 +82,86 @@ describe('calls over HTTP', () => {
     })
     const call = createLive({ client: noClient, clock: impatient }).http({ url, retries: 0 })
     await expect(call).rejects.toThrow('larger than')
+  })
+
+  describe('that are redirected', () => {
+    const statuses = [301, 302, 303, 307, 308]
+    const headers = { authorization: 'Bearer hush', 'x-api-key': 'hush', cookie: 'hush=1' }
+
+    /** An application that redirects every call to `to()`, and another that notes what reaches it. */
+    const redirecting = async (status: number): Promise<{ from: string; other: string; seen: string[] }> => {
+      const seen: string[] = []
+      const other = await serve((request, response) => {
+        seen.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`)
+        response.end('there')
+      })
+      const from = await serve((request, response) => {
+        if (request.url === '/home') response.end(JSON.stringify([request.method, request.headers['x-api-key']]))
+        else response.writeHead(status, { location: request.url === '/a' ? '/home' : `${other}/there` }).end()
+      })
+      return { from, other, seen }
+    }
+
+    it.each(statuses)('with %i reach no origin that is not allowed', async (status) => {
+      const { from, other, seen } = await redirecting(status)
+      const live = createLive({ client: noClient, clock: impatient })
+      for (const redirectTo of [[], [from], [`${other}0`]]) {
+        await expect(live.http({ url: from, headers, redirectTo })).rejects.toMatchObject({
+          name: 'OutsideRefused',
+          message: `${from} redirects (${status}) to ${other}: this origin is not allowed for the operator.`,
+        })
+      }
+      expect(seen).toEqual([])
+    })
+
+    it.each(statuses)('with %i take no header and no body to another origin', async (status) => {
+      const { from, other, seen } = await redirecting(status)
+      const live = createLive({ client: noClient, clock: impatient })
+      expect((await live.http({ url: from, headers, redirectTo: [other] })).body).toBe('there')
+      expect((await live.http({ url: from, headers })).body).toBe('there')
+      const posted = live.http({ method: 'POST', url: from, headers, body: { password: 'hush' } })
+      if (status < 307) expect((await posted).body).toBe('there')
+      else await expect(posted).rejects.toThrow('the body of a call does not go to another origin')
+      const put = live.http({ method: 'PUT', url: from, headers, body: 'hush' })
+      if (status === 303) expect((await put).body).toBe('there')
+      else await expect(put).rejects.toMatchObject({ name: 'OutsideRefused' })
+      expect(seen.every((request) => request.startsWith('GET /there'))).toBe(true)
+      expect(seen.join()).not.toContain('hush')
+    })
+
+    it.each(statuses)('with %i keep their headers within their origin', async (status) => {
+      const { from } = await redirecting(status)
+      const live = createLive({ client: noClient, clock: impatient })
+      const answer = await live.http({ method: 'POST', url: `${from}/a`, headers, body: 'b', redirectTo: [] })
+      expect(answer.json()).toEqual([status < 307 ? 'GET' : 'POST', 'hush'])
+    })
+
+    it('end after five redirects, and follow nothing that is no address', async () => {
+      let asked = 0
+      const url = await serve((request, response) => {
+        asked++
+        response
+          .writeHead(302, { location: request.url === '/' ? '/' : decodeURIComponent(request.url!.slice(1)) })
+          .end()
+      })
+      const live = createLive({ client: noClient, clock: impatient })
+      await expect(live.http({ url, retries: 0 })).rejects.toThrow('more than 5 redirects')
+      expect(asked).toBe(6)
+      for (const location of ['file:///etc/passwd', 'data:,x', 'http://u:hush@127.0.0.1/', 'http://[']) {
+        const call = live.http({ url: `${url}/${encodeURIComponent(location)}`, redirectTo: [url] })
+        await expect(call).rejects.toMatchObject({ name: 'OutsideRefused' })
+        await expect(call).rejects.not.toThrow('hush')
+      }
+    })
+
+    it('do not go from HTTPS to plain HTTP', async () => {
+      const send = (() =>
+        Promise.resolve(
+          Response.json({}, { status: 302, headers: { location: 'http://a.example.com/' } }),
+        )) as typeof fetch
+      const live = createLive({ client: noClient, clock: impatient, fetch: send })
+      await expect(live.http({ url: 'https://a.example.com/' })).rejects.toThrow('does not go on in the clear')
+    })
   })
 
   it('need a network: an offline run says so', async () => {

@@ -33,6 +33,12 @@ export interface HttpCall {
    * @default 2 for GET, PUT and DELETE; none for POST and PATCH, which may not be repeated
    */
   readonly retries?: number
+  /**
+   * Origins that a redirect may lead to, beside the origin of `url`. Headers and body stay with the origin of `url`: another
+   * origin gets a request without them, and a redirect that keeps the body (307, 308) does not lead there at all.
+   * @default every origin, but none over plain HTTP for a call over HTTPS
+   */
+  readonly redirectTo?: readonly string[]
 }
 
 export interface HttpAnswer {
@@ -47,7 +53,10 @@ export interface Live {
   readonly available: boolean
   /** Runs a command to its end. One that fails is a result. */
   exec(pod: ObjectName, command: readonly string[], options?: CommandOptions): Promise<CommandResult>
-  /** @throws after the last attempt that got no answer; an answer of any status is a result */
+  /**
+   * Redirects are followed, up to five. An answer of any status is a result.
+   * @throws Unreachable after the last attempt without an answer, OutsideRefused for a redirect that is not followed
+   */
   http(call: HttpCall): Promise<HttpAnswer>
 }
 

@@ -76,10 +76,11 @@ export async function answerCall(message: JsonObject, live: Live, outside: reado
         return { value: await live.exec(objectName(pod), texts(command, 'a command'), given) }
       }
       case 'http': {
-        const call = record(message['http'], 'a call')
-        const origin = originOf(text(call['url'], 'an address'))
+        const call = httpCallOf(message['http'])
+        const origin = originOf(call.url)
         if (!outside.includes(origin)) throw new MusterError('OutsideRefused', `A call to ${origin} is not allowed.`)
-        const { status, headers, body } = await live.http(call as unknown as HttpCall)
+        // A redirect is a call, too: the application that answers decides no more than the operator may.
+        const { status, headers, body } = await live.http({ ...call, redirectTo: outside })
         return { value: { status, headers, body } }
       }
       default:
@@ -88,4 +89,25 @@ export async function answerCall(message: JsonObject, live: Live, outside: reado
   } catch (error) {
     return { error: encodeError(error) }
   }
+}
+
+const methods: ReadonlySet<unknown> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies HttpCall['method'][])
+
+/** Member by member: what else a guest adds, such as where redirects may lead, is not its to say. */
+function httpCallOf(told: unknown): HttpCall {
+  const { method, url, headers, body, timeoutMs, retries } = record(told, 'a call')
+  if (method !== undefined && !methods.has(method)) wrong('a method')
+  return {
+    url: text(url, 'an address'),
+    ...(method !== undefined && { method: method as NonNullable<HttpCall['method']> }),
+    ...(headers !== undefined && { headers: textsByName(headers) }),
+    ...(body !== undefined && { body }),
+    ...(timeoutMs !== undefined && { timeoutMs: amount(timeoutMs, 'a time') }),
+    ...(retries !== undefined && { retries: amount(retries, 'a count') }),
+  }
+}
+
+function textsByName(told: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(record(told, 'headers'))
+  return Object.fromEntries(entries.map(([name, value]) => [name, text(value, 'a header')]))
 }

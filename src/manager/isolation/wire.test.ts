@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../clock/system-clock.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
-import { parseJson, stringifyJson } from '../../kube/json.ts'
+import { type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
-import { offline } from '../../operator/live.ts'
+import { type HttpCall, offline } from '../../operator/live.ts'
 import type { Wave } from '../../operator/plan.ts'
 import { type Conclusion, noMemory, type Situation } from '../../operator/reconcile.ts'
 import { openView } from '../../operator/view.ts'
@@ -197,22 +197,37 @@ describe('what a guest reads', () => {
 
 describe('what a guest asks of the outside', () => {
   it('is done for it only where that was allowed', async () => {
-    const called: string[] = []
+    const called: HttpCall[] = []
     const live = {
       ...offline,
-      http: ({ url }: { readonly url: string }) => {
-        called.push(url)
+      http: (call: HttpCall) => {
+        called.push(call)
         return Promise.resolve({ status: 200, headers: {}, body: '', json: () => undefined })
       },
     }
-    const ask = (url: string): Promise<unknown> =>
-      answerCall({ what: 'http', http: { url } }, live, ['https://app.example.com'])
+    const outside = ['https://app.example.com']
+    const ask = (url: string, more: JsonObject = {}): Promise<unknown> =>
+      answerCall({ what: 'http', http: { url, ...more } }, live, outside)
     await expect(ask('http://169.254.169.254/token?key=secret')).resolves.toEqual({
       error: { name: 'OutsideRefused', message: 'A call to http://169.254.169.254 is not allowed.' },
     })
     await expect(ask('https://app.example.com.evil.org/')).resolves.toMatchObject({ error: { name: 'OutsideRefused' } })
     await expect(ask('https://app.example.com/healthz')).resolves.toMatchObject({ value: { status: 200 } })
-    expect(called).toEqual(['https://app.example.com/healthz'])
+    expect(called).toEqual([{ url: 'https://app.example.com/healthz', redirectTo: outside }])
+    // Where redirects may lead is not for the guest to say, nor is anything else that is no part of a call.
+    const more = { method: 'PUT', headers: { a: 'b' }, redirectTo: ['http://169.254.169.254'], dispatcher: {} }
+    await ask('https://app.example.com/', more)
+    expect(called[1]).toEqual({
+      url: 'https://app.example.com/',
+      method: 'PUT',
+      headers: { a: 'b' },
+      redirectTo: outside,
+    })
+    for (const wrong of [{ method: 'CONNECT' }, { headers: { a: 1 } }, { retries: -1 }, { timeoutMs: 'x' }]) {
+      await expect(ask('https://app.example.com/', wrong)).resolves.toMatchObject({
+        error: { name: 'GuestMisbehaved' },
+      })
+    }
   })
 })
 
