@@ -9,6 +9,8 @@
  * A belt is no wall: it holds what does not try hard. A wall is what `sandbox.ts` builds around a process.
  */
 import { syncBuiltinESMExports } from 'node:module'
+import { isMainThread } from 'node:worker_threads'
+import { guardDescriptors } from './descriptors.ts'
 import type { Canary } from './protocol.ts'
 
 const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
@@ -24,6 +26,11 @@ const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
   environment: () => {
     const told = process.report.getReport() as { readonly environmentVariables?: object }
     if (Object.keys({ ...told.environmentVariables, ...process.env }).length === 0) throw new Error('empty')
+  },
+  // A process of its own has descriptors of its own; a thread has the manager's.
+  descriptors: async () => {
+    if (isMainThread) throw new Error('its own')
+    ;(await import('node:fs')).fstatSync(0)
   },
   // SQLite opens files by itself, and asks no one.
   databases: async () => {
@@ -82,6 +89,7 @@ export function fasten(): void {
   for (const name of ['kill', '_kill', 'abort', 'setuid', 'setgid', 'umask', 'dlopen']) own[name] = denied
   // Its settings are those of the process, and what it tells are the manager's variables.
   Object.defineProperty(process, 'report', { value: undefined })
+  if (!isMainThread) guardDescriptors()
   os.setPriority = denied
   v8.setFlagsFromString = denied
   syncBuiltinESMExports()

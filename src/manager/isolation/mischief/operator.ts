@@ -10,6 +10,7 @@ import { defineOperator, type Operator } from '../../../operator/operator.ts'
 import type { ObjectOf } from '../../../operator/typed-resource.ts'
 import type { View } from '../../../operator/view.ts'
 import { frame } from '../frame.ts'
+import { meddle, print } from './descriptors.ts'
 
 type Spec = { readonly how: Field<string, string, 'defaulted'>; readonly what: Field<string, string, 'optional'> }
 type Status = { readonly seen: Field<string, string, 'optional'> }
@@ -82,6 +83,8 @@ const deeds: Readonly<Record<string, (scene: Scene) => unknown>> = {
   },
   undeclared: ({ view }) =>
     view.list({ group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }).length,
+  meddle: ({ cr }) => meddle(Number(cr.spec.what)),
+  print: ({ cr }) => print(cr.spec.what ?? ''),
   snoop: ({ cr }) => snoop(JSON.parse(cr.spec.what ?? '{}') as Target),
 }
 
