@@ -34,6 +34,7 @@ Exit code: 0 it is in order, 1 it is not; every problem is named.`,
     let isInOrder = true
     const loader = createLoader({
       folder,
+      own: { file: flags.file, kubeconfig: flags.kubeconfig },
       given: await Promise.all(positionals.map(given)),
       onProblem(_, problem) {
         isInOrder = false

@@ -6,6 +6,7 @@ import { errorCode } from '../client/error-code.ts'
 import { MusterError } from '../kube/errors.ts'
 import { nearest } from '../kube/nearest.ts'
 import type { OperatorSettings } from '../manager/config/operator-settings.ts'
+import type { Settings } from '../manager/config/settings.ts'
 import type { Operator } from '../operator/operator.ts'
 
 const usual = 'muster.yaml'
@@ -13,6 +14,8 @@ const usual = 'muster.yaml'
 export interface NamedOperator {
   readonly name: string
   readonly section: OperatorSettings
+  /** Of the whole configuration. */
+  readonly settings: Settings
   /** The configuration. */
   readonly file: string
   /** Into this process, whatever its level: for one that is no program. @throws ModuleUnusable, InvalidConfiguration */
@@ -39,7 +42,8 @@ export async function namedOperator(word: string, folder = '.'): Promise<NamedOp
   const { composeConfiguration, textLayer } = await import('../manager/config/open-configuration.ts')
   const layers = [await textLayer(file, text)]
   const environment = process.env
-  const { operators } = (await composeConfiguration(layers, { environment })).configuration.settings
+  const { settings } = (await composeConfiguration(layers, { environment })).configuration
+  const { operators } = settings
   const section = Object.hasOwn(operators, word) ? operators[word] : undefined
   if (!section) {
     if (existsSync(path.join(folder, word))) return undefined
@@ -48,6 +52,7 @@ export async function namedOperator(word: string, folder = '.'): Promise<NamedOp
   return {
     name: word,
     section,
+    settings,
     file: path.resolve(file),
     async load() {
       const { createLoader } = await import('../manager/loading/loader.ts')

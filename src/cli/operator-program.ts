@@ -16,12 +16,15 @@ import { type Network, runProgram } from '../contract/external/program.ts'
 import { openProgramFolder } from '../contract/external/programs-folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { OperatorSettings, ProgramSettings } from '../manager/config/operator-settings.ts'
+import { ownFiles } from '../manager/config/own-files.ts'
+import type { Settings } from '../manager/config/settings.ts'
 
 export interface ProgramCommand {
   readonly name: string
   readonly section: OperatorSettings & { readonly program: ProgramSettings }
   /** The configuration: paths in it start from its folder, and the program may not read it. */
   readonly file: string
+  readonly settings: Settings
   readonly words: readonly string[]
   readonly out: (text: string) => void
   readonly err: (text: string) => void
@@ -36,7 +39,8 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
     err(`error: unknown command "${command ?? ''}" for "${name}": ${contractCommands.join(', ')}`)
     return 1
   }
-  const hosted = await programOf(section, path.dirname(file), { hidden: [file] })
+  const hidden = await ownFiles({ file, settings: asked.settings })
+  const hosted = await programOf(section, path.dirname(file), { hidden })
   const walls = await wallsOf(hosted, { name, clock: systemClock })
   const words = [command, ...fromHere(given)]
   const { controllers } = hosted
@@ -49,7 +53,10 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   const run = async (network: Network, copied: readonly string[] = []): Promise<number> => {
     const readOnly = input !== undefined && existsSync(input) ? shared(input, folder) : undefined
     const places = { ...(readOnly !== undefined && { readOnly }), ...(output !== undefined && { output }), copied }
-    const running = { ...hosted, ...places, network, clock: systemClock, signal }
+    // A file that it gets a copy of is not hidden from it.
+    const hidden = hosted.program.hidden?.filter((each) => !copied.includes(each)) ?? []
+    const program = { ...hosted.program, hidden }
+    const running = { ...hosted, ...places, program, network, clock: systemClock, signal }
     const seen = words.map((word, at) => (words[at - 1] === '--input-dir' ? (readOnly ?? word) : word))
     const { code, stdout, stderr, trouble } = await runProgram(running, seen)
     if (stdout !== '') asked.out(stdout.trimEnd())

@@ -5,6 +5,7 @@ import type { Client } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
 import { stringifyJson } from '../kube/json.ts'
 import type { ForesightOptions, OperatorPlan } from '../manager/plan/foresight.ts'
+import { ownFiles } from '../manager/config/own-files.ts'
 import { planLines, type PlanLine } from '../manager/plan/text.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
@@ -33,7 +34,9 @@ Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
     const namespaces = readNamespaces(flags.namespace)
     const muster = await loadOwnMuster(flags.file ?? fileOf(which))
     const given =
-      flags.file === undefined ? { operator: await loadOperator(which) } : await named(which, flags.file, muster)
+      flags.file === undefined
+        ? { operator: await loadOperator(which) }
+        : await named(which, { file: flags.file, kubeconfig: flags.kubeconfig }, muster)
     const client = await muster.connect(connectionOptions(flags))
     const cache = muster.createSharedCache({ client })
     try {
@@ -59,11 +62,16 @@ type Named =
   | { readonly foresee: (how: { readonly client: Client; readonly signal: AbortSignal }) => Promise<OperatorPlan> }
 
 /** An operator of a configuration. */
-async function named(name: string, file: string, muster: OwnMuster): Promise<Named> {
+async function named(
+  name: string,
+  own: { readonly file: string; readonly kubeconfig: string | undefined },
+  muster: OwnMuster,
+): Promise<Named> {
+  const { file } = own
   const { composeConfiguration, textLayer } = await import('../manager/config/open-configuration.ts')
   const text = await readNamedFile('file', file)
   const folder = path.dirname(path.resolve(file))
-  const loader = muster.manager.createLoader({ folder })
+  const loader = muster.manager.createLoader({ folder, own })
   const { configuration } = await composeConfiguration([await textLayer(file, text)], {
     environment: process.env,
     operators: (settings) => loader.declared(settings),
@@ -74,8 +82,8 @@ async function named(name: string, file: string, muster: OwnMuster): Promise<Nam
   const { program, isolation } = section
   if (program) {
     const { foreseeProgram, programOf } = await muster.contract()
-    const own = { hidden: [path.resolve(file)], others: () => Object.keys(operators) }
-    const hosted = await programOf({ ...section, program }, folder, own)
+    const hidden = await ownFiles({ ...own, settings: configuration.settings })
+    const hosted = await programOf({ ...section, program }, folder, { hidden, others: () => Object.keys(operators) })
     return { foresee: async (how) => await foreseeProgram({ name, hosted, ...how }) }
   }
   if (isolation !== 'inline') {

@@ -7,6 +7,7 @@ import { consolePage } from '../console/page.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { formatResource } from '../kube/kind.ts'
+import { ownFiles } from '../manager/config/own-files.ts'
 import type { Settings } from '../manager/config/settings.ts'
 import { replicaName } from '../manager/replica-name.ts'
 import type { Service, ServiceOptions, WebhookPlace } from '../manager/resident/service.ts'
@@ -126,6 +127,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
     service?.configuration.current.settings.logging ?? { format: 'json', level: 'info' }
   const log = logWriter(err, () => systemClock.now(), logging)
   let known: Settings | undefined
+  const own = { file: from && 'file' in from ? from.file : undefined, kubeconfig: running.connection.kubeconfig }
   const watchdog = muster.manager.openWatchdog({ clock: systemClock, log })
   const loader = muster.manager.createLoader({
     thread: watchdog?.thread,
@@ -135,13 +137,14 @@ async function runUntilOutdated(running: Running): Promise<void> {
       load: () => Promise.resolve(operator),
     })),
     folder: from && 'file' in from ? path.dirname(path.resolve(from.file)) : undefined,
+    own,
     async programs(...asked) {
       const { programLoader } = await muster.contract()
       const others = (): readonly string[] => [
         ...given.map(({ operator }) => operator.name),
         ...Object.keys(known?.operators ?? {}),
       ]
-      return await programLoader({ hidden: ownFiles(running, known), others })(...asked)
+      return await programLoader({ hidden: await ownFiles({ ...own, settings: known }), others })(...asked)
     },
     log,
     onProblem: (operator, { message }) => log({ operator, problem: message }),
@@ -223,17 +226,6 @@ function announcement({ resident, configuration }: Service, namespaces: readonly
       ? `${isOne ? 'runs' : 'run'} when this replica leads`
       : `${isOne ? 'is' : 'are'} running`
   return `${who} ${how}${where}${rest}${isOne ? '' : `: ${names.join(', ')}`}`
-}
-
-/** What is the manager's to read, and no program's: its configuration, and kubeconfigs. */
-function ownFiles({ from, connection }: Running, settings: Settings | undefined): readonly string[] {
-  const kubeconfigs = [
-    connection.kubeconfig,
-    settings?.clientConnection.kubeconfig,
-    ...Object.values(settings?.clusters ?? {}).map(({ kubeconfig }) => kubeconfig),
-  ]
-  const files = [...(from && 'file' in from ? [from.file] : []), ...kubeconfigs]
-  return files.filter((file) => file !== undefined).map((file) => path.resolve(file))
 }
 
 /** Flags of this command that are settings in other words. */

@@ -10,9 +10,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
-import { devNull, homedir, networkInterfaces } from 'node:os'
+import { devNull, networkInterfaces } from 'node:os'
 import path from 'node:path'
 import { MusterError } from '../kube/errors.ts'
+import { ownFiles } from '../manager/config/own-files.ts'
 
 /**
  * Holds the process that has started this one without a network. It proves nothing, and nobody has a network the less for it:
@@ -74,7 +75,7 @@ export async function cutOff(warn: (line: string) => void): Promise<void> {
     return
   }
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
-  const [program, ...words] = walled(command, credentialPlaces(command))
+  const [program, ...words] = walled(command, await credentialPlaces(command))
   const env = { ...offlineEnvironment(process.env), [mark]: String(process.pid) }
   const child = spawn(program, words, { stdio: 'inherit', env })
   const stop = (signal: NodeJS.Signals): void => void child.kill(signal)
@@ -108,12 +109,9 @@ export function offlineEnvironment(environment: NodeJS.ProcessEnv): NodeJS.Proce
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isKept(name)))
 }
 
-/** Where kubeconfigs and tokens are; not what the command itself is about. */
-function credentialPlaces(command: readonly string[]): readonly string[] {
-  const kubeconfigs = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '')
-  const usual = ['/var/run/secrets', '/run/secrets', path.join(homedir(), '.kube')]
-  const places = [...usual, ...kubeconfigs.map((file) => path.resolve(file))]
-  return [...new Set(places)].filter(
+/** Where credentials and files of the manager are; not what the command itself is about. */
+async function credentialPlaces(command: readonly string[]): Promise<readonly string[]> {
+  return (await ownFiles()).filter(
     (place) => existsSync(place) && command.every((word) => path.relative(place, path.resolve(word)).startsWith('..')),
   )
 }

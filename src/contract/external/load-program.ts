@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
+import { ownFiles } from '../../manager/config/own-files.ts'
 import { programLimitsOf } from '../../manager/config/options-of.ts'
 import { durationMs } from '../../manager/config/setting-fields.ts'
 import type { LoadProgram } from '../../manager/loading/loader.ts'
@@ -18,7 +19,7 @@ import { type HostedProgram, wallsOf } from './program-run.ts'
 
 export interface ProgramLoaderOptions {
   readonly clock?: Clock
-  /** Files of the manager that no program shall read: kubeconfigs, the configuration itself. */
+  /** Files of the manager that no program may read, beside credentials and `.muster`: `ownFiles`. */
   readonly hidden?: readonly string[]
   /** Names of all operators there are: no program may write under that of another. @default none */
   readonly others?: () => Iterable<string>
@@ -30,7 +31,7 @@ export interface ProgramLoaderOptions {
 export async function programOf(
   { program: settings, outside, allowUnenforced }: Parameters<LoadProgram>[1],
   folder: string,
-  { hidden, others, canary }: Omit<ProgramLoaderOptions, 'clock'> = {},
+  { hidden = [], others, canary }: Omit<ProgramLoaderOptions, 'clock'> = {},
 ): Promise<HostedProgram> {
   const { command, args, env, live, controllers, resync } = settings
   // The folder of the configuration itself may hold a whole project.
@@ -45,7 +46,7 @@ export async function programOf(
       env,
       folder: path.resolve(folder, settings.folder),
       readable,
-      hidden: [...(hidden ?? []), path.join(folder, '.muster')],
+      hidden: [...new Set([...(await ownFiles()), ...hidden, path.join(folder, '.muster')])],
     },
     limits: programLimitsOf(settings),
     allowNetwork: allowUnenforced,

@@ -13,6 +13,11 @@ import { isMainThread } from 'node:worker_threads'
 import { guardDescriptors } from './descriptors.ts'
 import type { Canary } from './protocol.ts'
 
+/** Of Node 26: `drop` takes back what was allowed. */
+const permission = process.permission as
+  | (NodeJS.ProcessPermission & { readonly drop?: (scope: string, reference: string) => void })
+  | undefined
+
 const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
   network: ({ port }) => connect(port),
   programs: async () => (await import('node:child_process')).spawnSync(process.execPath, ['--version']).status,
@@ -26,6 +31,9 @@ const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
   environment: () => {
     const told = process.report.getReport() as { readonly environmentVariables?: object }
     if (Object.keys({ ...told.environmentVariables, ...process.env }).length === 0) throw new Error('empty')
+  },
+  'the working directory': () => {
+    if (!permission?.has('fs.read', process.cwd())) throw new Error('denied')
   },
   // A process of its own has descriptors of its own; a thread has the manager's.
   descriptors: async () => {
@@ -41,8 +49,9 @@ const attempts: Readonly<Record<string, (canary: Canary) => unknown>> = {
 
 /** What can be done although it must not, with the belt fastened. */
 export async function leaksOf(canary: Canary): Promise<readonly string[]> {
-  const { readFileSync } = await import('node:fs')
-  const leaks = canary.files.filter((file) => succeeds(() => readFileSync(file))).map((file) => `files (${file})`)
+  const { readdirSync, readFileSync } = await import('node:fs')
+  const isReadable = (file: string): boolean => succeeds(() => readFileSync(file)) || succeeds(() => readdirSync(file))
+  const leaks = canary.files.filter(isReadable).map((file) => `files (${file})`)
   for (const [guarantee, attempt] of Object.entries(attempts)) {
     try {
       await attempt(canary)
@@ -89,7 +98,11 @@ export function fasten(): void {
   for (const name of ['kill', '_kill', 'abort', 'setuid', 'setgid', 'umask', 'dlopen']) own[name] = denied
   // Its settings are those of the process, and what it tells are the manager's variables.
   Object.defineProperty(process, 'report', { value: undefined })
-  if (!isMainThread) guardDescriptors()
+  if (!isMainThread) {
+    // Node allows the file that a process starts with to be read. A worker has none, and Node takes that for the working directory.
+    permission?.drop?.('fs.read', process.cwd())
+    guardDescriptors()
+  }
   os.setPriority = denied
   v8.setFlagsFromString = denied
   syncBuiltinESMExports()

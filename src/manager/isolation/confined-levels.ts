@@ -2,12 +2,13 @@
 import { realpathSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
+import { ownFiles } from '../config/own-files.ts'
 import { openConfined } from './confined-runner.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { type ModuleName, parseModuleName } from './module-name.ts'
@@ -21,21 +22,25 @@ import { startWorkerGuest } from './worker-guest.ts'
 
 /** In a thread of its own, with Node's permission model. */
 export async function workerRunner(options: RunnerOptions): Promise<Runner> {
-  const { name, readable, limits, clock, place, log } = prepare('worker', options)
-  const { canary, dispose } = await openCanary(options)
+  const secrets = await secretsOf(options)
+  const { name, readable, limits, clock, place, log } = prepare('worker', options, secrets)
+  const { canary, dispose } = await openCanary(secrets)
   return await openConfined({
     ...place,
     log,
     canary,
     dispose,
-    start: (events) => startWorkerGuest({ name, readable, limits, clock }, events),
+    // Anew for each guest: files may have come.
+    start: (events) => startWorkerGuest({ name, readable: readable(), limits, clock }, events),
   })
 }
 
 /** In a process of its own, with the permission model inside and walls around it. */
 export async function processRunner(options: RunnerOptions): Promise<Runner> {
-  const { readable, limits, clock, place, log } = prepare('process', options)
-  const { canary, folder, dispose } = await openCanary(options)
+  const secrets = await secretsOf(options)
+  const { readable: readableNow, limits, clock, place, log } = prepare('process', options, secrets)
+  const readable = readableNow()
+  const { canary, folder, dispose } = await openCanary(secrets)
   const walls: SandboxOptions = {
     root: folder,
     readable: [process.execPath, ...readable],
@@ -66,7 +71,7 @@ const nodeMb = 640
 
 interface Prepared {
   readonly name: string
-  readonly readable: readonly string[]
+  readonly readable: () => readonly string[]
   readonly limits: Limits
   readonly clock: Clock
   readonly log: (line: JsonObject) => void
@@ -80,13 +85,24 @@ interface Prepared {
   }
 }
 
-function prepare(level: Level, options: RunnerOptions): Prepared {
-  const { readable = [], outside = [], allowUnenforced = false, log = () => undefined, clock = systemClock } = options
+/** What no guest may read: files of the manager, wherever it is started, and those that are named. */
+async function secretsOf({ secrets = [] }: RunnerOptions): Promise<readonly string[]> {
+  return [...new Set([...(await ownFiles()), ...secrets.map((each) => path.resolve(each))])]
+}
+
+function prepare(level: Level, options: RunnerOptions, secrets: readonly string[]): Prepared {
+  const {
+    readable: more = [],
+    outside = [],
+    allowUnenforced = false,
+    log = () => undefined,
+    clock = systemClock,
+  } = options
   const module = foundModule(options.module)
   const limits = { ...defaultLimits, ...options.limits }
   return {
     name: `${path.basename(module.file)}#${module.exported}`,
-    readable: readablePaths(module.file, readable),
+    readable: () => readablePaths(module.file, { more, secrets }),
     limits,
     clock,
     log,
@@ -105,7 +121,7 @@ function foundModule(name: string): ModuleName {
 }
 
 /** Something to listen on and something to read, for a guest that must be able to do neither. */
-async function openCanary({ secrets = [] }: RunnerOptions): Promise<{
+async function openCanary(secrets: readonly string[]): Promise<{
   readonly canary: Canary
   /** Empty, and the manager's own. */
   readonly folder: string
@@ -125,7 +141,7 @@ async function openCanary({ secrets = [] }: RunnerOptions): Promise<{
   return {
     canary: {
       port: typeof address === 'object' && address ? address.port : 0,
-      files: [file, ...credentials(), ...secrets],
+      files: [file, ...secrets],
     },
     folder,
     async dispose() {
@@ -133,11 +149,4 @@ async function openCanary({ secrets = [] }: RunnerOptions): Promise<{
       await rm(home, { recursive: true, force: true })
     },
   }
-}
-
-/** Where the manager's own credentials may be. */
-function credentials(): readonly string[] {
-  const named = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
-  const usual = [path.join(homedir(), '.kube', 'config'), '/var/run/secrets/kubernetes.io/serviceaccount/token']
-  return [...named.map((each) => path.resolve(each)), ...usual]
 }

@@ -17,8 +17,8 @@ export interface RunnerOptions {
   /** Folders and files that it may read beside its own and its packages. @default none */
   readonly readable?: readonly string[]
   /**
-   * Files that must be out of its reach, beside kubeconfigs and the service account's token. It is refused when it can
-   * read one of them.
+   * Files and folders that it must not read, beside `.muster` and credentials: `ownFiles`. It is refused when it can read one
+   * of them nevertheless.
    * @default none
    */
   readonly secrets?: readonly string[]

@@ -13,6 +13,7 @@ import type { JsonObject } from '../../kube/json.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { limitsOf } from '../config/options-of.ts'
 import type { OperatorSettings, ProgramSettings } from '../config/operator-settings.ts'
+import { ownFiles, type OwnFilesOptions } from '../config/own-files.ts'
 import { guessAmong } from '../config/problem.ts'
 import type { Declared } from '../config/schema.ts'
 import type { Settings } from '../config/settings.ts'
@@ -40,6 +41,8 @@ export interface LoaderOptions {
   readonly given?: readonly GivenOperator[]
   /** Where `from` starts from: the folder of the configuration file. @default the working directory */
   readonly folder?: string | undefined
+  /** Files of the manager beside those that settings name: isolated operators do not read them. */
+  readonly own?: Omit<OwnFilesOptions, 'settings'>
   readonly clock?: Clock
   /** How long a module may take to be there. @default 10_000 */
   readonly timeoutMs?: number
@@ -93,6 +96,8 @@ export function createLoader(options: LoaderOptions = {}): Loader {
   const waiting = new Map<string, { readonly runner: Runner; readonly timer: Timer }>()
   /** By name, what was seen last, and of which it was. */
   const described = new Map<string, { readonly key: string; readonly operator: Operator }>()
+  /** The last that were seen. */
+  let settings: Settings | undefined
   /** What was said of an operator last: it is not repeated. */
   const told = new Map<string, string>()
 
@@ -139,6 +144,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     const { openRunner } = await import('../isolation/open-runner.ts')
     return await openRunner(isolation, {
       module: reference,
+      secrets: await ownFiles({ ...options.own, settings }),
       limits: limitsOf(budgets),
       outside,
       allowUnenforced,
@@ -241,8 +247,9 @@ export function createLoader(options: LoaderOptions = {}): Loader {
 
   return {
     load,
-    async declared(settings) {
-      const sections = new Map(Object.entries(settings.operators))
+    async declared(seen) {
+      settings = seen
+      const sections = new Map(Object.entries(seen.operators))
       const unsaid = given.filter(({ name, isOptional }) => isOptional !== true && !sections.has(name))
       const wanted = [...sections].filter(([, { enabled }]) => enabled)
       const found = await Promise.all([

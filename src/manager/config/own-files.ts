@@ -1,0 +1,25 @@
+/**
+ * Files of the manager, which an isolated operator or a program must not read: its configuration, the folder that Muster keeps in
+ * a project (a kubeconfig, the data of an embedded cluster), and credentials.
+ */
+import path from 'node:path'
+import { credentialFiles } from '../../client/credentials/credential-files.ts'
+import type { Settings } from './settings.ts'
+
+export interface OwnFilesOptions {
+  /** The configuration: paths in it start from its folder. */
+  readonly file?: string | undefined
+  /** A kubeconfig that a flag names. */
+  readonly kubeconfig?: string | undefined
+  readonly settings?: Pick<Settings, 'clientConnection' | 'clusters'> | undefined
+}
+
+/** Absolute paths, whether they exist or not. */
+export async function ownFiles({ file, kubeconfig, settings }: OwnFilesOptions = {}): Promise<readonly string[]> {
+  const clusters = Object.values(settings?.clusters ?? {})
+  const kubeconfigs = [kubeconfig, settings?.clientConnection.kubeconfig, ...clusters.map((each) => each.kubeconfig)]
+  const folders = ['.', ...(file === undefined ? [] : [path.dirname(file)])]
+  const kept = folders.flatMap((folder) => [path.join(folder, '.muster'), path.join(folder, '.muster', 'kubeconfig')])
+  const own = [...(file === undefined ? [] : [file]), ...kept].map((each) => path.resolve(each))
+  return [...new Set([...own, ...(await credentialFiles({ kubeconfigs }))])]
+}
