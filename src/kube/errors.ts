@@ -623,7 +623,7 @@ export const errorTable = {
   SidecarFailed: {
     code: 'MUS1807',
     retry: 'transient',
-    meaning: 'A sidecar could not do what it was asked for: it is stopping, or its disk or token file fails it.',
+    meaning: 'A sidecar could not do what it was asked for: it is stopping or overloaded, or its disk or token file fails it.',
     cure: "Read the sidecar's log; free its disk, or mend its token file.",
   },
   SidecarUnauthorized: {

@@ -9,6 +9,7 @@ export const refusals = {
   Conflict: 409,
   TooLarge: 413,
   Busy: 429,
+  Overloaded: 503,
   StorageFailed: 503,
   Stopping: 503,
   Internal: 500,

@@ -1,9 +1,10 @@
 /** The protocol on a real socket, with a real observer and real actions behind it. */
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { failure } from '../../test/loopback.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -83,6 +84,22 @@ async function stateUntil(sidecar: Sidecar, state: string): Promise<Reply['body'
     if (body['state'] === state) return body
     since = String(body['since'])
   }
+}
+
+/** A connection that has sent this much. */
+async function opened({ url }: Sidecar, words: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.resume().on('error', () => undefined)
+  await once(socket, 'connect')
+  if (words !== '') socket.write(words)
+  return socket
+}
+
+/** The whole answer to a request on a connection that is closed afterwards: `fetch` keeps connections, and uses them again. */
+async function onOwnConnection({ url }: Sidecar, where: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write(`GET ${where} HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\nconnection: close\r\n\r\n`)
+  return await text(socket)
 }
 
 describe('who may ask', { timeout: 60_000 }, () => {
@@ -225,13 +242,46 @@ describe('those who do not play along', () => {
       'a body that never ends',
       `POST /v1/actions HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\ncontent-length: 99\r\n\r\n{`,
     ],
-  ])('%s ends the connection, and nobody else waits for it', async (_what, text) => {
+  ])('%s ends the connection, and nobody else waits for it', async (_what, words) => {
     const sidecar = await start({}, { limits: { requestMs: 50 } })
     const socket = connect(Number(new URL(sidecar.url).port), '127.0.0.1')
     socket.resume().on('error', () => undefined)
-    socket.write(text)
+    socket.write(words)
     await once(socket, 'close')
     expect((await ask(sidecar, 'GET', '/v1/state')).status).toBe(200)
+  })
+
+  const halfHead = 'GET /healthz HTTP/1.1\r\nhost: x\r\n'
+  const halfBody = 'POST /v1/actions HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{'
+  it.each([
+    ['nothing', ''],
+    ['half of a head', halfHead],
+    ['half of a body without a token', halfBody],
+  ])('seventy connections that send %s keep neither health nor clients with a token out', async (_what, words) => {
+    const sidecar = await start()
+    const sockets = await Promise.all(Array.from({ length: 70 }, () => opened(sidecar, words)))
+    expect(await ask(sidecar, 'GET', '/healthz', undefined, '')).toMatchObject({ status: 200 })
+    expect(await ask(sidecar, 'GET', '/v1/state')).toMatchObject({ status: 200 })
+    for (const socket of sockets) socket.destroy()
+  })
+
+  it('clients with a token that wait leave a place for health, and hear that there are too many of them', async () => {
+    const sidecar = await start({}, { limits: { connections: 20, healthConnections: 18 } })
+    const up = await stateUntil(sidecar, 'up')
+    const wait = `GET /v1/state?since=${encodeURIComponent(String(up['since']))}&wait=60 HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n\r\n`
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => opened(sidecar, wait)))
+    const refused = new Set<Socket>()
+    const enough = Promise.withResolvers<void>()
+    for (const socket of sockets) {
+      socket.once('data', (answer: Buffer) => {
+        expect(String(answer)).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: 5\r\n[^]*"error":"Overloaded"/)
+        if (refused.add(socket).size === 8) enough.resolve()
+      })
+    }
+    await enough.promise
+    const strangers = await Promise.all(Array.from({ length: 20 }, () => opened(sidecar, halfHead)))
+    expect(await onOwnConnection(sidecar, '/healthz')).toContain('HTTP/1.1 200')
+    for (const socket of [...sockets, ...strangers]) socket.destroy()
   })
 
   it('whoever leaves while waiting is let go', async () => {

@@ -6,7 +6,7 @@
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, parseJson, stringifyJson } from '../kube/json.ts'
@@ -14,6 +14,7 @@ import { ownMember } from '../kube/json-member.ts'
 import type { ActionRequest } from './action.ts'
 import type { Actions } from './actions.ts'
 import type { ListenAddress } from './config.ts'
+import { type ConnectionPool, connectionPool } from './connection-pool.ts'
 import type { Observer } from './observer.ts'
 import { Refusal, refusals, refuse } from './refusal.ts'
 import type { TokenCheck } from './token.ts'
@@ -24,7 +25,10 @@ export interface ServerLimits {
   readonly bodyBytes: number
   /** How deep an input may be nested. */
   readonly inputDepth: number
+  /** At once. A further one takes the place of the oldest that has shown no token. */
   readonly connections: number
+  /** Connections that clients with a token leave free, for health. */
+  readonly healthConnections: number
   /** The longest a request may wait for a change. */
   readonly waitMs: number
 }
@@ -34,6 +38,7 @@ export const defaultLimits: ServerLimits = {
   bodyBytes: 262_144,
   inputDepth: 64,
   connections: 64,
+  healthConnections: 16,
   waitMs: 60_000,
 }
 
@@ -70,8 +75,12 @@ export async function startServer(options: ServerOptions): Promise<SidecarServer
     keepAliveTimeout: limits.requestMs,
     maxHeaderSize: 16_384,
   })
-  server.maxConnections = limits.connections
-  const handle = handler({ ...options, limits, stop: stop.signal })
+  const pool = connectionPool<Socket>({ places: limits.connections, reserved: limits.healthConnections })
+  server.on('connection', (socket) => {
+    pool.join(socket)
+    socket.once('close', () => pool.leave(socket))
+  })
+  const handle = handler({ ...options, limits, pool, stop: stop.signal })
   server.on('request', (request, response) => {
     respond(handle, request, response, options.log, stop.signal).catch(() => request.destroy())
   })
@@ -108,7 +117,7 @@ async function close(server: Server, stop: AbortController, clock: Clock): Promi
   timer.cancel()
 }
 
-type Handle = (request: IncomingMessage) => Promise<Answer>
+type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<Answer>
 
 async function respond(
   handle: Handle,
@@ -117,14 +126,14 @@ async function respond(
   log: (line: string) => void,
   stop: AbortSignal,
 ): Promise<void> {
-  const { status, body, headers } = await handle(request).catch((error: unknown): Answer => {
+  const { status, body, headers } = await handle(request, response).catch((error: unknown): Answer => {
     if (!(error instanceof Refusal)) log(`a request failed: ${error instanceof MusterError ? error.message : 'a bug'}`)
     const refusal =
       error instanceof Refusal ? error : new Refusal('Internal', 'the sidecar cannot answer; see its log.')
     return {
       status: refusals[refusal.reason],
       body: { error: refusal.reason, message: refusal.message },
-      ...(refusal.reason === 'Busy' ? { headers: { 'retry-after': '5' } } : {}),
+      ...(refusal.reason === 'Busy' || refusal.reason === 'Overloaded' ? { headers: { 'retry-after': '5' } } : {}),
     }
   })
   const text = `${stringifyJson(body)}\n`
@@ -143,11 +152,12 @@ async function respond(
 
 interface HandlerOptions extends Omit<ServerOptions, 'limits'> {
   readonly limits: ServerLimits
+  readonly pool: ConnectionPool<Socket>
   readonly stop: AbortSignal
 }
 
 function handler(options: HandlerOptions): Handle {
-  const { token, observer, actions, limits } = options
+  const { token, observer, actions, limits, pool } = options
 
   const showState = async (request: IncomingMessage, query: URLSearchParams): Promise<Answer> => {
     await changed(
@@ -174,11 +184,8 @@ function handler(options: HandlerOptions): Handle {
     return { status: isNew ? 202 : 200, body: record }
   }
 
-  return async (request) => {
-    const { pathname, searchParams } = urlOf(request)
+  const route = async (request: IncomingMessage, { pathname, searchParams }: URL): Promise<Answer> => {
     const [root, noun, key, verb, ...rest] = pathname.split('/').slice(1)
-    if (pathname === '/healthz') return onlyFor(request, { GET: async () => ({ status: 200, body: { status: 'ok' } }) })
-    if (!(await token.admits(request.headers.authorization))) refuse('Unauthorized', 'a valid bearer token is needed.')
     if (root === 'v1' && rest.length === 0) {
       if (noun === 'state' && key === undefined)
         return onlyFor(request, { GET: () => showState(request, searchParams) })
@@ -195,6 +202,17 @@ function handler(options: HandlerOptions): Handle {
       if (noun === 'actions' && key && verb === 'cancel') return onlyFor(request, { POST: () => cancel(decoded(key)) })
     }
     return refuse('NotFound', 'there is nothing of this name; see /v1/state and /v1/actions.')
+  }
+
+  return async (request, response) => {
+    const url = urlOf(request)
+    if (url.pathname === '/healthz')
+      return onlyFor(request, { GET: async () => ({ status: 200, body: { status: 'ok' } }) })
+    if (!(await token.admits(request.headers.authorization))) refuse('Unauthorized', 'a valid bearer token is needed.')
+    const end = pool.begin(request.socket) ?? refuse('Overloaded', 'too many requests are waiting; try again later.')
+    // Not before the answer has left: an idle connection may be closed.
+    response.once('close', end)
+    return await route(request, url)
   }
 }
 
