@@ -19,10 +19,12 @@ import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import { systemClock } from '../../clock/system-clock.ts'
+import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Finding } from '../../manager/findings/finding.ts'
 import { createMetrics } from '../../manager/metrics.ts'
 import { standalone } from '../../manager/placement/placement.ts'
+import { createScheduler, openGates } from '../../manager/scheduler.ts'
 import { defineController } from '../../operator/controller.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
@@ -236,6 +238,55 @@ describe('an operator that is a program', () => {
     expect(await second).toMatchObject({ entries: [{ operation: 'created', name: { name: 'reply' } }] })
     expect(await client.get(configMaps, { ...answer, name: 'reply' })).toMatchObject({ data: { amount: '3' } })
     expect(lines).toContainEqual({ operator: 'shell', replaced: true })
+  })
+
+  it('is not asked before its back-off is over when another version of it cannot say what it declares', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'muster-program-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const [copy, asked] = [path.join(folder, 'operator.sh'), path.join(folder, 'asked')]
+    copyFileSync(shell, copy)
+    const clock = virtualClock()
+    const ledgers: Ledger[] = []
+    const { host, client, lines } = await stage(
+      { ASKED: asked },
+      { ...open, program: { command: copy, env: { ASKED: asked } } },
+      {
+        clock,
+        schedule: { scheduler: createScheduler({ clock, concurrency: 1 }), gates: { ...openGates, concurrency: 1 } },
+        onLedger: (ledger) => void ledgers.push(ledger),
+      },
+    )
+    await host.start()
+    await host.idle()
+    const replace = (text: string): void => {
+      writeFileSync(`${copy}.new`, text, { mode: 0o755 })
+      renameSync(`${copy}.new`, copy)
+    }
+    const works = readFileSync(copy, 'utf8')
+    replace('#!/bin/sh\necho "$1" >>"$ASKED"\nexit 3\n')
+    const times = (): number => (existsSync(asked) ? readFileSync(asked, 'utf8').split('\n').length - 1 : 0)
+    const failed = (): readonly (number | undefined)[] =>
+      ledgers.filter(({ failure }) => failure).map(({ requeueAfterMs }) => requeueAfterMs)
+    // Twenty minutes, in which it is looked for another version every two seconds.
+    for (let passed = 0; passed < 1_200_000; passed += 2000) {
+      await clock.advance(2000)
+      await host.idle()
+    }
+    // 0.5, 1, 2, 4 … 256 seconds, then every 300: nothing but its failures says when.
+    expect(failed().slice(0, 4)).toEqual([500, 1000, 2000, 4000])
+    expect(times()).toBe(failed().length)
+    expect(times()).toBeLessThan(15)
+    // What it reads has no part in it.
+    const before = times()
+    await client.apply(configMaps, wish('5'), { fieldManager: 'person', force: true })
+    await host.idle()
+    expect(times()).toBe(before)
+    // Yet one that works is run as soon as it is seen.
+    replace(works.replaceAll('name: answer', 'name: reply').replaceAll('Apply answer', 'Apply reply'))
+    await clock.advance(2000)
+    await host.idle()
+    expect(lines).toContainEqual({ operator: 'shell', replaced: true })
+    expect(ledgers.at(-1)?.failure).toBeUndefined()
   })
 
   it('writes to the cluster that has the role it declared, and reads where people ask for things', async () => {

@@ -101,6 +101,10 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
   let folder: string | undefined
   let gather: GatherFolder
   let declared: Declared | undefined
+  /** The version that was last seen on the disk: one that says what it declares, or one that cannot. */
+  let seen = ''
+  /** The version that could not say what it declares, until one can. */
+  let undeclared: string | undefined
   let inputs: ProgramInputs | undefined
   let isStarted = false
   let looking: Timer | undefined
@@ -133,14 +137,12 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
 
   /** Undefined: nobody wants to know any more. */
   async function declare(): Promise<ProgramInputs | undefined> {
-    const version = programVersion(hosted.program)
+    const version = (seen = programVersion(hosted.program))
     if (declared?.version !== version) {
       const isAnother = declared !== undefined
-      const answers = {
-        inputs: await ask('input-resources', hosted, around, readInputResources),
-        outputs: await ask('output-resources', hosted, around, readOutputResources),
-      }
-      declared = { version, ...answers }
+      undeclared = version
+      declared = { version, ...(await asked()) }
+      undeclared = undefined
       close()
       dueAt = 0
       if (isAnother) log({ operator: name, replaced: true })
@@ -168,6 +170,13 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
     return inputs
   }
 
+  async function asked(): Promise<Omit<Declared, 'version'>> {
+    return {
+      inputs: await ask('input-resources', hosted, around, readInputResources),
+      outputs: await ask('output-resources', hosted, around, readOutputResources),
+    }
+  }
+
   function close(): void {
     inputs?.stop()
     inputs = undefined
@@ -191,15 +200,22 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
 
   function look(): void {
     looking = clock.after(lookMs, look)
-    if (declared && programVersion(hosted.program) !== declared.version) {
-      lane.release(theRun)
-      lane.add(theRun)
-    }
+    const version = programVersion(hosted.program)
+    // Once for each version: whether it can be run is not known before it is asked, and how often it is asked, its failures say.
+    if (version === seen) return
+    seen = version
+    lane.release(theRun)
+    lane.add(theRun)
   }
 
   // ── a run ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function work(): Promise<void> {
+    if (undeclared === programVersion(hosted.program) && clock.now() < dueAt) {
+      // No change of what it reads mends that: it is not asked again before its back-off is over.
+      lane.addAfter(theRun, dueAt - clock.now(), 'retry')
+      return
+    }
     const read = await declare()
     if (!read) return
     if (read.missing.length > 0) {
