@@ -11,6 +11,7 @@ import { makeFolder } from '../client/folder.ts'
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
+import { runningCluster } from './running-cluster.ts'
 
 export interface EmbeddedClusterOptions {
   /** As the flag gives it. @default a free one */
@@ -61,6 +62,10 @@ export async function besideEmbeddedCluster(
 export async function runEmbeddedCluster(options: EmbeddedClusterOptions): Promise<void> {
   const { kubeconfig, signal } = options
   const port = readPort(options.port)
+  const other = await runningCluster(kubeconfig)
+  if (other !== undefined) {
+    throw new MusterError('StorageInUse', `${kubeconfig} leads to a cluster that runs on ${other}, and is left to it.`)
+  }
   const token = randomBytes(32).toString('base64url')
   const authority = loopbackAuthority(systemClock)
   const opened = await open(options, new Map([[token, administrator]]), authority.cert)

@@ -2,7 +2,7 @@
  * Where a manager that runs on this machine is found: `.muster/manager.json` in the folder that it was started in, for its
  * owner alone. `muster top` and `muster cost` read it, so that nobody has to remember a port.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { makeFolder } from '../client/folder.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -16,16 +16,56 @@ interface ManagerFile {
 
 const place = (folder: string): string => path.join(folder, '.muster', 'manager.json')
 
-/** Returns what takes it away again. */
-export function writeManagerFile(url: string, folder = '.'): () => void {
+export interface WrittenManagerFile {
+  /** The manager that the file names instead: it was started here before, and still answers. */
+  readonly other: ManagerFile | undefined
+  /** Removes the file, if it is this manager's. */
+  remove(): void
+}
+
+/** A second manager in the folder leaves the file of the first alone, and so has none. */
+export async function writeManagerFile(url: string, folder = '.'): Promise<WrittenManagerFile> {
   const file = place(folder)
-  const text = JSON.stringify({ url, pid: process.pid } satisfies ManagerFile)
+  const own = `${JSON.stringify({ url, pid: process.pid } satisfies ManagerFile)}\n`
   makeFolder(path.dirname(file), 0o700)
-  rmSync(file, { force: true })
-  writeFileSync(file, `${text}\n`, { mode: 0o600, flag: 'wx' })
-  return () => {
-    // Another one may have come since.
-    if (readManagerFile(folder)?.pid === process.pid) rmSync(file, { force: true })
+  const draft = `${file}.${process.pid}`
+  rmSync(draft, { force: true })
+  writeFileSync(draft, own, { mode: 0o600, flag: 'wx' })
+  try {
+    // Whole or not at all, and never in the place of another: of two that start at once, one has it.
+    while (!linked(draft, file)) {
+      const before = textOf(file)
+      const other = await runningHere(folder)
+      if (other) return { other, remove: () => undefined }
+      if (textOf(file) === before) rmSync(file, { force: true })
+    }
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  return {
+    other: undefined,
+    remove() {
+      // By all that it says, and not by the process id: two containers have the same.
+      if (textOf(file) === own) rmSync(file, { force: true })
+    },
+  }
+}
+
+function linked(draft: string, file: string): boolean {
+  try {
+    linkSync(draft, file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
   }
 }
 
@@ -70,7 +110,7 @@ export async function fetchReport(url: string, signal?: AbortSignal): Promise<Ma
 /** Whether one answers that was started in the folder, and by whom. */
 export async function runningHere(folder = '.'): Promise<ManagerFile | undefined> {
   const file = readManagerFile(folder)
-  if (!file || file.pid === process.pid) return undefined
+  if (!file) return undefined
   try {
     await fetchReport(file.url)
     return file

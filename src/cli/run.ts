@@ -15,6 +15,7 @@ import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { installKinds } from './install-kinds.ts'
+import type { Log } from '../manager/log-line.ts'
 import { logWriter } from '../manager/log-writer.ts'
 import { writeManagerFile } from './manager-file.ts'
 import { fileOf } from '../manager/loading/module.ts'
@@ -186,7 +187,7 @@ async function runUntilOutdated(running: Running): Promise<void> {
       signal,
       ...(running.webhooks && { webhooks: running.webhooks }),
     })
-    const forget = writeManagerFile(service.statusUrl)
+    const forget = await announced(service.statusUrl, log)
     try {
       // One that waits for its caches for ever must not keep the others from being announced.
       const patience = systemClock.sleep(patienceMs, signal).catch(() => undefined)
@@ -203,6 +204,22 @@ async function runUntilOutdated(running: Running): Promise<void> {
     end.abort()
     await loader.close()
     await watchdog?.close()
+  }
+}
+
+/** Where `muster top` finds this manager. Nothing else depends on it: where it cannot be written, the manager runs all the same. */
+async function announced(url: string, log: Log): Promise<() => void> {
+  const how = `for this one: muster top --url ${url}`
+  try {
+    const { other, remove } = await writeManagerFile(url)
+    if (other) {
+      log({ problem: `muster top asks process ${other.pid}, a manager that was started in this folder before; ${how}` })
+    }
+    return remove
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    log({ problem: `.muster/manager.json cannot be written (${code}), and muster top does not find it; ${how}` })
+    return () => undefined
   }
 }
 

@@ -42,6 +42,33 @@ describe('muster start', () => {
     expect(await run).toBe(0)
   })
 
+  it('leaves the kubeconfig of a cluster that runs alone, and takes that of one that has ended', async () => {
+    const file = await kubeconfigPath()
+    const start = async (): Promise<() => Promise<number>> => {
+      const stop = new AbortController()
+      const { promise, resolve } = Promise.withResolvers<string>()
+      const flags = { 'kubeconfig-out': file, nodes: '0' }
+      const run = command.run({ flags, positionals: [], out: resolve, err: resolve, signal: stop.signal })
+      await Promise.race([promise, run])
+      return async () => {
+        stop.abort()
+        return await run
+      }
+    }
+    const end = await start()
+    const first = await readFile(file, 'utf8')
+    await expect(start()).rejects.toMatchObject({
+      name: 'StorageInUse',
+      message: expect.stringMatching(/leads to a cluster that runs on https:\/\/127\.0\.0\.1:\d+/) as string,
+    })
+    expect(await readFile(file, 'utf8')).toBe(first)
+    await end()
+    await (
+      await start()
+    )()
+    expect(await readFile(file, 'utf8')).not.toBe(first)
+  })
+
   it.each(['x', '-1', '65536', ''])('refuses %j as a port', async (port) => {
     const nobody = (): void => undefined
     const flags = { port, 'kubeconfig-out': await kubeconfigPath() }

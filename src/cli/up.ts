@@ -64,12 +64,12 @@ interface Shown {
 async function show({ started, kubeconfig, folder, examples, out, err, signal }: Shown): Promise<void> {
   const { muster, operators } = examples
   const manager = await startManager({ muster, operators, kubeconfig, err, signal })
-  const forget = writeManagerFile(manager.url)
+  const { remove } = await writeManagerFile(manager.url)
   try {
     if (!signal.aborted) for (const line of introduction(started, folder, manager)) out(line)
     await follow(manager, out, signal)
   } finally {
-    forget()
+    remove()
     await manager.stop()
   }
   out(folder === undefined ? 'stopped' : `stopped; everything is kept in ${shown(folder)}`)

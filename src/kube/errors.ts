@@ -446,8 +446,8 @@ export const errorTable = {
   StorageInUse: {
     code: 'MUS1603',
     retry: 'terminal',
-    meaning: 'Another process keeps its cluster in this data folder.',
-    cure: 'Stop the process that the message names, or use another --data folder.',
+    meaning: 'Another process keeps its cluster in this data folder, or its credentials in this kubeconfig.',
+    cure: 'Stop the process that the message names; or use another --data folder and another --kubeconfig-out, or start in another folder.',
   },
   GatherUnreadable: {
     code: 'MUS1604',
@@ -623,7 +623,8 @@ export const errorTable = {
   SidecarFailed: {
     code: 'MUS1807',
     retry: 'transient',
-    meaning: 'A sidecar could not do what it was asked for: it is stopping or overloaded, or its disk or token file fails it.',
+    meaning:
+      'A sidecar could not do what it was asked for: it is stopping or overloaded, or its disk or token file fails it.',
     cure: "Read the sidecar's log; free its disk, or mend its token file.",
   },
   SidecarUnauthorized: {
@@ -673,7 +674,7 @@ export const errorTable = {
     code: 'MUS1951',
     retry: 'terminal',
     meaning: 'An operator is to be isolated, and what isolation promises cannot be enforced on this machine.',
-    cure: 'Provide what the message names (Node 26, Linux user namespaces, util-linux), or choose another level.',
+    cure: 'Do what the message says: provide what is missing (Node 26, Linux user namespaces, util-linux), or move the file that must not be readable; or choose another level.',
   },
   OperatorNotLoaded: {
     code: 'MUS1952',
