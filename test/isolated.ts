@@ -335,6 +335,12 @@ export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containm
       })
     })
 
+    it('cannot read the working directory of the manager, which is not its own', async () => {
+      const secrets = [path.resolve('README.md'), path.resolve('scripts', 'test.ts')]
+      const runner = await openRunner(level, { module: mischief, secrets })
+      await runner.close()
+    })
+
     it('is not enforced only where that is allowed, and then says so loudly', async () => {
       const lines: JsonObject[] = []
       const runner = await openRunner(level, { ...within, allowUnenforced: true, log: (line) => void lines.push(line) })

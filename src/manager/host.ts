@@ -7,7 +7,7 @@ import { systemClock } from '../clock/system-clock.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Client } from '../client/client.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
-import type { JsonObject } from '../kube/json.ts'
+import type { Log } from './log-line.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { EventDraft, Ledger } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
@@ -43,7 +43,7 @@ export interface HostOptions {
   /** Who decides when it runs, and its gates there. @default nobody but itself */
   readonly schedule?: { readonly scheduler: Scheduler; readonly gates: GateOptions }
   /** One line for each reconcile that did something, and for each that failed. @default silent */
-  readonly log?: (line: JsonObject) => void
+  readonly log?: Log
   /** Who serves the operator's webhooks and conversions. Without it, nobody asks them, and that is logged. */
   readonly webhooks?: Pick<Webhooks, 'set' | 'settled' | 'delete'>
   /** Where reconciles are counted. */
@@ -242,7 +242,7 @@ function parseId(id: string): { readonly name: string; readonly key: string } {
 }
 
 /** Before anything is reconciled: what the operator would refuse is refused from the start. */
-async function serveWebhooks({ operator, webhooks }: HostOptions, log: (line: JsonObject) => void): Promise<void> {
+async function serveWebhooks({ operator, webhooks }: HostOptions, log: Log): Promise<void> {
   if (operator.webhooks.length + operator.conversions.length === 0) return
   if (!webhooks) {
     log({ operator: operator.name, problem: 'it declares webhooks, and nobody serves them here' })

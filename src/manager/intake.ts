@@ -12,7 +12,7 @@ import type { SharedCache } from '../cache/shared-cache.ts'
 import type { CacheEvent, SubscribeOptions, Subscription } from '../cache/subscription.ts'
 import type { Client } from '../client/client.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
-import type { JsonObject } from '../kube/json.ts'
+import type { Log } from './log-line.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { chainOf, describeInput, type Input, type Reference } from '../operator/input.ts'
@@ -35,7 +35,7 @@ export interface IntakeOptions {
   readonly onKind: (resource: Resource) => void
   /** Something that was pending is there. */
   readonly onLoaded: () => void
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
 }
 
 export interface Intake {

@@ -2,30 +2,25 @@
 import { formatTime } from '../kube/duration.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { Settings } from './config/settings.ts'
-
-type Level = Settings['logging']['level']
-
-const levels: readonly Level[] = ['debug', 'info', 'warn', 'error']
+import { type Log, type LogLevel, logLevels } from './log-line.ts'
 
 /** What failed needs somebody; what was found or is slow should be looked at; the rest is told. */
-function levelOf(line: JsonObject): Level {
+function levelOf(line: JsonObject): LogLevel {
   if (line['error'] !== undefined || line['outcome'] === 'failed') return 'error'
-  if (line['problem'] !== undefined || line['finding'] !== undefined) return 'warn'
+  if (line['problem'] !== undefined || line['finding'] !== undefined || line['warning'] !== undefined) return 'warn'
   return 'info'
 }
 
 /** `logging` is asked for each line: it may change. */
-export function logWriter(
-  write: (text: string) => void,
-  now: () => number,
-  logging: () => Settings['logging'],
-): (line: JsonObject) => void {
+export function logWriter(write: (text: string) => void, now: () => number, logging: () => Settings['logging']): Log {
   return (line) => {
     const { format, level } = logging()
     const own = levelOf(line)
-    if (levels.indexOf(own) < levels.indexOf(level)) return
-    const time = formatTime(now())
-    write(format === 'json' ? JSON.stringify({ time, level: own, ...line }) : [time, own, ...words(line)].join(' '))
+    if (logLevels.indexOf(own) < logLevels.indexOf(level)) return
+    const head = { time: formatTime(now()), level: own }
+    // First for who reads, and last for what counts: no member of a line takes their place.
+    const whole = Object.assign({ ...head }, line, head)
+    write(format === 'json' ? JSON.stringify(whole) : [head.time, own, ...words(line)].join(' '))
   }
 }
 

@@ -5,7 +5,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Client } from '../client/client.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
-import type { JsonObject } from '../kube/json.ts'
+import type { Log } from './log-line.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import type { Controller } from '../operator/controller.ts'
@@ -51,7 +51,7 @@ export interface ReconcilerOptions {
   /** Shared by all who work on the same cluster. */
   readonly history: History
   readonly tellEvent: (about: KubeObject, event: EventDraft) => void
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   readonly metrics?: Metrics | undefined
   readonly onLedger?: ((ledger: Ledger) => void) | undefined
   /** It wrote: the cache is silent about that. */

@@ -10,10 +10,11 @@ import type { Subscription } from '../../cache/subscription.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import type { Clock } from '../../clock/clock.ts'
-import type { Json, JsonObject } from '../../kube/json.ts'
+import type { Json } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { createIntake, type Intake } from '../../manager/intake.ts'
+import type { Log } from '../../manager/log-line.ts'
 import { coverageOf } from '../../operator/coverage.ts'
 import { type Input, kindsOf, uniqueInputs, whole } from '../../operator/input.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -42,7 +43,7 @@ export interface ProgramInputsOptions {
   readonly onLoaded: () => void
   /** A kind came or went: these inputs are of no use any more. */
   readonly onKinds: (how: 'came' | 'went') => void
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   /** Nobody waits for them any more. */
   readonly signal: AbortSignal
 }

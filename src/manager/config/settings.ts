@@ -18,6 +18,7 @@ import {
   type ReadObject,
   string,
 } from '../../operator/field.ts'
+import { type LogLevel, logLevels } from '../log-line.ts'
 import { operatorField, type OperatorSettings } from './operator-settings.ts'
 import { duration, name, optionalName, optionalReference, port, reference, url } from './setting-fields.ts'
 
@@ -62,7 +63,7 @@ export interface Settings {
     readonly endpoint?: string
     readonly sampleRatio: number
   }
-  readonly logging: { readonly format: 'json' | 'text'; readonly level: 'debug' | 'info' | 'warn' | 'error' }
+  readonly logging: { readonly format: 'json' | 'text'; readonly level: LogLevel }
   readonly watchdog: {
     /** 0: it is off. */
     readonly blockedFor: string
@@ -243,7 +244,7 @@ const settings = {
   logging: object(
     {
       format: oneOf(['json', 'text'], { default: 'json', description: 'One JSON object a line, or words.' }),
-      level: oneOf(['debug', 'info', 'warn', 'error'], { default: 'info', description: 'The least that is told.' }),
+      level: oneOf(logLevels, { default: 'info', description: 'The least that is told.' }),
     },
     { default: {} },
   ),

@@ -17,13 +17,14 @@ import type { Writer } from '../../cache/writer.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { type Condition, findCondition, setCondition } from '../../kube/condition.ts'
 import { isMusterError } from '../../kube/errors.ts'
-import { isJsonObject, type JsonObject } from '../../kube/json.ts'
+import { isJsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { EventDraft } from '../../operator/ledger.ts'
 import { findingCondition } from '../../operator/status.ts'
 import type { TypedResource } from '../../operator/typed-resource.ts'
 import type { Change } from '../../operator/view.ts'
+import type { Log } from '../log-line.ts'
 import { type Conflict, describeFinding, type Finding, type HotLoop, type Offence } from './finding.ts'
 
 /** Findings about the work on one CR. */
@@ -57,7 +58,7 @@ export interface TroublesOptions {
   readonly clock: Clock
   readonly writer: Writer
   readonly tellEvent: (about: KubeObject, event: EventDraft) => void
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   readonly onFinding: (finding: Finding) => void
   /** @default always */
   readonly mayWrite?: (() => boolean) | undefined

@@ -7,8 +7,8 @@ import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { MusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
 import { ownFiles } from '../config/own-files.ts'
+import type { Log } from '../log-line.ts'
 import { openConfined } from './confined-runner.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { type ModuleName, parseModuleName } from './module-name.ts'
@@ -60,7 +60,8 @@ export async function processRunner(options: RunnerOptions): Promise<Runner> {
     canary,
     dispose,
     start(events) {
-      if (!sandbox) log({ warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
+      if (!sandbox)
+        log({ isolation: 'process', warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
       return startProcessGuest({ readable, limits, sandbox, clock }, events)
     },
   })
@@ -74,7 +75,7 @@ interface Prepared {
   readonly readable: () => readonly string[]
   readonly limits: Limits
   readonly clock: Clock
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   readonly place: {
     readonly level: Level
     readonly module: ModuleName

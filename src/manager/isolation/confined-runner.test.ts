@@ -172,7 +172,7 @@ describe('a guest that', () => {
     expect(lines).toEqual([
       {
         operator: 'kit',
-        level: 'worker',
+        isolation: 'worker',
         problem: expect.stringMatching(why) as string,
         startsAgainAfterMs: backOff.firstMs,
       },

@@ -89,7 +89,7 @@ export async function openConfined(options: ConfinedOptions): Promise<Runner> {
     delay = Math.min(limits.backOff.firstMs * 2 ** Math.min(failures, 30), limits.backOff.mostMs)
     failures++
     retryAt = clock.now() + delay
-    log({ operator: operator.name, level, problem: messageOf(error), startsAgainAfterMs: delay })
+    log({ operator: operator.name, isolation: level, problem: messageOf(error), startsAgainAfterMs: delay })
     retry = clock.after(delay, () => void startAgain())
   }
 

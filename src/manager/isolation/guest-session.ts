@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
@@ -33,7 +34,7 @@ export interface SessionOptions {
   /** Lets it work although something is not enforced; told each time. */
   readonly allowUnenforced: boolean
   readonly clock: Clock
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   /** Another one for each question, whichever guest is asked. */
   readonly nextId: () => number
   /** What it declares, as it says itself; throws when that will not do. */
@@ -106,7 +107,7 @@ export function openSession(options: SessionOptions): GuestSession {
   const guest = options.start({
     onText: (text) => guarded(() => hear(text)),
     onRead: (text) => answerRead(text, readerOf, limits, weighReads),
-    onPrinted: (text) => log({ module: module.file, level, printed: secrets.hide(text.trimEnd()) }),
+    onPrinted: (text) => log({ module: module.file, isolation: level, printed: secrets.hide(text.trimEnd()) }),
     onTooLong: (size) => end(misbehaved(`It sends ${size} bytes at once; ${limits.messageBytes} are allowed.`)),
   })
   const patience = clock.after(limits.startMs, () =>
@@ -289,7 +290,7 @@ export function openSession(options: SessionOptions): GuestSession {
       end(new MusterError('IsolationRefused', cause))
       return
     }
-    log({ level, warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
+    log({ isolation: level, warning: `NOT ISOLATED as asked for, and allowed by allowUnenforced. ${cause}` })
   }
 
   function finish(id: number): Running | undefined {

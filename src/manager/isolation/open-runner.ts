@@ -4,7 +4,7 @@
  */
 import { pathToFileURL } from 'node:url'
 import type { Clock } from '../../clock/clock.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import { drive } from '../drive.ts'
 import type { Limits } from './limits.ts'
 import { operatorIn, parseModuleName } from './module-name.ts'
@@ -29,7 +29,7 @@ export interface RunnerOptions {
   /** Runs it even where its level cannot be enforced. @default false */
   readonly allowUnenforced?: boolean
   /** What became of it, warnings, and what it printed. @default silent */
-  readonly log?: (line: JsonObject) => void
+  readonly log?: Log
   /** For watching it. @default the machine's */
   readonly clock?: Clock
 }

@@ -84,6 +84,7 @@ describe('a sandbox on a machine that', patience, () => {
     await runner.close()
     expect(runner.operator.name).toBe('mischief')
     expect(lines).toContainEqual({
+      isolation: 'process',
       warning: expect.stringMatching(/^NOT ISOLATED as asked for.*Operation not permitted/) as string,
     })
   })

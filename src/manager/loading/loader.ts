@@ -9,7 +9,7 @@ import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { limitsOf } from '../config/options-of.ts'
 import type { OperatorSettings, ProgramSettings } from '../config/operator-settings.ts'
@@ -47,7 +47,7 @@ export interface LoaderOptions {
   /** How long a module may take to be there. @default 10_000 */
   readonly timeoutMs?: number
   /** What isolated operators print, and what becomes of them. @default silent */
-  readonly log?: (line: JsonObject) => void
+  readonly log?: Log
   /** Makes an operator of a program that a section names: the contract's `programLoader`. @default programs are refused */
   readonly programs?: LoadProgram
   /** Hears what is being loaded in this thread: a module may keep it for long. @default nobody */

@@ -14,7 +14,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import type { FieldValidation } from '../../client/client.ts'
 import { builtinResource } from '../../kube/builtin.ts'
 import { MusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Operator } from '../../operator/operator.ts'
@@ -53,7 +53,7 @@ export interface ResidentOptions extends Pick<ManagerOptions, 'metrics' | 'live'
   readonly identity: string
   readonly clock?: Clock
   readonly random?: Random
-  readonly log?: (line: JsonObject) => void
+  readonly log?: Log
   readonly health?: HealthOptions
   /** Everything about each run, with the name that the operator has here. */
   readonly onLedger?: (ledger: Ledger, as: string) => void

@@ -8,7 +8,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
 import { isMusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import type { Live } from '../../operator/live.ts'
 import { createActivity, type Standing } from '../activity.ts'
 import { configMapSource } from '../config/config-map-source.ts'
@@ -62,7 +62,7 @@ export interface ServiceOptions {
   readonly identity: string
   readonly clock?: Clock
   readonly random?: Random
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   /** @default as the settings say */
   readonly webhooks?: WebhookPlace
   /** The outside of operators. @default the world */
@@ -271,7 +271,7 @@ interface Asked {
   readonly metrics: Metrics
   readonly report: () => ManagerReport
   readonly page: StatusServerOptions['page'] | undefined
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly endings: Endings
 }

@@ -11,9 +11,9 @@ import { MessageChannel, parentPort, receiveMessageOnPort } from 'node:worker_th
 import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { formatTime } from '../../kube/duration.ts'
-import type { JsonObject } from '../../kube/json.ts'
 import { whoOf } from '../findings/finding.ts'
 import type { Culprit } from '../thread-watch.ts'
+import type { LogLevel, LogLine } from '../log-line.ts'
 import type { ClusterFact, Fact, OperatorFact } from './fact.ts'
 import { exitMainThread, type Frame, lookAtMainThread } from './main-stack.ts'
 import { type BoardReading, readBoard } from './mark-board.ts'
@@ -112,7 +112,7 @@ function hearFacts(): void {
   }
 }
 
-function describe(culprits: readonly Culprit[], silentMs: number, line: string): JsonObject {
+function describe(culprits: readonly Culprit[], silentMs: number, line: string): LogLine {
   const [first, ...others] = culprits
   const seconds = Math.round(silentMs / 1000)
   if (!first) {
@@ -172,7 +172,7 @@ async function record(
 }
 
 /** At once, whatever the main thread does. */
-function tell(clock: Clock, line: JsonObject): void {
-  const level = 'error' in line ? 'error' : 'warn'
+function tell(clock: Clock, line: LogLine): void {
+  const level: LogLevel = 'error' in line ? 'error' : 'warn'
   writeSync(2, `${JSON.stringify({ time: formatTime(clock.now()), level, ...line })}\n`)
 }

@@ -8,7 +8,7 @@
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { isMusterError } from '../../kube/errors.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { objectNameOf } from '../config/options-of.ts'
 import { createEventRecorder } from '../event-recorder.ts'
@@ -29,7 +29,7 @@ export interface QuarantineOptions {
   readonly isChosen: (operator: string) => boolean
   /** The watchdog hears who runs in the main thread. */
   readonly tell: (fact: Fact) => void
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
 }
 
 export interface Quarantine {

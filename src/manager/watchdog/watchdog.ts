@@ -7,7 +7,7 @@
  */
 import { isMainThread, SHARE_ENV, Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock/clock.ts'
-import type { JsonObject } from '../../kube/json.ts'
+import type { Log } from '../log-line.ts'
 import { createThreadWatch, type Place, type ThreadWatch } from '../thread-watch.ts'
 import type { Fact } from './fact.ts'
 import { cell, createMarkBoard, type MarkBoard } from './mark-board.ts'
@@ -26,7 +26,7 @@ export interface Watchdog {
 export interface WatchdogOptions {
   readonly clock: Clock
   /** Hears when the thread itself has failed: then nobody watches. */
-  readonly log: (line: JsonObject) => void
+  readonly log: Log
   /** Until the settings are known. @default 10_000 */
   readonly limitMs?: number
 }
