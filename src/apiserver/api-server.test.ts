@@ -394,7 +394,7 @@ describe('bad input', () => {
     expect((await raw('GET', `${path}?fieldSelector=spec.x%3D1`)).json).toMatchObject({
       message: '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     })
-    expect((await raw('GET', `${path}/%E0%A4%A`)).status).toBe(404)
+    expect((await raw('GET', `${path}/%E0%A4%A`)).status).toBe(400)
     expect((await raw('GET', '/api/v1/unicorns')).status).toBe(404)
     expect((await raw('POST', `${path}/a`, { body: {} })).json).toMatchObject({ code: 405, reason: 'MethodNotAllowed' })
     const polluting =

@@ -3,23 +3,30 @@ import type { TransportRequest, TransportResponse } from '../client/transport.ts
 import type { Peer } from './access/authenticate.ts'
 import { type Call, checkVerb, isTrue, readObject } from './call.ts'
 import { discover, versionDocument } from './discovery.ts'
+import { pathSegment } from './kinds/name-format.ts'
 import { list } from './list.ts'
-import { noSuchResource, Refusal } from './refusal.ts'
+import { badRequest, noSuchResource, Refusal } from './refusal.ts'
 import { answer, answerText, type Dressing, dressList, refuse, representationOf } from './representation.ts'
-import { findRoute, splitPath } from './route.ts'
+import type { RequestTarget, ResourcePath } from './request-target.ts'
+import { findRoute } from './route.ts'
 import type { ClusterState } from './state.ts'
 import { warningHeaders } from './warning-header.ts'
 import { watch } from './watch.ts'
 
 /** Answers a request, or raises a Refusal, at once or later. */
-export function dispatch(state: ClusterState, request: TransportRequest, peer?: Peer): Promise<TransportResponse> {
-  const mark = request.path.indexOf('?')
-  const path = (mark < 0 ? request.path : request.path.slice(0, mark)).replace(/(.)\/$/, '$1')
-  const query = new URLSearchParams(mark < 0 ? '' : request.path.slice(mark + 1))
-  const user = state.access.admit(request, peer)
-  const route = findRoute(path, state.catalog)
-  if (!route) return respondAbove(state, request, path)
-  const { served, subresource } = route
+export function dispatch(
+  state: ClusterState,
+  request: TransportRequest,
+  target: RequestTarget,
+  peer?: Peer,
+): Promise<TransportResponse> {
+  const { query } = target
+  const user = state.access.admit(request, target, peer)
+  const route = findRoute(target, state.catalog)
+  if (!route) return respondAbove(state, request, target)
+  const { served, subresource, name = '' } = route
+  const problems = pathSegment(name)
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(';')}`)
   const isThere = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
   const deprecation = isThere ? served.deprecation : undefined
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
@@ -65,30 +72,37 @@ async function warning(
 }
 
 /** What is not about resources: discovery, health, version. */
-async function respondAbove(state: ClusterState, request: TransportRequest, path: string): Promise<TransportResponse> {
-  const { method, headers } = request
+async function respondAbove(
+  state: ClusterState,
+  { method, headers }: TransportRequest,
+  target: RequestTarget,
+): Promise<TransportResponse> {
+  const { resource } = target
+  if (resource) {
+    if (isVersionServed(state, resource)) throw noSuchResource()
+    return answerText(404, '404 page not found\n')
+  }
+  const path = target.path.replace(/(.)\/$/, '$1')
   if (method === 'GET') {
     if (path === '/version') return await answer(200, versionDocument)
     if (path.startsWith('/.well-known/') || path.startsWith('/openid/')) {
-      const document = await (await import('./access/openid.ts')).openId(state.access.issuer, request)
+      const document = await (await import('./access/openid.ts')).openId(state.access.issuer, path, headers)
       if (document) return document
     }
-    if (path.startsWith('/openapi/')) return await (await import('./openapi/openapi.ts')).openApi(state, request)
-    if (/^\/(?:healthz|readyz|livez)(?:\/|$)/.test(path)) return answerText(200, 'ok')
-    const segments = splitPath(path)
-    const isDiscovery = segments && (segments[0] === 'api' || segments[0] === 'apis')
+    if (path.startsWith('/openapi/')) {
+      return await (await import('./openapi/openapi.ts')).openApi(state, { ...target, headers })
+    }
+    if (/^\/(?:healthz|readyz|livez)(?:\/.+)?$/s.test(target.path)) return answerText(200, 'ok')
+    const segments = path.split('/').slice(1)
+    const isDiscovery = segments[0] === 'api' || segments[0] === 'apis'
     const found = isDiscovery ? discover(state.catalog, segments, headers['accept']) : undefined
     if (found) return await answer(200, found.document, 'json', { 'content-type': found.contentType })
   }
-  if (isInServedVersion(state, path)) throw noSuchResource()
   return answerText(404, '404 page not found\n')
 }
 
-function isInServedVersion({ catalog }: ClusterState, path: string): boolean {
-  const [root, ...rest] = splitPath(path) ?? []
-  if ((root !== 'api' && root !== 'apis') || rest.length <= (root === 'api' ? 1 : 2)) return false
-  const [group, version] = root === 'api' ? ['', rest[0]] : rest
-  return catalog.all().some((served) => served.group === group && served.version === version)
+function isVersionServed({ catalog }: ClusterState, { group, version, isServable }: ResourcePath): boolean {
+  return isServable && catalog.all().some((served) => served.group === group && served.version === version)
 }
 
 function readCollection(call: Call): TransportResponse | Promise<TransportResponse> {

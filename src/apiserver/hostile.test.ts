@@ -12,6 +12,7 @@ import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } fr
 import { readYaml } from '../kube/yaml.ts'
 import { type ApiServer, createApiServer, openApiServer } from './api-server.ts'
 import { openFolder } from './journal/folder.ts'
+import { parseTarget } from './request-target.ts'
 
 interface Answer {
   readonly status: number
@@ -53,6 +54,7 @@ async function revision(server: ApiServer): Promise<string> {
 /** What the OpenAPI endpoints say of what they do not have is nothing: so does the real server. */
 function isProperRefusal({ status, text, json }: Answer, { path: asked }: TransportRequest): boolean {
   if (status === 404 && text === '404 page not found\n') return true
+  if (status === 400 && text === '400 Bad Request') return parseTarget(asked) === undefined
   if (text === '' && asked.includes('/openapi/')) return true
   return isJsonObject(json) && json['kind'] === 'Status' && json['code'] === status && json['status'] === 'Failure'
 }

@@ -3,6 +3,7 @@
  * HTTP/1.1 would cost more than the handler of a get.
  */
 import {
+  constants,
   type IncomingHttpHeaders,
   performServerHandshake,
   type ServerHttp2Session,
@@ -52,6 +53,8 @@ export function speakHttp2(api: Answering, clock: Clock): Protocol {
         stream.once('close', () => {
           if (--running === 0 && !session.destroyed) rest()
         })
+        // Which path a request has is checked for these two schemes alone, below and by the real server.
+        if (!/^https?$/.test(headers[':scheme'] ?? '')) return stream.close(constants.NGHTTP2_PROTOCOL_ERROR)
         if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
         const exchange = exchangeOf(stream, headers, rawHeaders)
         serve(api, clock, exchange, peerOf(socket)).catch(() => stream.destroy())

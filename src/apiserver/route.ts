@@ -1,5 +1,6 @@
-/** Where a request goes: the path of a Kubernetes URL, taken apart. */
+/** Where a request goes: what the path names, found in the catalog of what is served. */
 import type { Catalog, Served } from './catalog.ts'
+import type { RequestTarget } from './request-target.ts'
 
 /** A resource, or one object of it, or a subresource of that. */
 export interface Route {
@@ -10,41 +11,15 @@ export interface Route {
   readonly subresource: string
 }
 
-/** The route of a path below `/api` or `/apis`; undefined when nothing is served there. */
-export function findRoute(path: string, catalog: Catalog): Route | undefined {
-  const segments = splitPath(path)
-  if (!segments) return undefined
-  const [root, ...rest] = segments
-  if (root === 'api') return routeIn('', rest, catalog)
-  if (root === 'apis') return routeIn(rest[0] ?? '', rest.slice(1), catalog)
-  return undefined
-}
-
-/** The decoded segments; undefined for a path that cannot be decoded. */
-export function splitPath(path: string): readonly string[] | undefined {
-  try {
-    const segments = path.split('/').slice(1)
-    return path.includes('%') ? segments.map(decodeURIComponent) : segments
-  } catch {
-    return undefined
-  }
-}
-
-function routeIn(group: string, [version = '', ...rest]: readonly string[], catalog: Catalog): Route | undefined {
-  const [first, namespace, ...inner] = rest
-  const isNamespacesOwn = inner.length === 1 && (inner[0] === 'status' || inner[0] === 'finalize')
-  if (first === 'namespaces' && inner.length > 0 && !isNamespacesOwn) {
-    const route = routeTo(group, version, inner, catalog)
-    return route?.served.namespaced && namespace ? { ...route, namespace } : undefined
-  }
-  const route = routeTo(group, version, rest, catalog)
-  // An object of a namespaced resource is found in its namespace only.
-  return route && !(route.served.namespaced && route.name !== undefined) ? route : undefined
-}
-
-function routeTo(group: string, version: string, segments: readonly string[], catalog: Catalog): Route | undefined {
-  const [plural = '', name, ...subresource] = segments
-  const served = catalog.find(group, version, plural)
+/** The route of a target below `/api` or `/apis`; undefined when nothing is served there. */
+export function findRoute({ resource: asked }: RequestTarget, catalog: Catalog): Route | undefined {
+  if (!asked || !asked.isServable || asked.verb !== undefined) return undefined
+  const { group, version, resource, name, isInNamespace } = asked
+  const served = catalog.find(group, version, resource)
   if (!served || name === '') return undefined
-  return { served, namespace: undefined, name, subresource: subresource.join('/') }
+  // An empty namespace is all of them, to the authorizer as well.
+  const namespace = (isInNamespace && asked.namespace) || undefined
+  // An object of a namespaced resource is found in its namespace only, and any other outside of all.
+  if (served.namespaced ? namespace === undefined && name !== undefined : isInNamespace) return undefined
+  return { served, namespace, name, subresource: asked.subresource.join('/') }
 }

@@ -20,6 +20,7 @@ import { dnsLabel } from './kinds/name-format.ts'
 import { noRecall } from '../kube/recall.ts'
 import { internal, Refusal } from './refusal.ts'
 import { answerText, refuse } from './representation.ts'
+import { parseTarget, type RequestTarget } from './request-target.ts'
 import { seed } from './seed.ts'
 import { type ClusterState, type Keeping, randomUuid, type WritePath } from './state.ts'
 import { createStorage, type Storage } from './storage.ts'
@@ -138,27 +139,39 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
   if (!keeper) readyState('')
 
   const handleIn = async (
-    { name, path }: ClusterPath,
+    target: RequestTarget,
     request: TransportRequest,
     peer: Peer | undefined,
   ): Promise<TransportResponse> => {
+    const { cluster: name, query } = target
     if (dnsLabel(name).length > 0) return answerText(404, '404 page not found\n')
     if (!states.has(name)) {
       // Nobody makes a cluster by asking for it who could not do everything in it.
-      const refusal = refusalOf(() => stateOf('').access.admit({ ...request, path: `/clusters/${name}` }, peer))
+      const whole = { cluster: '', path: `/clusters/${name}`, query, resource: undefined }
+      const refusal = refusalOf(() => stateOf('').access.admit(request, whole, peer))
       if (refusal) return await refuse(refusal)
     }
-    return await handle(readyState(name), { ...request, path }, peer)
+    return await handle(readyState(name), request, target, peer)
   }
 
   const server: ApiServer = {
     handle(request, peer) {
-      const found = clusterIn(request.path)
-      return found ? handleIn(found, request, peer) : handle(readyState(''), request, peer)
+      const target = parseTarget(request.path)
+      if (!target) return Promise.resolve(badTarget())
+      if (target.cluster !== '') return handleIn(target, request, peer)
+      return handle(readyState(''), request, target, peer)
     },
     cluster(name) {
       const state = readyState(name)
-      return { handle: (request) => handle(state, request) }
+      return {
+        async handle(request) {
+          const target = parseTarget(request.path)
+          if (!target) return badTarget()
+          // A logical cluster has none of its own.
+          if (target.cluster !== '') return answerText(404, '404 page not found\n')
+          return await handle(state, request, target)
+        },
+      }
     },
     async importGather(folder, { cluster = '', ...how } = {}) {
       const [{ importGather }] = await Promise.all([import('./gather.ts'), writePath()])
@@ -246,16 +259,9 @@ function restoreEntry(storage: Storage, entry: Entry): void {
   storage.restoreFoundation(foundation)
 }
 
-interface ClusterPath {
-  readonly name: string
-  readonly path: string
-}
-
-/** `/clusters/blue/api/v1` is `/api/v1` of blue. */
-function clusterIn(path: string): ClusterPath | undefined {
-  if (!path.startsWith('/clusters/')) return undefined
-  const match = /^\/clusters\/([^/?]+)(.*)$/s.exec(path)
-  return match ? { name: match[1]!, path: match[2]!.startsWith('/') ? match[2]! : `/${match[2]}` } : undefined
+/** As the real server answers what is no target at all. */
+function badTarget(): TransportResponse {
+  return answerText(400, '400 Bad Request')
 }
 
 function refusalOf(check: () => unknown): Refusal | undefined {
@@ -268,12 +274,17 @@ function refusalOf(check: () => unknown): Refusal | undefined {
   }
 }
 
-async function handle(state: ClusterState, request: TransportRequest, peer?: Peer): Promise<TransportResponse> {
+async function handle(
+  state: ClusterState,
+  request: TransportRequest,
+  target: RequestTarget,
+  peer?: Peer,
+): Promise<TransportResponse> {
   request.signal?.throwIfAborted()
   const { storage } = state
   const { losses } = storage
   try {
-    const answered = await dispatch(state, request, peer)
+    const answered = await dispatch(state, request, target, peer)
     // Nobody is told what a crash could still undo, or what has been undone: neither who wrote nor who read.
     const kept = storage.durable()
     if (kept) await kept

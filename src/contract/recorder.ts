@@ -4,6 +4,7 @@
  * wrote it goes on from a true answer. What was not declared is recorded, too, and refused.
  */
 import { attributesOf } from '../apiserver/access/request-attributes.ts'
+import { parseTarget } from '../apiserver/request-target.ts'
 import { bodyOf } from '../client/body.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
@@ -45,9 +46,10 @@ export function mutationOf(
   request: TransportRequest,
   controller: string,
 ): { readonly mutation: RecordedMutation; readonly body: Json | undefined } {
-  const [path = '', query] = request.path.split('?')
-  const parameters = new URLSearchParams(query)
-  const asked = attributesOf(request.method, path, parameters)
+  const target = parseTarget(request.path)
+  const parameters = target?.query ?? new URLSearchParams()
+  // What is declared is declared for the cluster at `/` alone.
+  const asked = target?.cluster === '' ? attributesOf(request.method, target) : {}
   const {
     group = '',
     version = '',

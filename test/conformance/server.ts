@@ -214,6 +214,7 @@ function embeddedWire(): Wire {
 
 function realWire(): Wire {
   const access = realAccess()
+  const { hostname, port } = new URL(access.server)
   const agent = new Agent({ keepAlive: true, ca: access.ca })
   return {
     name: 'real',
@@ -221,7 +222,8 @@ function realWire(): Wire {
       // Without its length a body of DELETE would be taken for the next request.
       const headers = body === undefined ? wanted : { ...wanted, 'content-length': String(Buffer.byteLength(body)) }
       const { promise, resolve, reject } = Promise.withResolvers<Reply>()
-      const outgoing = request(access.server + path, { method, agent, headers, signal }, (response) => {
+      // Not as a URL, which would take out dots and what is written in a way of its own.
+      const outgoing = request({ hostname, port, path, method, agent, headers, signal }, (response) => {
         const answered = Object.fromEntries(
           Object.entries(response.headers).map(([name, value]) => [
             name,

@@ -10,6 +10,7 @@ import { accessForbidden } from './forbidden.ts'
 import { type Attributes, type Identity, wellKnown } from './identity.ts'
 import { impersonate, isImpersonating } from './impersonate.ts'
 import { createRbac, type Rbac } from './rbac.ts'
+import type { RequestTarget } from '../request-target.ts'
 import { attributesOf } from './request-attributes.ts'
 import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts'
 
@@ -28,7 +29,7 @@ export interface Access extends Pick<Authenticator, 'reviewToken'> {
   readonly rbac: Rbac
   readonly issuer: TokenIssuer
   /** Who makes a request, provided that they may: raises 401 or 403. */
-  admit(request: Pick<TransportRequest, 'method' | 'path' | 'headers'>, peer?: Peer): Identity
+  admit(request: Pick<TransportRequest, 'method' | 'headers'>, target: RequestTarget, peer?: Peer): Identity
   /** Raises 403. For what a request asks beyond its own verb. */
   check(identity: Identity, asked: Attributes): void
 }
@@ -48,16 +49,11 @@ export function createAccess(storage: Storage, now: () => number, options: Acces
     rbac,
     issuer,
     reviewToken: (token, audiences) => authenticator.reviewToken(token, audiences),
-    admit({ method, path, headers }, peer) {
+    admit({ method, headers }, target, peer) {
       const requester = authenticator.authenticate(headers, peer)
       // Whoever may do everything is not asked what: a program with a cluster of its own should not pay for it.
       if (requester.groups.includes(wellKnown.masters) && !isImpersonating(headers)) return requester
-      const mark = path.indexOf('?')
-      const asked = attributesOf(
-        method,
-        mark < 0 ? path : path.slice(0, mark),
-        new URLSearchParams(mark < 0 ? '' : path.slice(mark + 1)),
-      )
+      const asked = attributesOf(method, target)
       const identity = impersonate(rbac, requester, headers, asked)
       check(identity, asked)
       return identity

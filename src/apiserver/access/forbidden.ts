@@ -9,9 +9,13 @@ export function accessForbidden(identity: Identity, asked: Attributes, reason: s
   if ('path' in asked) return new Refusal(403, 'Forbidden', `forbidden: ${why}`, {})
   const { group, resource, name = '' } = asked
   const qualified = group === '' ? resource : `${resource}.${group}`
-  const subject = name === '' ? qualified : `${qualified} "${name}"`
-  const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), kind: resource }
-  return new Refusal(403, 'Forbidden', `${subject} is forbidden: ${why}`, details)
+  const subject = name === '' ? qualified : `${qualified} ${formatGoValue(name)}`
+  const details = {
+    ...(name !== '' && { name }),
+    ...(group !== '' && { group }),
+    ...(resource !== '' && { kind: resource }),
+  }
+  return new Refusal(403, 'Forbidden', resource === '' ? `forbidden: ${why}` : `${subject} is forbidden: ${why}`, details)
 }
 
 function describe({ username }: Identity, asked: Attributes): string {

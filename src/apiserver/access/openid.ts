@@ -11,7 +11,8 @@ const cached = { 'cache-control': 'public, max-age=3600' }
 /** What is at one of the two paths of discovery; undefined elsewhere. */
 export async function openId(
   issuer: TokenIssuer,
-  { path, headers }: Pick<TransportRequest, 'path' | 'headers'>,
+  path: string,
+  headers: TransportRequest['headers'],
 ): Promise<TransportResponse | undefined> {
   if (path === keysPath) {
     // Its own media type, unless only plain JSON is wanted.

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createCatalog } from '../catalog.ts'
+import { parseTarget, type RequestTarget } from '../request-target.ts'
 import { findRoute } from '../route.ts'
 import type { ResourceAttributes } from './identity.ts'
 import { attributesOf } from './request-attributes.ts'
 
-const none = new URLSearchParams()
+const targetOf = (text: string): RequestTarget => parseTarget(text)!
 const catalog = createCatalog()
 
 describe('the attributes of a request', () => {
@@ -19,9 +20,10 @@ describe('the attributes of a request', () => {
     ['GET', '/api/v1/watch/namespaces/a/pods', { verb: 'watch', resource: 'pods', namespace: 'a' }],
     ['GET', '/apis/apps/v1', { verb: 'get', path: '/apis/apps/v1' }],
     ['POST', '/healthz/', { verb: 'post', path: '/healthz/' }],
-    ['GET', '/api/v1/pods/%zz', { verb: 'get', path: '/api/v1/pods/%zz' }],
+    ['GET', '/api/v1/namespaces/a%2Fpods/b', { verb: 'get', resource: 'pods', namespace: 'a', name: 'b' }],
+    ['GET', '//api/v1/namespaces/a/pods//', { verb: 'list', resource: 'pods', namespace: 'a' }],
   ])('%s %s', (method, path, expected) => {
-    expect(attributesOf(method, path, none)).toMatchObject(expected)
+    expect(attributesOf(method, targetOf(path))).toMatchObject(expected)
   })
 
   it.each([
@@ -32,12 +34,12 @@ describe('the attributes of a request', () => {
     ['watch=0', 'list'],
     ['', 'list'],
   ])('of a list with "%s" have the verb %s', (query, verb) => {
-    expect(attributesOf('GET', '/api/v1/pods', new URLSearchParams(query))).toMatchObject({ verb })
+    expect(attributesOf('GET', targetOf(`/api/v1/pods?${query}`))).toMatchObject({ verb })
   })
 
   it('take the name that a field selector asks for, and no other', () => {
     const nameOf = (fieldSelector: string): unknown =>
-      attributesOf('GET', '/api/v1/pods', new URLSearchParams({ fieldSelector }))
+      attributesOf('GET', targetOf(`/api/v1/pods?${new URLSearchParams({ fieldSelector }).toString()}`))
     expect(nameOf('metadata.name=a,spec.nodeName=b')).toMatchObject({ name: 'a' })
     expect(nameOf('metadata.name!=a')).toMatchObject({ name: undefined })
     expect(nameOf('metadata.name=..')).toMatchObject({ name: undefined })
@@ -71,11 +73,11 @@ describe('the attributes of a request', () => {
     )
     fc.assert(
       fc.property(fc.array(word, { maxLength: 8 }), (words) => {
-        const path = `/${words.join('/')}`
-        const route = findRoute(path, catalog)
+        const target = parseTarget(`/${words.join('/')}`)
+        const route = target && findRoute(target, catalog)
         if (!route) return
         const { served, name, namespace, subresource } = route
-        const asked = attributesOf('PATCH', path, none) as ResourceAttributes
+        const asked = attributesOf('PATCH', target) as ResourceAttributes
         expect([asked.group, asked.resource, asked.name]).toEqual([served.group, served.plural, name])
         // What follows a subresource is its own affair.
         expect(`${subresource}/`.startsWith(`${asked.subresource ?? ''}/`)).toBe(true)

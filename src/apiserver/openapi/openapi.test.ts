@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { TransportResponse } from '../../client/transport.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { type Catalog, createCatalog, type Served } from '../catalog.ts'
+import { parseTarget } from '../request-target.ts'
 import { openApi } from './openapi.ts'
 
 const clock = virtualClock()
@@ -22,7 +23,7 @@ function widgets(properties: object): Served {
 }
 
 async function ask(catalog: Catalog, path: string, headers = {}): Promise<TransportResponse & { text: string }> {
-  const answer = await openApi({ catalog, clock }, { path, headers })
+  const answer = await openApi({ catalog, clock }, { ...parseTarget(path)!, headers })
   const chunks: Uint8Array[] = []
   for await (const chunk of answer.body) chunks.push(chunk)
   return { ...answer, text: Buffer.concat(chunks).toString() }

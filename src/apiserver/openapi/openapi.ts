@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { TransportRequest, TransportResponse } from '../../client/transport.ts'
 import { answerText, mediaRanges } from '../representation.ts'
+import type { RequestTarget } from '../request-target.ts'
 import type { ClusterState } from '../state.ts'
 import { type Described, describedV2, documentsV3 } from './documents.ts'
 
@@ -18,9 +19,8 @@ const yearMs = 31_536_000_000
 /** The answer to a path below `/openapi`. */
 export async function openApi(
   state: Pick<ClusterState, 'catalog' | 'clock'>,
-  { path: asked, headers }: Pick<TransportRequest, 'path' | 'headers'>,
+  { path, query, headers }: Pick<RequestTarget, 'path' | 'query'> & Pick<TransportRequest, 'headers'>,
 ): Promise<TransportResponse> {
-  const { pathname: path, searchParams: query } = new URL(asked, 'http://localhost')
   const served = state.catalog.all()
   if (path === '/openapi/v2')
     return await answerDocument(describedV2(served), { state, headers, vary: 'Accept-Encoding, Accept' })
