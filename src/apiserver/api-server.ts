@@ -58,8 +58,11 @@ export interface ApiServerOptions {
 export type Workloads = (state: ClusterState) => { stop(): void }
 
 export interface ApiServer extends Handler {
-  /** `peer` is what a listener knows of the client; a request without one comes from this process. */
-  handle(request: TransportRequest, peer?: Peer): Promise<TransportResponse>
+  /**
+   * `peer` is what a listener knows of the client; a request without one comes from this process. `readBody` reads a body
+   * that is still on the wire: it is called at most once, and only for a request that has been authorized.
+   */
+  handle(request: TransportRequest, peer?: Peer, readBody?: ReadBody): Promise<TransportResponse>
   /** A logical cluster by its name, made if it is not there yet. The empty name is the one at `/`. */
   cluster(name: string): Handler
   /** Fills a logical cluster with what a must-gather directory holds. See gather.ts. */
@@ -80,6 +83,9 @@ export interface ApiServer extends Handler {
   /** Ends all watches, as a server does that restarts. */
   endWatches(): void
 }
+
+/** Raises a Refusal for a body that is too large, or for which there is no room. */
+export type ReadBody = () => Promise<Uint8Array>
 
 /** What a listener needs of a server. */
 export type Answering = Pick<ApiServer, 'handle' | 'endWatches'>

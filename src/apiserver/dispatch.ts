@@ -1,6 +1,7 @@
 /** From a request to the verb that answers it: by path, then by method. */
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
 import type { Peer } from './access/authenticate.ts'
+import type { ReadBody } from './api-server.ts'
 import { type Call, checkVerb, isTrue, readObject } from './call.ts'
 import { discover, versionDocument } from './discovery.ts'
 import { pathSegment } from './kinds/name-format.ts'
@@ -19,6 +20,7 @@ export function dispatch(
   request: TransportRequest,
   target: RequestTarget,
   peer?: Peer,
+  readBody?: ReadBody,
 ): Promise<TransportResponse> {
   const { query } = target
   const user = state.access.admit(request, target, peer)
@@ -36,15 +38,18 @@ export function dispatch(
   const includeObject = query.get('includeObject') ?? 'Metadata'
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
   const call = { state, request, route, query, dressing, user, warnings }
-  return warning(() => onRoute(call), warnings, dressing.syntax, served.custom)
+  return warning(() => onRoute(call, readBody), warnings, dressing.syntax, served.custom)
 }
 
-function onRoute(call: Call): TransportResponse | Promise<TransportResponse> {
+function onRoute(call: Call, readBody: ReadBody | undefined): TransportResponse | Promise<TransportResponse> {
   const { state, request, route } = call
   if (request.method === 'GET' && route.subresource === '') {
     return route.name === undefined ? readCollection(call) : readObject(call)
   }
   const writePath = state.writePath()
+  if (readBody) {
+    return Promise.all([writePath, readBody()]).then(([path, body]) => path.answer({ ...call, request: { ...request, body } }))
+  }
   // A turn less for every write but the first.
   return writePath instanceof Promise ? writePath.then((path) => path.answer(call)) : writePath.answer(call)
 }

@@ -8,9 +8,10 @@ import type { Clock } from '../clock/clock.ts'
 import type { Method, TransportRequest, TransportResponse } from '../client/transport.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Peer } from './access/authenticate.ts'
-import type { Answering } from './api-server.ts'
+import type { Answering, ReadBody } from './api-server.ts'
+import type { BodyBudget } from './body-budget.ts'
 import { httpDate } from './http-date.ts'
-import { methodNotAllowed, Refusal, tooLarge } from './refusal.ts'
+import { methodNotAllowed, type Refusal, tooLarge, tooManyRequests } from './refusal.ts'
 import { answer } from './representation.ts'
 import { maxBodyBytes } from './request-body.ts'
 
@@ -36,8 +37,16 @@ const methods: ReadonlySet<string> = new Set<Method>(['GET', 'POST', 'PUT', 'PAT
 /** How long a client may take to send a request: the slowest honest one is far quicker. */
 export const requestMs = 60_000
 
+/** What an exchange is served with. */
+export interface Serving {
+  readonly api: Answering
+  readonly clock: Clock
+  readonly bodies: BodyBudget
+  readonly peer: Peer
+}
+
 /** Rejects when the connection broke: then there is nobody left to tell. */
-export async function serve(api: Answering, clock: Clock, exchange: Exchange, peer: Peer): Promise<void> {
+export async function serve(exchange: Exchange, { api, clock, bodies, peer }: Serving): Promise<void> {
   const { outgoing } = exchange
   const gone = new AbortController()
   // The stream does not tell: it may close before it hears that its last write went out, and when cut off it ends itself.
@@ -45,54 +54,79 @@ export async function serve(api: Answering, clock: Clock, exchange: Exchange, pe
   outgoing.once('close', () => {
     if (!isAnswered) gone.abort(new MusterError('ConnectionLost', 'the client went away.'))
   })
+  const body = exchange.incoming && incomingBody(exchange.incoming, clock, bodies)
   try {
-    const request = await readRequest(exchange, clock, gone.signal)
-    await send(await api.handle(request, peer), exchange, clock, gone.signal)
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    exchange.readNoMore()
-    await send(await answer(error.status.code, error.status), exchange, clock, gone.signal)
+    const { method, path, headers, rawHeaders } = exchange
+    const request = { method: method as Method, path, headers: withRepeated(headers, rawHeaders), signal: gone.signal }
+    const response = methods.has(method)
+      ? await api.handle(request, peer, body?.read)
+      : await answer(405, methodNotAllowed().status)
+    if (body?.isBroken()) throw new MusterError('ConnectionLost', 'the request broke off.')
+    if (body && !body.isRead()) exchange.readNoMore()
+    await send(response, exchange, clock, gone.signal)
+  } finally {
+    body?.release()
   }
   isAnswered = true
 }
 
-async function readRequest(exchange: Exchange, clock: Clock, signal: AbortSignal): Promise<TransportRequest> {
-  const { method, path, headers, rawHeaders, incoming } = exchange
-  if (!methods.has(method)) throw methodNotAllowed()
-  const body = incoming && (await readBody(incoming, clock))
-  return {
-    method: method as Method,
-    path,
-    headers: withRepeated(headers, rawHeaders),
-    ...(body && body.byteLength > 0 && { body }),
-    signal,
-  }
+interface IncomingBody {
+  readonly read: ReadBody
+  /** Whether all of it has been read. */
+  isRead(): boolean
+  /** Whether the connection broke before its end. */
+  isBroken(): boolean
+  /** The body is not needed any more. */
+  release(): void
 }
 
-/** By its events, which are cheaper than an iterator. */
-async function readBody(incoming: Readable, clock: Clock): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const timer = clock.after(requestMs, () => incoming.destroy())
-  const chunks: Buffer[] = []
+/** The body of a request, unread until the server asks for it. */
+function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): IncomingBody {
   let size = 0
-  const take = (chunk: Buffer): void => {
-    size += chunk.length
-    chunks.push(chunk)
-    if (size <= maxBodyBytes) return
-    incoming.off('data', take)
-    reject(tooLarge(maxBodyBytes))
+  let isRead = false
+  let isBroken = false
+  const read = async (): Promise<Buffer> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+    const timer = clock.after(requestMs, () => incoming.destroy())
+    const chunks: Buffer[] = []
+    const refuse = (refusal: Refusal): void => {
+      incoming.off('data', take)
+      reject(refusal)
+    }
+    // By its events, which are cheaper than an iterator.
+    const take = (chunk: Buffer): void => {
+      if (size + chunk.length > maxBodyBytes) return refuse(tooLarge(maxBodyBytes))
+      if (!bodies.take(chunk.length)) return refuse(tooManyRequests())
+      size += chunk.length
+      chunks.push(chunk)
+    }
+    const breakOff = (): void => {
+      // It also closes after its end.
+      if (isRead) return
+      isBroken = true
+      reject(new MusterError('ConnectionLost', 'the request broke off.'))
+    }
+    incoming.on('data', take)
+    incoming.once('end', () => {
+      isRead = true
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    })
+    incoming.once('error', breakOff)
+    incoming.once('close', breakOff)
+    if (incoming.destroyed) breakOff()
+    try {
+      return await promise
+    } finally {
+      timer.cancel()
+      // Every request closes in the end; an error for each would cost more than reading it did.
+      incoming.off('close', breakOff)
+    }
   }
-  incoming.on('data', take)
-  const breakOff = (): void => reject(new MusterError('ConnectionLost', 'the request broke off.'))
-  incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-  incoming.once('error', reject)
-  incoming.once('close', breakOff)
-  try {
-    return await promise
-  } finally {
-    timer.cancel()
-    // Every request closes in the end; an error for each would cost more than reading it did.
-    incoming.off('close', breakOff)
+  return {
+    read,
+    isRead: () => isRead,
+    isBroken: () => isBroken,
+    release: () => bodies.give(size),
   }
 }
 

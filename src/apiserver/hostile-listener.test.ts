@@ -7,7 +7,7 @@ import { seededRandom } from '../clock/random.ts'
 import { type VirtualClock, virtualClock } from '../clock/virtual-clock.ts'
 import { administrator } from './access/identity.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
-import { type Listener, startListener } from './listener.ts'
+import { type Listener, type ListenerOptions, startListener } from './listener.ts'
 import { maxBodyBytes } from './request-body.ts'
 
 const token = 'a-token-for-this-test'
@@ -21,11 +21,11 @@ interface Started {
   readonly port: number
 }
 
-async function started(): Promise<Started> {
+async function started(options: Partial<ListenerOptions> = {}): Promise<Started> {
   const clock = virtualClock()
   const access = { tokens: new Map([[token, administrator]]) }
   const server = createApiServer({ clock, random: seededRandom(1), access, watchBuffer: 50 })
-  const listener = await startListener(server, { clock })
+  const listener = await startListener(server, { clock, ...options })
   onTestFinished(async () => {
     const closed = listener.close()
     await clock.advance(2000)
@@ -247,6 +247,85 @@ describe('a client that speaks no HTTP', () => {
     expect(said()).not.toContain('HTTP/1.1 2')
     expect(said()).not.toContain('smuggled')
     expect(await isWell(one)).toBe(true)
+  })
+})
+
+describe('a client whose target is no path', () => {
+  it.each(['*/api/v1/secrets', 'x/api/v1/secrets', 'api/v1/secrets'])('%s: is refused over HTTP/1.1', async (target) => {
+    const one = await started()
+    const { socket, hears, said } = rawTls(one)
+    socket.write(head('GET', target))
+    await hears('400 Bad Request')
+    expect(said()).not.toContain('SecretList')
+  })
+
+  it.each([
+    ['x/api/v1/secrets', 'foo'],
+    ['*/api/v1/secrets', 'foo'],
+    ['/api/v1/secrets', 'foo'],
+    ['x/api/v1/secrets', 'https'],
+  ])('%s of the scheme %s: is cut off over HTTP/2, as by the real server', async (target, scheme) => {
+    const one = await started()
+    const stream = http2(one).request({ ':method': 'GET', ':path': target, ':scheme': scheme, authorization })
+    stream.on('error', () => undefined)
+    await new Promise((resolve) => stream.once('close', resolve))
+    expect(stream.rstCode).toBe(constants.NGHTTP2_PROTOCOL_ERROR)
+    expect(await isWell(one)).toBe(true)
+  })
+})
+
+describe('a client that nobody knows', () => {
+  it('is refused before its body is read, and an honest client goes on on the same connection', async () => {
+    const one = await started()
+    const { socket, hears } = rawTls(one)
+    await once(socket, 'secureConnect')
+    const stranger = head('POST', configMaps, 'Content-Length: 100000').replace(token, 'none')
+    socket.write(stranger)
+    // Not a byte of the body has been sent.
+    await hears('HTTP/1.1 401')
+    socket.write(`${' '.repeat(100_000)}${head('GET', '/version')}`)
+    await hears('gitVersion')
+  })
+
+  it('is refused before its body is read over HTTP/2, too', async () => {
+    const one = await started()
+    const session = http2(one)
+    const stream = session.request({ ':method': 'POST', ':path': configMaps })
+    stream.on('error', () => undefined)
+    stream.write('{"metadata":')
+    const [answered] = (await once(stream, 'response')) as [Readonly<Record<string, unknown>>]
+    expect(answered[':status']).toBe(401)
+    stream.destroy()
+    expect((await ask(session, { ':path': '/version', authorization })).status).toBe(200)
+  })
+})
+
+describe('clients that send much at once', () => {
+  it('are asked to come again when there is no room for more, and others are served', async () => {
+    const one = await started({ maxBodiesBytes: 100_000 })
+    const session = http2(one)
+    const post = { ':method': 'POST', ':path': configMaps, authorization, 'content-type': 'application/json' }
+    const { promise: refused, resolve: refuse } = Promise.withResolvers<Readonly<Record<string, unknown>>>()
+    const sent = Array.from({ length: 5 }, () => {
+      const stream = session.request(post)
+      const { promise: status, resolve } = Promise.withResolvers<number>()
+      stream.on('error', () => undefined)
+      stream.once('response', (answered) => {
+        resolve(Number(answered[':status']))
+        refuse(answered)
+      })
+      stream.resume()
+      stream.write(' '.repeat(30_000))
+      return { stream, status }
+    })
+    // The fourth, or the one whose last bytes came fourth.
+    expect(await refused).toMatchObject({ ':status': 429, 'retry-after': '1' })
+    expect((await ask(session, { ':path': '/version', authorization })).status).toBe(200)
+    for (const { stream } of sent) stream.end('{')
+    const statuses = await Promise.all(sent.map(({ status }) => status))
+    expect(new Set(statuses)).toEqual(new Set([400, 429]))
+    // What they took is given back.
+    expect((await ask(session, post, `{"metadata":{"name":"later"}}${' '.repeat(90_000)}`)).status).toBe(201)
   })
 })
 

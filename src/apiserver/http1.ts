@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../clock/clock.ts'
 import type { Answering } from './api-server.ts'
+import type { BodyBudget } from './body-budget.ts'
 import { type Exchange, requestMs, serve } from './exchange.ts'
 import { peerOf, type Protocol } from './connection.ts'
 
@@ -12,7 +13,10 @@ interface Connection {
   waiting: Timer | undefined
 }
 
-export function speakHttp1(api: Answering, clock: Clock): Protocol {
+/** As Go's server: of an unread body so much is discarded to keep the connection. */
+const discardedBytes = 256 * 1024
+
+export function speakHttp1(api: Answering, clock: Clock, bodies: BodyBudget): Protocol {
   // It listens to nothing by itself: connections are handed to it.
   const server = createServer()
   const connections = new Map<TLSSocket, Connection>()
@@ -31,7 +35,7 @@ export function speakHttp1(api: Answering, clock: Clock): Protocol {
     response.once('close', () => {
       if (--connection.running === 0) rest(socket, connection)
     })
-    serve(api, clock, exchangeOf(request, response), peerOf(socket)).catch(() => request.destroy())
+    serve(exchangeOf(request, response), { api, clock, bodies, peer: peerOf(socket) }).catch(() => request.destroy())
   })
 
   return {
@@ -58,7 +62,7 @@ function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchang
     path: request.url ?? '',
     headers: request.headers as Exchange['headers'],
     rawHeaders: request.rawHeaders,
-    incoming: request,
+    incoming: hasBody(request) ? request : undefined,
     outgoing: response,
     begin(status, headers) {
       response.writeHead(status, headers)
@@ -70,8 +74,14 @@ function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchang
       response.end(body)
     },
     readNoMore() {
-      // Where the next request begins is not known, so the connection is of no more use.
-      response.setHeader('connection', 'close')
+      // Node discards the rest. Of much, or of no known length, it is cheaper to begin with a new connection.
+      const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+      if (!(length <= discardedBytes)) response.setHeader('connection', 'close')
     },
   }
+}
+
+/** Node discards by itself what no exchange reads. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }

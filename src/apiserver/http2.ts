@@ -11,6 +11,7 @@ import {
 } from 'node:http2'
 import type { Clock, Timer } from '../clock/clock.ts'
 import type { Answering } from './api-server.ts'
+import type { BodyBudget } from './body-budget.ts'
 import { peerOf, type Protocol } from './connection.ts'
 import { type Exchange, serve } from './exchange.ts'
 
@@ -24,7 +25,7 @@ const idleMs = 90_000
  */
 const maxSessionMemory = 256
 
-export function speakHttp2(api: Answering, clock: Clock): Protocol {
+export function speakHttp2(api: Answering, clock: Clock, bodies: BodyBudget): Protocol {
   const sessions = new Set<ServerHttp2Session>()
   return {
     accept(socket) {
@@ -57,7 +58,7 @@ export function speakHttp2(api: Answering, clock: Clock): Protocol {
         if (!/^https?$/.test(headers[':scheme'] ?? '')) return stream.close(constants.NGHTTP2_PROTOCOL_ERROR)
         if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
         const exchange = exchangeOf(stream, headers, rawHeaders)
-        serve(api, clock, exchange, peerOf(socket)).catch(() => stream.destroy())
+        serve(exchange, { api, clock, bodies, peer: peerOf(socket) }).catch(() => stream.destroy())
       })
     },
     drain() {

@@ -17,6 +17,7 @@ import {
   type CertificateAuthority,
 } from './access/certificate-authority.ts'
 import type { Answering } from './api-server.ts'
+import { type BodyBudget, createBodyBudget, defaultBodiesBytes } from './body-budget.ts'
 import { type Protocol, vouchFor } from './connection.ts'
 
 export interface ListenerOptions {
@@ -27,6 +28,8 @@ export interface ListenerOptions {
   readonly port?: number | undefined
   /** Who signs the certificates of server and clients. @default one of its own */
   readonly authority?: CertificateAuthority | undefined
+  /** Bytes of request bodies under way, over all connections; beyond it a request gets 429. @default 64 MiB */
+  readonly maxBodiesBytes?: number | undefined
 }
 
 export interface Listener {
@@ -79,7 +82,7 @@ export async function startListener(api: Answering, options: ListenerOptions): P
   server.on('secureConnection', (socket) => {
     vouchFor(socket, (certificate) => authority.isClient(certificate, clock.now()))
   })
-  const connections = trackConnections(server, api, clock)
+  const connections = trackConnections(server, api, clock, createBodyBudget(options.maxBodiesBytes ?? defaultBodiesBytes))
   await bind(server, host, port)
 
   let closing: Promise<void> | undefined
@@ -139,13 +142,16 @@ interface Connections {
   cut(): void
 }
 
+type Speaking = readonly [api: Answering, clock: Clock, bodies: BodyBudget]
+
 /** What a protocol needs is loaded when somebody speaks it: a server at rest should be small. */
 const speakers = {
-  h2: async (api: Answering, clock: Clock): Promise<Protocol> => (await import('./http2.ts')).speakHttp2(api, clock),
-  http1: async (api: Answering, clock: Clock): Promise<Protocol> => (await import('./http1.ts')).speakHttp1(api, clock),
+  h2: async (...speaking: Speaking): Promise<Protocol> => (await import('./http2.ts')).speakHttp2(...speaking),
+  http1: async (...speaking: Speaking): Promise<Protocol> => (await import('./http1.ts')).speakHttp1(...speaking),
 }
 
-function trackConnections(server: Server, api: Answering, clock: Clock): Connections {
+/** `bodies` is one for all connections, whichever protocol is spoken on them. */
+function trackConnections(server: Server, api: Answering, clock: Clock, bodies: BodyBudget): Connections {
   const sockets = new Set<Socket>()
   // An encrypted connection and the bare one below it have nothing in common but their other end.
   const handshakes = new Map<string, Timer>()
@@ -159,7 +165,7 @@ function trackConnections(server: Server, api: Answering, clock: Clock): Connect
 
   const accept = async (socket: TLSSocket): Promise<void> => {
     const name = socket.alpnProtocol === 'h2' ? 'h2' : 'http1'
-    const protocol = await (spoken[name] ??= speakers[name](api, clock))
+    const protocol = await (spoken[name] ??= speakers[name](api, clock, bodies))
     if (socket.destroyed) return
     if (isDraining) socket.destroy()
     else protocol.accept(socket)
@@ -188,7 +194,7 @@ function trackConnections(server: Server, api: Answering, clock: Clock): Connect
   return {
     async prepare() {
       // Whoever speaks the other one needs most of this, too.
-      await (spoken.http1 ??= speakers.http1(api, clock))
+      await (spoken.http1 ??= speakers.http1(api, clock, bodies))
     },
     drain() {
       isDraining = true

@@ -138,6 +138,12 @@ export function tooLarge(limit: number): Refusal {
   return new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
 }
 
+/** The server has as much to do as it can hold; the client is to try again. */
+export function tooManyRequests(): Refusal {
+  const message = 'Too many requests, please try again later.'
+  return new Refusal(429, 'TooManyRequests', message, { retryAfterSeconds: 1 })
+}
+
 export function unauthorized(): Refusal {
   return new Refusal(401, 'Unauthorized', 'Unauthorized')
 }

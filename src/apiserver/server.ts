@@ -10,7 +10,14 @@ import { createAccess } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
 import { keptPolicy } from './access/bootstrap-policy.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
-import type { ApiServer, ApiServerOptions, DurableApiServer, DurableApiServerOptions, Workloads } from './api-server.ts'
+import type {
+  ApiServer,
+  ApiServerOptions,
+  DurableApiServer,
+  DurableApiServerOptions,
+  ReadBody,
+  Workloads,
+} from './api-server.ts'
 import { createCatalog } from './catalog.ts'
 import { dispatch } from './dispatch.ts'
 import { openFolder } from './journal/folder.ts'
@@ -142,6 +149,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     target: RequestTarget,
     request: TransportRequest,
     peer: Peer | undefined,
+    readBody: ReadBody | undefined,
   ): Promise<TransportResponse> => {
     const { cluster: name, query } = target
     if (dnsLabel(name).length > 0) return answerText(404, '404 page not found\n')
@@ -151,15 +159,15 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       const refusal = refusalOf(() => stateOf('').access.admit(request, whole, peer))
       if (refusal) return await refuse(refusal)
     }
-    return await handle(readyState(name), request, target, peer)
+    return await handle(readyState(name), request, target, peer, readBody)
   }
 
   const server: ApiServer = {
-    handle(request, peer) {
+    handle(request, peer, readBody) {
       const target = parseTarget(request.path)
       if (!target) return Promise.resolve(badTarget())
-      if (target.cluster !== '') return handleIn(target, request, peer)
-      return handle(readyState(''), request, target, peer)
+      if (target.cluster !== '') return handleIn(target, request, peer, readBody)
+      return handle(readyState(''), request, target, peer, readBody)
     },
     cluster(name) {
       const state = readyState(name)
@@ -279,12 +287,13 @@ async function handle(
   request: TransportRequest,
   target: RequestTarget,
   peer?: Peer,
+  readBody?: ReadBody,
 ): Promise<TransportResponse> {
   request.signal?.throwIfAborted()
   const { storage } = state
   const { losses } = storage
   try {
-    const answered = await dispatch(state, request, target, peer)
+    const answered = await dispatch(state, request, target, peer, readBody)
     // Nobody is told what a crash could still undo, or what has been undone: neither who wrote nor who read.
     const kept = storage.durable()
     if (kept) await kept

@@ -5,7 +5,7 @@
 import type { TransportRequest, TransportResponse } from '../client/transport.ts'
 import { describeError } from '../kube/errors.ts'
 import type { Peer } from './access/authenticate.ts'
-import type { Answering, ApiServer } from './api-server.ts'
+import type { Answering, ApiServer, ReadBody } from './api-server.ts'
 
 export interface WakingServer<Server extends ApiServer> extends Answering {
   /** The server itself. It is built once, unless that fails: then the next who asks tries again. */
@@ -32,19 +32,20 @@ export function createWakingServer<Server extends ApiServer>(build: () => Promis
     }
   }
 
-  const handle = async (request: TransportRequest, peer?: Peer): Promise<TransportResponse> => {
+  const handle = async (request: TransportRequest, peer?: Peer, readBody?: ReadBody): Promise<TransportResponse> => {
     try {
       await wake()
     } catch (error) {
       const [{ refuse }, { internal }] = await Promise.all([import('./representation.ts'), import('./refusal.ts')])
       return await refuse(internal(describeError(error)))
     }
-    return await built!.handle(request, peer)
+    return await built!.handle(request, peer, readBody)
   }
 
   return {
     // Who is awake is asked at once: a turn more for every request would be felt.
-    handle: async (request, peer) => await (built ? built.handle(request, peer) : handle(request, peer)),
+    handle: async (request, peer, readBody) =>
+      await (built ? built.handle(request, peer, readBody) : handle(request, peer, readBody)),
     endWatches: () => built?.endWatches(),
     wake,
     awake: async () => await building?.catch(() => undefined),

@@ -138,8 +138,8 @@ export function followCourse({ server, storage, clock, chance, recall, begin }: 
 
   return {
     ...server,
-    handle(request, peer) {
-      if (request.method === 'GET' || peer || isSigned(request)) return server.handle(request, peer)
+    handle(request, peer, readBody) {
+      if (request.method === 'GET' || peer || isSigned(request)) return server.handle(request, peer, readBody)
       const memory = recall(() => textOfRequest(request), emptyMemory)
       const { outcome } = memory
       return outcome && underWay === 0 ? repeat(outcome, memory.course) : carryOut(request, memory)
