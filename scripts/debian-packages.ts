@@ -21,7 +21,7 @@ export async function fromDebian<Program>(wanted: Wanted<Program>, env: Environm
   const unpacked = await use(folder).catch(() => undefined)
   if (unpacked !== undefined) return unpacked
   await mkdir(cacheFolder(env), { recursive: true })
-  await whileHolding(`${folder}.lock`, async () => {
+  await whileHolding(`${folder}.lock.db`, async () => {
     if ((await use(folder).catch(() => undefined)) !== undefined) return
     const workshop = `${folder}.${process.pid}`
     try {

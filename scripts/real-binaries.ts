@@ -6,11 +6,12 @@
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { lockFile } from '../src/client/folder-lock.ts'
 import { MusterError } from '../src/kube/errors.ts'
 
 export interface RealBinaries {
@@ -96,7 +97,7 @@ async function builtFrom(
   if (await built()) return folder
 
   await mkdir(join(folder, '..'), { recursive: true })
-  await whileHolding(`${folder}.lock`, async () => {
+  await whileHolding(`${folder}.lock.db`, async () => {
     if (await built()) return
     const workshop = `${folder}.${process.pid}`
     try {
@@ -144,42 +145,13 @@ async function sourceHash(programs: readonly string[]): Promise<string> {
 
 /** Two test runs at once must not build twice: the second waits for the first, and takes over if the first died. */
 export async function whileHolding(lock: string, work: () => Promise<void>): Promise<void> {
-  for (let waited = false; ; waited = true) {
-    try {
-      await writeFile(lock, String(process.pid), { flag: 'wx' })
-      break
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    }
-    if (await isAbandoned(lock)) {
-      await rm(lock, { force: true })
-      continue
-    }
-    if (!waited) say(`waiting for another process that builds the same (${lock})`)
-    await sleep(500)
-  }
+  let release = lockFile(lock)
+  if (!release) say(`waiting for another process that builds the same (${lock})`)
+  for (; !release; release = lockFile(lock)) await sleep(500)
   try {
     await work()
   } finally {
-    await rm(lock, { force: true })
-  }
-}
-
-async function isAbandoned(lock: string): Promise<boolean> {
-  try {
-    const [holder, { mtimeMs }] = [Number(await readFile(lock, 'utf8')), await stat(lock)]
-    // A fresh lock may not have its holder's number in it yet.
-    return !(holder > 0 && isAlive(holder)) && Date.now() - mtimeMs > 5_000
-  } catch {
-    return false
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    release()
   }
 }
 

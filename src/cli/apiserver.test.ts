@@ -87,6 +87,6 @@ describe('muster apiserver', () => {
     const [code] = (await once(other, 'close')) as [number]
     expect(code).not.toBe(0)
     expect(said).toContain('MUS1603 StorageInUse')
-    expect(await readdir(data)).toContain('lock')
+    expect(await readdir(data)).toContain('lock.json')
   })
 })

@@ -455,6 +455,12 @@ export const errorTable = {
     meaning: 'A must-gather directory, or a file in it, cannot be read.',
     cure: 'Check the path that the message names; without strictness a broken file is left out.',
   },
+  LockUnavailable: {
+    code: 'MUS1605',
+    retry: 'terminal',
+    meaning: 'A folder cannot be locked, so nothing keeps another process from writing to it, too.',
+    cure: 'Use a folder on a local file system that the process may write to, and a Node with SQLite.',
+  },
 
   UnknownKind: {
     code: 'MUS1701',

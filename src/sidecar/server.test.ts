@@ -378,7 +378,7 @@ describe('a sidecar does not start', () => {
     await (await start()).stop()
     await writeFile(
       path.join(folder, 'state', 'lock.json'),
-      JSON.stringify({ pid: 4_000_000, startTime: '1', world: 'x' }),
+      JSON.stringify({ pid: process.pid, host: 'x' }),
     )
     expect((await ask(await start(), 'GET', '/healthz')).status).toBe(200)
   })

@@ -37,7 +37,7 @@ export async function startSidecar({
   const token = tokenCheck(config.tokenFile)
   // Nobody is admitted by this; but a file that cannot be used is better known now.
   await token.admits(undefined)
-  const unlock = await lockState(config.stateDirectory)
+  const unlock = lockState(config.stateDirectory)
   try {
     const actions = await openActions({
       clock,
@@ -77,7 +77,7 @@ export async function startSidecar({
         if (config.onStop === 'wait') await actions.idle()
         close()
         await server.close()
-        await unlock()
+        unlock()
       }
       return { url: server.url, stop: () => (stopping ??= stop()) }
     } catch (error) {
@@ -85,7 +85,7 @@ export async function startSidecar({
       throw error
     }
   } catch (error) {
-    await unlock()
+    unlock()
     throw error
   }
 }

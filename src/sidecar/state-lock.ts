@@ -1,29 +1,22 @@
 /** One sidecar a state directory: two would both answer for the same actions. */
-import { rm } from 'node:fs/promises'
-import path from 'node:path'
+import { errorCode } from '../client/error-code.ts'
 import { makeFolder } from '../client/folder.ts'
+import { lockFolder } from '../client/folder-lock.ts'
 import { MusterError } from '../kube/errors.ts'
-import { claimDurably, readObject } from './durable-file.ts'
-import { isAlive, ownIdentity, readIdentity } from './process-identity.ts'
 
 /**
- * Makes the directory this process's own, until the returned function is called. What a killed process left is taken over.
+ * Makes the directory this process's own, until the returned function is called or the process ends.
  * @throws SidecarStateUnusable
  */
-export async function lockState(directory: string): Promise<() => Promise<void>> {
-  const file = path.join(directory, 'lock.json')
+export function lockState(directory: string): () => void {
   try {
     makeFolder(directory, 0o700)
-    for (let tries = 1; !(await claimDurably(file, JSON.stringify(await ownIdentity()))); tries++) {
-      const holder = readIdentity(await readObject(file))
-      if (tries === 3 || (holder && (await isAlive(holder))))
-        throw new MusterError('SidecarStateUnusable', `${directory} is used by process ${holder?.pid ?? 'unknown'}.`)
-      await rm(file, { force: true })
-    }
+    const lock = lockFolder(directory)
+    if (!('holder' in lock)) return () => lock.release()
+    throw new MusterError('SidecarStateUnusable', `${directory} is used by ${lock.holder}.`)
   } catch (error) {
-    if (error instanceof MusterError) throw error
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new MusterError('SidecarStateUnusable', `${directory} cannot be written to (${code}).`)
+    if (error instanceof MusterError && error.name === 'SidecarStateUnusable') throw error
+    const why = error instanceof MusterError ? error.message : (errorCode(error) ?? 'unknown error')
+    throw new MusterError('SidecarStateUnusable', `${directory} cannot be written to (${why}).`)
   }
-  return async () => await rm(file, { force: true })
 }

@@ -7,8 +7,8 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../../client/error-code.ts'
 import { makeFolder } from '../../client/folder.ts'
+import { lockFolder as tryLockFolder } from '../../client/folder-lock.ts'
 import { MusterError } from '../../kube/errors.ts'
 
 export interface DiskFile {
@@ -32,43 +32,14 @@ export interface Disk {
 }
 
 /**
- * Makes the folder one process's own, until the returned function is called. A lock whose process is gone is taken over.
+ * Makes the folder one process's own, until the returned function is called or the process ends.
+ * @throws StorageInUse
  */
 export function lockFolder(folder: string): () => void {
   makeFolder(folder, 0o700)
-  const file = path.join(folder, 'lock')
-  for (let attempt = 1; ; attempt++) {
-    try {
-      fs.writeFileSync(file, String(process.pid), { flag: 'wx', mode: 0o600 })
-      return () => fs.rmSync(file, { force: true })
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error
-      const holder = holderOf(file)
-      if (isAlive(holder) || attempt > 3) {
-        throw new MusterError('StorageInUse', `${folder} is used by process ${holder}.`)
-      }
-      fs.rmSync(file, { force: true })
-    }
-  }
-}
-
-/** It may have gone meanwhile. */
-function holderOf(file: string): number {
-  try {
-    return Number(fs.readFileSync(file, 'utf8'))
-  } catch {
-    return 0
-  }
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isInteger(pid) || pid <= 0) return false
-  try {
-    // Signal 0 only asks.
-    return process.kill(pid, 0)
-  } catch (error) {
-    return errorCode(error) === 'EPERM'
-  }
+  const lock = tryLockFolder(folder)
+  if ('holder' in lock) throw new MusterError('StorageInUse', `${folder} is used by ${lock.holder}.`)
+  return () => lock.release()
 }
 
 export function folderDisk(folder: string): Disk {
