@@ -31,8 +31,12 @@ export interface ApiServerOptions {
   readonly ids?: (() => string) | undefined
   /** Changes kept of each resource, for watches to resume from. @default 1000 */
   readonly history?: number | undefined
+  /** Bytes that the kept changes of all resources take together, about. @default 64 MiB */
+  readonly historyBytes?: number | undefined
   /** Events that the reader of a watch may be behind before the watch is ended. @default 10_000 */
   readonly watchBuffer?: number | undefined
+  /** The same in bytes, about. @default 64 MiB */
+  readonly watchBufferBytes?: number | undefined
   /** How often a watch that wants bookmarks is told where it stands. @default 60_000, about as real servers do */
   readonly bookmarkMs?: number | undefined
   /** Who may ask, and how they show it. @default whoever calls in this process is the administrator */

@@ -85,8 +85,8 @@ interface Created {
 }
 
 export function createServer(options: ApiServerOptions, source: WritePathSource, keeper?: ServerKeeper): Created {
-  const { clock, random = systemRandom, ids = () => randomUuid(random), history } = options
-  const { watchBuffer = 10_000, bookmarkMs = defaultBookmarkMs } = options
+  const { clock, random = systemRandom, ids = () => randomUuid(random), history, historyBytes } = options
+  const { watchBuffer = 10_000, watchBufferBytes = 64 * 1024 * 1024, bookmarkMs = defaultBookmarkMs } = options
   const { collectGarbage = true, serviceAccounts = false, rootCa = '', recall = noRecall } = options
   const keeping: Keeping = { collectGarbage, serviceAccounts, rootCa }
   const states = new Map<string, ClusterState>()
@@ -113,6 +113,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     if (known) return known
     const storage = createStorage({
       history,
+      historyBytes,
       keeper: keeper && {
         keep: (done) => keeper.append({ ...done, cluster: name }),
         durable: () => keeper.durable(),
@@ -127,6 +128,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       random,
       ids,
       watchBuffer,
+      watchBufferBytes,
       bookmarkMs,
       recall,
       writePath,

@@ -28,6 +28,8 @@ export interface ClusterState {
   readonly webhooks: WebhookCaller
   /** Events that the reader of a watch may be behind. */
   readonly watchBuffer: number
+  /** And bytes: what is buffered may have gone from the history. */
+  readonly watchBufferBytes: number
   /** How often a watch is told where it stands. */
   readonly bookmarkMs: number
   /** What is used of each quota, once somebody counts. */

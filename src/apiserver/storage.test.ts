@@ -56,4 +56,31 @@ describe('storage', () => {
     expect(table.changesSince(table.compacted - 1)).toBeUndefined()
     expect(table.objectsAt(table.compacted - 1)).toBeUndefined()
   })
+
+  it('keeps no more bytes of history than it may, of all tables together, and every state it still tells is true', () => {
+    const large = 'x'.repeat(10_000)
+    assert(
+      property(array(record({ step, table: constantFrom('things', 'others') }), { maxLength: 60 }), (steps) => {
+        const storage = createStorage({ historyBytes: 100_000 })
+        const states = new Map<string, ReadonlyMap<number, readonly StoredObject[]>>()
+        for (const { step: one, table: name } of steps) {
+          const table = storage.table(name)
+          const live = table.get(one.namespace, one.name)
+          if (one.removes && live) storage.remove(name, live)
+          else storage.put(name, { ...object(one.namespace, one.name, one.value), large })
+          const known = states.get(name) ?? new Map<number, readonly StoredObject[]>()
+          states.set(name, new Map([...known, [storage.revision, table.objects()]]))
+        }
+        let changes = 0
+        for (const [name, known] of states) {
+          const table = storage.table(name)
+          changes += table.changesSince(table.compacted)!.length
+          for (const [revision, objects] of known) {
+            expect(table.objectsAt(revision)).toEqual(revision < table.compacted ? undefined : objects)
+          }
+        }
+        expect(changes).toBeLessThan(10)
+      }),
+    )
+  })
 })

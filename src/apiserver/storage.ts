@@ -3,12 +3,14 @@
  * resource the history of its latest changes.
  *
  * The history is what makes watches resumable and pages consistent: the state at an earlier revision is today's with
- * the changes since then undone. It is bounded; whoever asks for more than it holds is told that it is gone.
+ * the changes since then undone. It is bounded, by changes and by bytes; whoever asks for more than it holds is told
+ * that it is gone.
  *
  * Objects are never changed in place, so one object may be in the table, in the history and in a hundred answers.
  */
 import type { ObjectMeta, UntypedObject } from '../kube/object.ts'
 import type { Foundation, Place } from './foundation.ts'
+import { sizeOf } from './object-size.ts'
 
 /** An object as stored: it has a name, a uid and the revision of its last change. */
 export interface StoredObject extends UntypedObject {
@@ -94,6 +96,8 @@ export type Done = { readonly table: string; readonly change: Change } | { reado
 export interface StorageOptions {
   /** Changes kept of each resource. @default 1000 */
   readonly history?: number | undefined
+  /** Bytes that the changes of all resources take together, about. @default 64 MiB */
+  readonly historyBytes?: number | undefined
   /** Where changes are kept for good. @default nowhere */
   readonly keeper?: Keeper | undefined
 }
@@ -108,16 +112,20 @@ export interface Keeper {
 /** Real servers are never at zero either: it means "any version" to them. */
 const firstRevision = 1
 
-export function createStorage({ history = 1000, keeper }: StorageOptions = {}): Storage {
+const defaultHistoryBytes = 64 * 1024 * 1024
+
+export function createStorage(options: StorageOptions = {}): Storage {
+  const { history = 1000, historyBytes = defaultHistoryBytes, keeper } = options
   const tables = new Map<string, MemoryTable>()
   const listeners: ((table: Table, change: Change) => void)[] = []
   let laid: Foundation | undefined
   /** What was before is forgotten, in tables that nobody has asked for yet, too. */
   let horizon = 0
+  const kept: HistorySize = { bytes: 0 }
 
   const tableOf = (name: string): MemoryTable => {
     let table = tables.get(name)
-    if (!table) tables.set(name, (table = new MemoryTable(name, history, horizon)))
+    if (!table) tables.set(name, (table = new MemoryTable(name, history, horizon, kept)))
     return table
   }
 
@@ -131,10 +139,18 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
     const done: Change = { type, revision: next, object: stored, previous }
     keeper?.keep({ table: name, change: done })
     storage.revision = next
-    table.record(done)
-    tell(table, done)
+    record(table, done)
     return stored
   }
+
+  const record = (table: MemoryTable, done: Change): void => {
+    table.record(done)
+    while (kept.bytes > historyBytes) largestHistory().halveHistory()
+    tell(table, done)
+  }
+
+  const largestHistory = (): MemoryTable =>
+    [...tables.values()].reduce((one, other) => (other.historyBytes > one.historyBytes ? other : one))
 
   const tell = (table: Table, done: Change): void => {
     for (const listener of listeners) listener(table, done)
@@ -189,8 +205,7 @@ export function createStorage({ history = 1000, keeper }: StorageOptions = {}): 
       const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
       const done: Change = { type, revision: revisionOf(object), object, previous }
       storage.revision = Math.max(storage.revision, done.revision)
-      table.record(done)
-      tell(table, done)
+      record(table, done)
     },
     restoreFoundation: lay,
     restoreRevision(known) {
@@ -229,6 +244,17 @@ function revisionOf({ metadata }: StoredObject): number {
   return Number(metadata.resourceVersion)
 }
 
+/** What the history of all tables takes together. */
+interface HistorySize {
+  bytes: number
+}
+
+/** A change in the history, and what it takes. */
+interface Remembered {
+  readonly change: Change
+  readonly bytes: number
+}
+
 class MemoryTable implements Table {
   readonly name: string
   readonly #limit: number
@@ -237,10 +263,13 @@ class MemoryTable implements Table {
   #make: (() => readonly StoredObject[]) | undefined
   #isAsLaid = false
   readonly #listeners = new Set<Listener>()
-  #history: Change[] = []
+  #history: Remembered[] = []
+  #historyBytes = 0
   #compacted: number
+  readonly #all: HistorySize
 
-  constructor(name: string, limit: number, horizon: number) {
+  constructor(name: string, limit: number, horizon: number, all: HistorySize) {
+    this.#all = all
     this.name = name
     this.#limit = limit
     this.#compacted = horizon
@@ -283,9 +312,9 @@ class MemoryTable implements Table {
     if (revision < this.#compacted) return undefined
     const then = new Map<string, StoredObject | undefined>()
     // From the newest change backwards: what stood before the oldest one after `revision` is what stood then.
-    for (const { object, previous, revision: at } of this.#history.toReversed()) {
-      if (at <= revision) break
-      then.set(keyOfObject(object), previous)
+    for (const { change } of this.#history.toReversed()) {
+      if (change.revision <= revision) break
+      then.set(keyOfObject(change.object), change.previous)
     }
     if (then.size === 0) return this.objects(namespace)
     const now = this.objects(namespace).filter((object) => !then.has(keyOfObject(object)))
@@ -297,7 +326,8 @@ class MemoryTable implements Table {
 
   changesSince(revision: number): readonly Change[] | undefined {
     this.#look()
-    return revision < this.#compacted ? undefined : this.#history.filter((change) => change.revision > revision)
+    if (revision < this.#compacted) return undefined
+    return this.#history.flatMap(({ change }) => (change.revision > revision ? change : []))
   }
 
   listen(listener: Listener): () => void {
@@ -316,32 +346,63 @@ class MemoryTable implements Table {
     const seen = [...this.#objects.values()]
     this.#objects.clear()
     this.#sorted = []
-    this.#history = this.#history.filter(({ object }) => !seen.includes(object))
+    this.#keep(this.#history.filter(({ change }) => !seen.includes(change.object)))
     this.#make = undefined
     this.#isAsLaid = false
     return seen
   }
 
+  get historyBytes(): number {
+    return this.#historyBytes
+  }
+
   record(change: Change): void {
     this.#set(keyOfObject(change.object), change.type === 'DELETED' ? undefined : change.object)
-    this.#history.push(change)
+    const bytes = sizeOf(change.object)
+    this.#history.push({ change, bytes })
+    this.#grow(bytes)
     // Cut seldom and by half, so that recording stays cheap.
-    if (this.#history.length > 2 * this.#limit) {
-      this.#compacted = this.#history[this.#history.length - this.#limit - 1]!.revision
-      this.#history = this.#history.slice(-this.#limit)
-    }
+    if (this.#history.length > 2 * this.#limit) this.#drop(this.#history.length - this.#limit)
     for (const listener of this.#listeners) listener.change(change)
+  }
+
+  /** Forgets the older half of the history, by bytes. */
+  halveHistory(): void {
+    const half = this.#historyBytes / 2
+    let count = 0
+    for (let bytes = this.#historyBytes; bytes > half; count++) bytes -= this.#history[count]!.bytes
+    this.#drop(count)
   }
 
   /** The latest change has not been. */
   forget(change: Change): void {
     this.#set(keyOfObject(change.object), change.previous)
-    if (this.#history.at(-1) === change) this.#history.pop()
+    const last = this.#history.at(-1)
+    if (last?.change !== change) return
+    this.#history.pop()
+    this.#grow(-last.bytes)
   }
 
   compact(revision: number): void {
     this.#compacted = revision
-    this.#history = []
+    this.#keep([])
+  }
+
+  /** Forgets so many of the oldest changes. */
+  #drop(count: number): void {
+    if (count === 0) return
+    this.#compacted = this.#history[count - 1]!.change.revision
+    this.#keep(this.#history.slice(count))
+  }
+
+  #keep(history: Remembered[]): void {
+    this.#history = history
+    this.#grow(history.reduce((sum, { bytes }) => sum + bytes, 0) - this.#historyBytes)
+  }
+
+  #grow(bytes: number): void {
+    this.#historyBytes += bytes
+    this.#all.bytes += bytes
   }
 
   end(isUndone?: boolean): void {
@@ -354,7 +415,8 @@ class MemoryTable implements Table {
     for (const object of this.#make()) {
       this.#objects.set(keyOfObject(object), object)
       const added = additionOf(object)
-      if (added.revision > this.#compacted) this.#history.push(added)
+      // What clusters start with is shared by all of them.
+      if (added.revision > this.#compacted) this.#history.push({ change: added, bytes: 0 })
     }
     this.#sorted = [...this.#objects.keys()].toSorted()
     this.#make = undefined

@@ -141,6 +141,37 @@ describe('watching', () => {
     quick.stop()
   })
 
+  it('ends one whose reader is behind by too many bytes, however few events these are', async () => {
+    const { client, server } = embedded({ watchBufferBytes: 100_000 })
+    const path = '/api/v1/configmaps?watch=true'
+    const slow = (await server.handle({ method: 'GET', path, headers: {} })).body[Symbol.asyncIterator]()
+    for (let count = 0; count < 9; count++) {
+      await client.create(configMaps, configMap(`c${count}`, { large: 'x'.repeat(10_000) }))
+    }
+    // A reader that is behind by less goes on.
+    expect(await slow.next()).toMatchObject({ done: false })
+    for (let count = 9; count < 20; count++) {
+      await client.create(configMaps, configMap(`c${count}`, { large: 'x'.repeat(10_000) }))
+    }
+    expect(await slow.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('forgets by itself what is more than its history may hold', async () => {
+    const { client, clock } = embedded({ historyBytes: 100_000 })
+    const { metadata } = await client.list(configMaps)
+    for (let count = 0; count < 12; count++) {
+      await client.create(configMaps, configMap(`c${count}`, { large: 'x'.repeat(10_000) }))
+    }
+    const { resourceVersion } = (await client.get(configMaps, at('c10'))).metadata
+    const [early, late] = [metadata.resourceVersion, resourceVersion].map((version) =>
+      watching(client, configMaps, { resourceVersion: version }),
+    )
+    await clock.settle()
+    expect(early!.raw[0]?.object).toMatchObject({ code: 410, reason: 'Expired' })
+    expect(late!.events).toEqual(['ADDED c11'])
+    late!.stop()
+  })
+
   it('refuses options that contradict each other', async () => {
     const { raw } = embedded()
     expect((await raw('GET', '/api/v1/configmaps?watch=true&sendInitialEvents=true')).json).toMatchObject({

@@ -12,6 +12,7 @@ import { isTrue } from './call.ts'
 import { numberIn, versionIn } from './list.ts'
 import { forbidden, unsupported } from './kinds/problem.ts'
 import { type Cause, expired, invalidOptions, Refusal } from './refusal.ts'
+import { sizeOf } from './object-size.ts'
 import { textOf } from './object-text.ts'
 import { type Dressing, dressObject } from './representation.ts'
 import type { Route } from './route.ts'
@@ -95,7 +96,7 @@ export function watch(state: ClusterState, request: WatchRequest): AsyncIterable
     }
     for (const change of changes) sendChange(change)
   }
-  stream.bound(state.watchBuffer)
+  stream.bound(state.watchBuffer, state.watchBufferBytes)
 
   const stopListening = table.listen({
     change: (change) => {
@@ -164,8 +165,8 @@ interface EventStream {
   /** Nor what is buffered. */
   drop(): void
   onEnd(callback: () => void): void
-  /** From now on so many more may wait to be read. What the watch starts with is not the reader's fault. */
-  bound(events: number): void
+  /** From now on so much more may wait to be read. What the watch starts with is not the reader's fault. */
+  bound(events: number, bytes: number): void
   readonly lines: AsyncIterable<Uint8Array>
 }
 
@@ -177,9 +178,15 @@ interface StreamOptions {
 /** Of a burst, what goes out in one write: enough to save writes, and little enough to hold for a slow reader. */
 const burstCharacters = 256 * 1024
 
+function bytesOf(event: WatchEvent): number {
+  return 'raw' in event ? sizeOf(event.raw) : 0
+}
+
 function createStream({ signal, encode }: StreamOptions): EventStream {
   let buffered: WatchEvent[] = []
   let maxBuffered = Number.POSITIVE_INFINITY
+  let bufferedBytes = 0
+  let maxBytes = Number.POSITIVE_INFINITY
   let isEnded = false
   let cleanUp: () => void = () => undefined
   /** The reader waits for something to happen. */
@@ -210,7 +217,9 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   const burst = async (): Promise<IteratorResult<Uint8Array>> => {
     const lines: string[] = []
     for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
-      const line = encode(buffered.shift()!)
+      const event = buffered.shift()!
+      bufferedBytes -= bytesOf(event)
+      const line = encode(event)
       lines.push(typeof line === 'string' ? line : await line)
     }
     return { done: false, value: Buffer.from(lines.length === 1 ? lines[0]! : lines.join('')) }
@@ -231,7 +240,9 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   return {
     push(event) {
       if (isEnded) return
-      if (buffered.push(event) > maxBuffered) {
+      bufferedBytes += bytesOf(event)
+      // One event always fits, however large it is.
+      if (buffered.push(event) > maxBuffered || (bufferedBytes > maxBytes && buffered.length > 1)) {
         // Too slow. What it has not read is dropped too, or it would read on for long without hearing of the end.
         buffered = []
         end()
@@ -240,8 +251,9 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
     },
     end,
     drop: abort,
-    bound(events) {
+    bound(events, bytes) {
       maxBuffered = buffered.length + events
+      maxBytes = bufferedBytes + bytes
     },
     onEnd(callback) {
       if (isEnded) callback()
