@@ -9,7 +9,7 @@ import { hash } from 'node:crypto'
 
 /** Four bytes that JSON text cannot hold in this order. */
 const mark = 0x01_fe_4d_55
-const headerBytes = 16
+export const headerBytes = 16
 /** Behind the mark and the checksum itself. */
 const checkedFrom = 8
 

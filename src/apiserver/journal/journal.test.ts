@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type FaultyDisk, faultyDisk } from '../../../test/faulty-disk.ts'
 import type { Change, StoredObject } from '../storage.ts'
+import { encodeFrame } from './frame.ts'
 import { type Journal, type Noted, openJournal } from './journal.ts'
 import type { ObjectEntry } from './recovery.ts'
 
@@ -160,10 +161,56 @@ describe('the journal', () => {
     const damaged = disk.afterCrash(1)
     damaged.raw(snapshot)[20]! ^= 1
     await expect(openJournal(damaged)).rejects.toThrow(`${snapshot} is damaged`)
-    const cut = disk.afterCrash(1)
-    await cut.remove(names.filter((name) => name.startsWith('segment')).toSorted()[0]!)
-    write(changeOf('later', 10))
-    await expect(openJournal(cut)).resolves.toBeDefined()
+  })
+
+  it('opens with all that was acknowledged or not at all, whichever of its files are missing', async () => {
+    const disk = faultyDisk()
+    const { write, journal, objects } = await keep(disk, 300)
+    let [opened, refused] = [0, 0]
+    for (let version = 1; version <= 14; version++) {
+      write(changeOf(`n${version}`, version, 'MODIFIED', 'x'.repeat(100)))
+      await journal.durable()
+      const acknowledged = new Map(objects)
+      // A snapshot is under way at some of these moments, and done at others.
+      const names = await disk.list()
+      for (let subset = 1; subset < 2 ** names.length - 1; subset++) {
+        const cut = disk.afterCrash(1)
+        for (const [at, name] of names.entries()) if (subset & (1 << at)) await cut.remove(name)
+        if (!(await cut.list()).some((name) => !name.endsWith('.draft'))) continue
+        try {
+          const { entries } = await openJournal(cut)
+          const found = new Map<string, string>()
+          for (const entry of entries) {
+            const { metadata } = (entry as ObjectEntry).object
+            found.set(metadata.name, metadata.resourceVersion)
+          }
+          expect(found).toEqual(acknowledged)
+          opened++
+        } catch (error) {
+          expect(error).toMatchObject({ name: 'StorageDamaged', message: expect.stringContaining('missing') as string })
+          refused++
+        }
+      }
+    }
+    // Of what a snapshot replaces, a file may be missing; of all else none.
+    expect([opened, refused].every((count) => count > 0)).toBe(true)
+    await journal.close()
+  })
+
+  it('cuts the end of a segment that was being written, and goes on', async () => {
+    const disk = faultyDisk()
+    const { write, journal } = await keep(disk)
+    write(changeOf('a', 1))
+    await journal.durable()
+    for (let bytes = 0; bytes <= 16; bytes++) {
+      const crashed = disk.afterCrash(1)
+      await (await crashed.open('segment-00000001')).append(encodeFrame({ sequence: 2, payload: Buffer.alloc(0) }).subarray(0, bytes))
+      await crashed.open('segment-00000002')
+      const second = await keep(crashed)
+      second.write(changeOf('b', 2))
+      await second.journal.durable()
+      expect([...(await keep(crashed.afterCrash(1))).objects.keys()]).toEqual(['a', 'b'])
+    }
   })
 
   it('takes a snapshot when a segment is full, and removes what it replaces', async () => {

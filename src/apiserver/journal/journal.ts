@@ -3,7 +3,8 @@
  * it. Changes that come while the disk is busy go out together (group commit), so many writers share one sync.
  *
  * On disk there are segments, numbered, each a row of frames; and snapshots: `snapshot-7` holds all that was there before
- * `segment-7` began. When a segment grows too long a snapshot is written beside it, and what it replaces is removed.
+ * `segment-7` began. When a segment grows too long a snapshot is written beside it, and what it replaces is removed. An
+ * empty frame ends a segment that another one continues: so a file that is missing is noticed, whichever it is.
  *
  * Where a write fails (a full disk) its changes are given back to be undone: what is in memory is never ahead of what
  * the disk holds, except for changes of which nobody has heard yet.
@@ -53,6 +54,14 @@ export interface JournalOptions {
 
 const snapshotFrameBytes = 1 << 20
 
+/** What is written together is never nothing. */
+const segmentEnd = new Uint8Array()
+
+async function cutTo(file: DiskFile, size: number): Promise<void> {
+  await file.truncate(size)
+  await file.sync()
+}
+
 export async function openJournal(disk: Disk, options: JournalOptions = {}): Promise<OpenedJournal> {
   const recovered = await recover(disk)
   return {
@@ -60,9 +69,11 @@ export async function openJournal(disk: Disk, options: JournalOptions = {}): Pro
     tornBytes: recovered.tornBytes,
     async start(owner) {
       const file = await disk.open(nameOf('segment', recovered.segment))
-      if (recovered.tornBytes > 0) {
-        await file.truncate(recovered.segmentBytes)
-        await file.sync()
+      if (recovered.tornBytes > 0) await cutTo(file, recovered.segmentBytes)
+      for (const { name, bytes } of recovered.tornEnds) {
+        const ended = await disk.open(name)
+        await cutTo(ended, bytes)
+        await ended.close()
       }
       for (const name of await disk.list()) if (name.endsWith('.draft')) await disk.remove(name)
       await disk.syncNames()
@@ -136,9 +147,12 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
       waiting.reject(failure)
     }
     if (broken) return
+    await repair(file, segmentBytes)
+  }
+
+  const repair = async (torn: DiskFile, size: number): Promise<void> => {
     try {
-      await file.truncate(segmentBytes)
-      await file.sync()
+      await cutTo(torn, size)
     } catch (cause) {
       // What is behind the last whole frame is unknown now, so nothing may follow it.
       broken = new MusterError('StorageFailed', `the journal cannot be repaired: ${reasonOf(cause)}.`, { cause })
@@ -146,19 +160,31 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
   }
 
   const rotate = async (state: readonly Kept[]): Promise<void> => {
+    const following = nameOf('segment', segment + 1)
+    let opened: DiskFile
     try {
-      const opened = await disk.open(nameOf('segment', segment + 1))
+      opened = await disk.open(following)
       await disk.syncNames()
-      const full = file
-      file = opened
-      segment++
-      segmentBytes = 0
-      await full.close()
     } catch {
       // No room for another file: this one grows on, and it is tried again later.
       longest = segmentBytes + limit
+      await disk.remove(following).catch(() => undefined)
       return
     }
+    const full = file
+    const fullBytes = segmentBytes
+    file = opened
+    segment++
+    segmentBytes = 0
+    // The next file is there by now, and nothing is in it yet: whoever finds this end may count on that file.
+    try {
+      await full.append(encodeFrame({ sequence, payload: segmentEnd }))
+      await full.sync()
+      sequence++
+    } catch {
+      await repair(full, fullBytes)
+    }
+    await full.close().catch(() => undefined)
     snapshotting = writeSnapshot(disk, segment, sequence, state)
       .then(
         (bytes) => void (longest = Math.max(limit, bytes)),

@@ -6,7 +6,7 @@ import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/json.ts'
 import type { StoredObject } from '../storage.ts'
 import type { Disk } from './disk.ts'
-import { type Frame, scanFrames } from './frame.ts'
+import { type Frame, headerBytes, scanFrames } from './frame.ts'
 
 /** What is known of a cluster, one thing at a time. */
 export type Entry = ObjectEntry | FoundationEntry | RevisionEntry
@@ -41,6 +41,8 @@ export interface Recovered {
   readonly segmentBytes: number
   readonly sequence: number
   readonly tornBytes: number
+  /** Segments whose end was being written, and how much of them is whole. */
+  readonly tornEnds: readonly { readonly name: string; readonly bytes: number }[]
 }
 
 export function nameOf(kind: 'segment' | 'snapshot', number: number): string {
@@ -59,10 +61,13 @@ export async function recover(disk: Disk): Promise<Recovered> {
   const first = snapshot ?? 1
   const segments = numbersOf('segment').filter((number) => number >= first)
   const last = segments.at(-1) ?? first
-  for (let number = first; number <= last; number++) {
-    if (segments.length > 0 && !segments.includes(number)) {
-      throw new MusterError('StorageDamaged', `${nameOf('segment', number)} is missing.`)
-    }
+  // Only a folder that never held anything has neither.
+  const isNew = snapshot === undefined && segments.length === 0
+  for (let number = first; number <= last && !isNew; number++) {
+    if (segments.includes(number)) continue
+    const isAll = snapshot === undefined && number === 1
+    const what = isAll ? `${nameOf('snapshot', segments[0]!)}, or all before it,` : nameOf('segment', number)
+    throw new MusterError('StorageDamaged', `${what} is missing.`)
   }
 
   const payloads: Payload[] = []
@@ -74,13 +79,22 @@ export async function recover(disk: Disk): Promise<Recovered> {
   }
   let segmentBytes = 0
   let tornBytes = 0
+  let isEnded = false
+  const tornEnds: { name: string; bytes: number }[] = []
   for (const number of segments) {
     const name = nameOf('segment', number)
     const bytes = await disk.read(name)
     const { frames, wholeBytes, damagedAt } = scanFrames(bytes)
     const torn = bytes.byteLength - wholeBytes
-    // Only the last one can have been under way.
-    if (damagedAt !== undefined || (torn > 0 && number !== last)) throw damaged(name, wholeBytes)
+    if (damagedAt !== undefined) throw damaged(name, wholeBytes)
+    // Only in the last one can a frame have been under way, or the end of the one before while the last is empty.
+    const [before] = tornEnds
+    if (before && bytes.byteLength > 0) throw damaged(before.name, before.bytes)
+    if (torn > 0 && number !== last) {
+      if (torn > headerBytes) throw damaged(name, wholeBytes)
+      tornEnds.push({ name, bytes: wholeBytes })
+    }
+    isEnded = frames.at(-1)?.payload.byteLength === 0
     for (const frame of frames) {
       if (frame.sequence !== sequence) throw damaged(name, 0, `frame ${sequence} is missing`)
       sequence++
@@ -89,7 +103,8 @@ export async function recover(disk: Disk): Promise<Recovered> {
     segmentBytes = wholeBytes
     tornBytes = torn
   }
-  return { entries: entriesOf(payloads), segment: last, segmentBytes, sequence, tornBytes }
+  if (isEnded) throw new MusterError('StorageDamaged', `${nameOf('segment', last + 1)} is missing.`)
+  return { entries: entriesOf(payloads), segment: last, segmentBytes, sequence, tornBytes, tornEnds }
 }
 
 interface Payload {
