@@ -9,6 +9,7 @@ import { describeError, MusterError } from '../kube/errors.ts'
 import { createAccess } from './access/access.ts'
 import type { Peer } from './access/authenticate.ts'
 import { keptPolicy } from './access/bootstrap-policy.ts'
+import { readSigningKey } from './access/token-issuer.ts'
 import type { AdmissionPlugin } from './admission/admission.ts'
 import type {
   ApiServer,
@@ -88,6 +89,8 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
   const { clock, random = systemRandom, ids = () => randomUuid(random), history, historyBytes } = options
   const { watchBuffer = 10_000, watchBufferBytes = 64 * 1024 * 1024, bookmarkMs = defaultBookmarkMs } = options
   const { collectGarbage = true, serviceAccounts = false, rootCa = '', recall = noRecall } = options
+  // At once: else the first who needs a token would learn of it, long after the start.
+  if (options.access?.signingKey !== undefined) readSigningKey(options.access.signingKey, 'the signing key')
   const keeping: Keeping = { collectGarbage, serviceAccounts, rootCa }
   const states = new Map<string, ClusterState>()
   const lively = new Map<string, ReturnType<Workloads>>()

@@ -1,12 +1,14 @@
 /** What `muster start` and `muster apiserver` have in common: a cluster on loopback, and a kubeconfig that leads to it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { administrator } from '../apiserver/access/identity.ts'
+import { readSigningKey } from '../apiserver/access/token-issuer.ts'
 import type { ApiServer, DurableApiServer, Workloads } from '../apiserver/api-server.ts'
 import { type JournalFolder, openFolder } from '../apiserver/journal/folder.ts'
 import { type Listener, loopbackAuthority, startListener } from '../apiserver/listener.ts'
 import { createWakingServer, type WakingServer } from '../apiserver/waking.ts'
+import { errorCode } from '../client/error-code.ts'
 import { makeFolder } from '../client/folder.ts'
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -110,7 +112,7 @@ async function open(
           const { createLazyApiServer } = await import('../apiserver/lazy-server.ts')
           return await createLazyApiServer({ ...common, access: { tokens }, workloads: await workloadsOn(count) })
         })
-      : inFolder(await openData(folder), async (kept) => {
+      : inFolder(await openData(folder, () => void keptSigningKey(folder)), async (kept) => {
           const { openLazyApiServer } = await import('../apiserver/lazy-server.ts')
           const access = { tokens, signingKey: signingKeyIn(folder) }
           return await openLazyApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
@@ -139,17 +141,35 @@ function inFolder(kept: JournalFolder, build: (kept: JournalFolder) => Promise<D
 }
 
 /** The key that signs service accounts' tokens stays with the data, so that tokens outlive a restart. */
+const signingKeyPlace = (folder: string): string => path.join(folder, 'service-accounts.pem')
+
 function signingKeyIn(folder: string): string {
-  const file = path.join(folder, 'service-accounts.pem')
+  const known = keptSigningKey(folder)
+  if (known !== undefined) return known
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const file = signingKeyPlace(folder)
+  const draft = `${file}.draft`
+  // A crash leaves all of it or none.
+  rmSync(draft, { force: true })
+  writeFileSync(draft, pem, { mode: 0o600, flag: 'wx', flush: true })
+  renameSync(draft, file)
+  return pem
+}
+
+/** Undefined where there is none yet. @throws SigningKeyInvalid */
+function keptSigningKey(folder: string): string | undefined {
+  const file = signingKeyPlace(folder)
+  let pem: string
   try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
-    writeFileSync(file, pem, { mode: 0o600 })
-    chmodSync(file, 0o600)
-    return pem
+    pem = readFileSync(file, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    const why = `${file} cannot be read (${errorCode(error) ?? 'unknown error'}).`
+    throw new MusterError('SigningKeyInvalid', why, { cause: error })
   }
+  readSigningKey(pem, file)
+  return pem
 }
 
 async function workloadsOn(count: number): Promise<Workloads | undefined> {
@@ -199,11 +219,15 @@ current-context: muster
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
 }
 
-/** @throws OutputUnwritable */
-async function openData(folder: string): Promise<JournalFolder> {
+/** `check` looks at what else is in it, before anybody is told that the cluster is ready. @throws OutputUnwritable */
+async function openData(folder: string, check: () => void): Promise<JournalFolder> {
+  let kept: JournalFolder | undefined
   try {
-    return await openFolder(folder)
+    kept = await openFolder(folder)
+    check()
+    return kept
   } catch (error) {
+    kept?.release()
     const { unwritable } = await import('./named-file.ts')
     throw unwritable('data', folder, error)
   }

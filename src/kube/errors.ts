@@ -461,6 +461,12 @@ export const errorTable = {
     meaning: 'A folder cannot be locked, so nothing keeps another process from writing to it, too.',
     cure: 'Use a folder on a local file system that the process may write to, and a Node with SQLite.',
   },
+  SigningKeyInvalid: {
+    code: 'MUS1606',
+    retry: 'terminal',
+    meaning: 'The key that signs the tokens of service accounts cannot be used.',
+    cure: 'Restore service-accounts.pem from a copy, or remove it: then a new key is made, and tokens from before are invalid.',
+  },
 
   UnknownKind: {
     code: 'MUS1701',

@@ -1,5 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { virtualClock } from '../../clock/virtual-clock.ts'
+import { createApiServer } from '../api-server.ts'
 import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts'
 
 const issuer = 'https://issuer.example'
@@ -61,5 +63,20 @@ describe.each([
     const shown = JSON.stringify(made.keySet())
     expect(shown).toContain(`"alg":"${algorithm}"`)
     expect(shown).not.toContain('"d":')
+  })
+})
+
+describe('a server', () => {
+  it.each([
+    ['is empty', ''],
+    ['is empty', '\n'],
+    ['holds no private key in PEM', 'a secret that is none'],
+    ['holds no private key in PEM', ec.publicKey.export({ type: 'spki', format: 'pem' }).toString()],
+    ['holds a key that is neither RSA', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey)],
+    ['holds a key that is neither RSA', pemOf(generateKeyPairSync('ed25519').privateKey)],
+  ])('does not start with a signing key that %s', (why, signingKey) => {
+    const start = (): unknown => createApiServer({ clock: virtualClock(), access: { signingKey } })
+    expect(start).toThrow(`the signing key ${why}`)
+    expect(start).not.toThrow('a secret')
   })
 })

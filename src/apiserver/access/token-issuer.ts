@@ -13,6 +13,7 @@ import {
   sign,
   verify,
 } from 'node:crypto'
+import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 
 export interface TokenIssuerOptions {
@@ -107,9 +108,29 @@ function keyOptions(key: KeyObject): { readonly key: KeyObject; readonly dsaEnco
   return { key, dsaEncoding: 'ieee-p1363' }
 }
 
+/**
+ * The key in a PEM text. Where it is from is said in front of what is wrong with it; nothing of the text is.
+ * @throws SigningKeyInvalid
+ */
+export function readSigningKey(pem: string, place: string): KeyObject {
+  const wrong = (why: string): MusterError => new MusterError('SigningKeyInvalid', `${place} ${why}.`)
+  if (pem.trim() === '') throw wrong('is empty')
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    throw wrong('holds no private key in PEM')
+  }
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
+  if (type === 'rsa' || (type === 'ec' && details?.namedCurve === 'prime256v1')) return key
+  throw wrong('holds a key that is neither RSA nor EC on the curve P-256')
+}
+
 function signerOf(pem: string | undefined): Signer {
   const privateKey =
-    pem === undefined ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey : createPrivateKey(pem)
+    pem === undefined
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+      : readSigningKey(pem, 'the signing key')
   const publicKey = createPublicKey(privateKey)
   const der = publicKey.export({ type: 'spki', format: 'der' })
   return {
