@@ -14,6 +14,7 @@ import { forbidden, unsupported } from './kinds/problem.ts'
 import { type Cause, expired, invalidOptions, Refusal } from './refusal.ts'
 import { sizeOf } from './object-size.ts'
 import { textOf } from './object-text.ts'
+import { emptyQueue } from './queue.ts'
 import { type Dressing, dressObject } from './representation.ts'
 import type { Route } from './route.ts'
 import { selectionOf } from './selection.ts'
@@ -183,7 +184,7 @@ function bytesOf(event: WatchEvent): number {
 }
 
 function createStream({ signal, encode }: StreamOptions): EventStream {
-  let buffered: WatchEvent[] = []
+  let buffered = emptyQueue<WatchEvent>()
   let maxBuffered = Number.POSITIVE_INFINITY
   let bufferedBytes = 0
   let maxBytes = Number.POSITIVE_INFINITY
@@ -207,7 +208,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
     rouse()
   }
   const abort = (): void => {
-    buffered = []
+    buffered = emptyQueue()
     end()
   }
   if (signal?.aborted) isEnded = true
@@ -217,7 +218,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   const burst = async (): Promise<IteratorResult<Uint8Array>> => {
     const lines: string[] = []
     for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
-      const event = buffered.shift()!
+      const event = buffered.take()!
       bufferedBytes -= bytesOf(event)
       const line = encode(event)
       lines.push(typeof line === 'string' ? line : await line)
@@ -244,7 +245,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
       // One event always fits, however large it is.
       if (buffered.push(event) > maxBuffered || (bufferedBytes > maxBytes && buffered.length > 1)) {
         // Too slow. What it has not read is dropped too, or it would read on for long without hearing of the end.
-        buffered = []
+        buffered = emptyQueue()
         end()
       }
       rouse()

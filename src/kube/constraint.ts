@@ -4,6 +4,7 @@
  * Requirements narrow a constraint one after the other; two constraints compare (is one within the other?) and join
  * (what holds for both?). Selectors are read into constraints for that and written back as requirements.
  */
+import { parseInt64 } from './int64.ts'
 
 export interface Constraint {
   readonly absent: boolean
@@ -101,13 +102,6 @@ function join(a: Constraint, b: Constraint): Constraint {
     above: a.above === undefined || b.above === undefined ? undefined : lesser(a.above, b.above),
     below: a.below === undefined || b.below === undefined ? undefined : greater(a.below, b.below),
   }
-}
-
-/** The integer that a text is, as Go reads int64; undefined when it is none. */
-export function parseInt64(text: string): bigint | undefined {
-  if (!/^[+-]?\d+$/.test(text)) return undefined
-  const value = BigInt(text.replace('+', ''))
-  return BigInt.asIntN(64, value) === value ? value : undefined
 }
 
 function lesser(a: bigint, b: bigint): bigint {

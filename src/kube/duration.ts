@@ -7,6 +7,7 @@
  * milliseconds since the epoch, as a clock gives it.
  */
 import { MusterError } from './errors.ts'
+import { trimEnd } from './trim-end.ts'
 
 /** Nanoseconds, between −2^63 and 2^63 − 1. */
 export type Duration = bigint
@@ -22,6 +23,11 @@ const units: ReadonlyMap<string, bigint> = new Map([
   ['h', 3_600_000_000_000n],
 ])
 
+const partPattern = /(\d*)(?:\.(\d*))?([^\d.]*)/gy
+
+/** As many as 2^63 nanoseconds have. */
+const mostDigits = 19
+
 /** One more than the longest, which only a negative duration can be. */
 const beyondLongest = 2n ** 63n
 
@@ -34,10 +40,13 @@ export function parseDuration(text: string): Duration {
   if (unsigned === '0') return 0n
   let total = 0n
   let end = 0
-  for (const [part, whole = '', fraction = '', unit = ''] of unsigned.matchAll(/(\d*)(?:\.(\d*))?([^\d.]+)/gy)) {
+  // What is read and is no part ends the search: each character is read by one attempt.
+  for (const [part, whole = '', fraction = '', unit = ''] of unsigned.matchAll(partPattern)) {
+    if (unit === '') break
     const scale = units.get(unit)
     if (whole + fraction === '') throw invalid(text, `there is no number before "${unit}"`)
     if (scale === undefined) throw invalid(text, `"${unit}" is no unit`)
+    if (whole.replace(/^0+/, '').length > mostDigits) throw invalid(text, 'it is too long')
     total += BigInt(whole) * scale + fractionOf(fraction, scale)
     if (total > beyondLongest) throw invalid(text, 'it is too long')
     end += part.length
@@ -83,7 +92,7 @@ export function formatDuration(duration: Duration): string {
 
 /** `value` / `scale` (a power of ten) without trailing zeros. */
 function decimal(value: bigint, scale: bigint): string {
-  const fraction = ((value % scale) + scale).toString().slice(1).replace(/0+$/, '')
+  const fraction = trimEnd(((value % scale) + scale).toString().slice(1), '0')
   return `${value / scale}${fraction === '' ? '' : `.${fraction}`}`
 }
 

@@ -51,16 +51,19 @@ export function storedQuantity(source: string | number | bigint): string {
   return isKept ? text : formatQuantity(quantity)
 }
 
-/** Around it, only the white space that JSON allows unescaped in a string. */
+/** Around it, only the white space that JSON allows unescaped in a string. No part can be read as another one. */
 const quantityPattern =
-  /^[\p{Z}\u{85}]*(?<text>(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<suffix>[a-zA-Z][-+\w]*)?)[\p{Z}\u{85}]*$/u
+  /^[\p{Z}\u{85}]*(?<text>(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<suffix>[a-zA-Z][-+\w]*)?)(?<end>[^]*)$/u
+
+const onlySpace = /^[\p{Z}\u{85}]*$/u
 
 /** Arithmetic on more takes time that grows faster than they do. */
 const mostWritten = 10_000
 
 function read(source: string): { readonly text: string; readonly quantity: Quantity; readonly isKept: boolean } {
-  const { text = '', sign = '', whole = '', fraction = '', suffix = '' } = quantityPattern.exec(source)?.groups ?? {}
-  const scale = text === '' ? undefined : readSuffix(suffix)
+  const parts = quantityPattern.exec(source)?.groups ?? {}
+  const { text = '', sign = '', whole = '', fraction = '', suffix = '', end = '' } = parts
+  const scale = text === '' || !onlySpace.test(end) ? undefined : readSuffix(suffix)
   const digits = (whole.replace(/^0+/, '') || '0') + fraction
   if (digits.length > mostWritten) throw new MusterError('InvalidQuantity', 'a quantity has too many digits.')
   // A text without digits is zero where the server takes its short way ("k", "."), and refused where not ("Pi").
@@ -96,7 +99,13 @@ function readSuffix(suffix: string): Scale | undefined {
   const binary = binarySuffixes.indexOf(suffix)
   if (binary > 0) return { power2: binary * 10, power10: 0, format: 'BinarySI' }
   if (!/^[eE][+-]?\d+$/.test(suffix)) return undefined
-  const exponent = BigInt(suffix.slice(1).replace('+', ''))
+  // Nineteen digits are 64 bits; zeros in front of them count nothing.
+  const digits = suffix
+    .slice(1)
+    .replace('+', '')
+    .replace(/^(-?)0+(?=\d)/, '$1')
+  if (digits.length > 20) return undefined
+  const exponent = BigInt(digits)
   if (BigInt.asIntN(64, exponent) !== exponent) return undefined
   // The server cuts it to 32 bits.
   return { power2: 0, power10: Number(BigInt.asIntN(32, exponent)), format: 'DecimalExponent' }

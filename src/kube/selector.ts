@@ -18,9 +18,9 @@ import {
   mustExist,
   mustNotBeIn,
   mustNotExist,
-  parseInt64,
 } from './constraint.ts'
 import { MusterError } from './errors.ts'
+import { parseInt64 } from './int64.ts'
 import { isJsonObject } from './json.ts'
 import { checkLabelValue, checkQualifiedName } from './name.ts'
 import type { KubeObject } from './object.ts'

@@ -138,17 +138,32 @@ function readJsonStream(text: string): readonly Json[] | undefined {
   const values: Json[] = []
   let depth = 0
   let start = 0
-  for (const { 0: token, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g)) {
-    if (token === '{' || token === '[') depth++
-    if (token === '}' || token === ']') depth--
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]!
+    if (character === '"') {
+      at = closingQuote(text, at)
+      // A string that does not end makes it none; nor can another one begin in it.
+      if (at < 0) return undefined
+    } else if (character === '{' || character === '[') depth++
+    else if (character === '}' || character === ']') depth--
+    else continue
     if (depth > 0) continue
-    const end = index + token.length
+    const end = at + 1
     const value = tryJson(text.slice(start, end))
     if (value === undefined) return undefined
     values.push(value)
     start = end
   }
   return text.slice(start).trim() === '' ? values : undefined
+}
+
+/** The place of the quote that ends the string; -1 when there is none. */
+function closingQuote(text: string, open: number): number {
+  for (let at = open + 1; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '"') return at
+  }
+  return -1
 }
 
 function tryJson(text: string): Json | undefined {
@@ -205,11 +220,15 @@ const floatTag: ScalarTagDefinition<number | WholeFloat> = defineScalarTag(tagOf
 
 const integerPattern = /^[+-]?(?:0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|0|[1-9]\d*)$/
 
+/** As many as 64 bits have. Only decimal notation takes long to read. */
+const mostDecimals = 20
+
 /** Go's integer literals; whatever 64 bits cannot hold is no integer but a float. */
 function readInteger(source: string): number | bigint | undefined {
   const text = source.replaceAll('_', '')
   if (source.startsWith('_') || !integerPattern.test(text)) return undefined
   const digits = text.replace(/^[+-]/, '')
+  if (/^[1-9]/.test(digits) && digits.length > mostDecimals) return undefined
   const magnitude = BigInt(/^0\d/.test(digits) ? `0o${digits}` : digits.toLowerCase())
   const value = text.startsWith('-') ? -magnitude : magnitude
   if (BigInt.asUintN(64, value) !== value && BigInt.asIntN(64, value) !== value) return undefined
@@ -462,10 +481,27 @@ export function compareKeys(a: string, b: string): number {
   if (isLetter(x)) return x < y ? -1 : 1
   const [digits, otherDigits] = [digitsFrom(a, at), digitsFrom(b, at)]
   // Within a number a zero is a digit like any other; in front of one it counts nothing.
-  const lead = (x === '0' || y === '0') && /[1-9]\d*$/.test(a.slice(0, at)) ? '1' : ''
-  const difference = BigInt(lead + digits) - BigInt(lead + otherDigits)
-  if (difference !== 0n) return difference < 0n ? -1 : 1
+  const lead = (x === '0' || y === '0') && endsInNumber(a, at) ? '1' : ''
+  const difference = compareDigits(lead + digits, lead + otherDigits)
+  if (difference !== 0) return difference
   return digits.length - otherDigits.length || (x < y ? -1 : 1)
+}
+
+/** Whether the text before this place ends in digits that are not all zero. */
+function endsInNumber(text: string, end: number): boolean {
+  for (let at = end - 1; at >= 0; at--) {
+    const digit = text[at]!
+    if (digit < '0' || digit > '9') return false
+    if (digit !== '0') return true
+  }
+  return false
+}
+
+/** As numbers, however long. */
+function compareDigits(a: string, b: string): number {
+  const [left, right] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')]
+  if (left.length !== right.length) return left.length - right.length
+  return left < right ? -1 : left > right ? 1 : 0
 }
 
 function isLetter(character: string): boolean {

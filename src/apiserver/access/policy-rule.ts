@@ -6,6 +6,7 @@
  * hand out without holding them.
  */
 import { formatGoValue } from '../../kube/go-text.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import type { Attributes } from './identity.ts'
 
 export interface PolicyRule {
@@ -42,7 +43,7 @@ function coversResource(resources: readonly string[], resource: string, subresou
 }
 
 function coversPath(owned: string, path: string): boolean {
-  return owned === path || (owned.endsWith('*') && path.startsWith(owned.replace(/\*+$/, '')))
+  return owned === path || (owned.endsWith('*') && path.startsWith(trimEnd(owned, '*')))
 }
 
 /** What `wanted` allows and `owned` do not: in rules of one verb on one thing each. */

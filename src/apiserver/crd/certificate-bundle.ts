@@ -1,11 +1,13 @@
 /** The certificates that a conversion webhook is trusted by. */
 import { X509Certificate } from 'node:crypto'
+import { pemBlocks } from '../../kube/pem.ts'
 
 /** Whether it is PEM, in base64, with at least one certificate in it. What is not PEM is skipped, as Go does. */
 export function isCertificateBundle(bundle: string): boolean {
-  const text = Buffer.from(bundle, 'base64').toString()
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
-  return blocks.length > 0 && blocks.every(isCertificate)
+  const blocks = Array.from(pemBlocks(Buffer.from(bundle, 'base64').toString())).filter(
+    ({ type }) => type === 'CERTIFICATE',
+  )
+  return blocks.length > 0 && blocks.every(({ text }) => isCertificate(text))
 }
 
 function isCertificate(block: string): boolean {

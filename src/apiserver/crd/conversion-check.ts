@@ -2,6 +2,7 @@
 import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../../kube/cause.ts'
 import type { CustomResourceConversion, WebhookClientConfig } from '../../kube/types/apiextensions/v1.ts'
 import { dns1035Label, dnsSubdomain } from '../kinds/name-format.ts'
+import { urlParts } from '../kinds/url-parts.ts'
 
 export function conversionCauses(
   conversion: Partial<CustomResourceConversion> | undefined,
@@ -40,10 +41,9 @@ function clientCauses({ url, service }: WebhookClientConfig, path: string): read
 }
 
 const form = '; desired format: https://host[/path]'
-const urlParts = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s
 
 function urlCauses(url: string, path: string): readonly Cause[] {
-  const [, scheme = '', authority = '', query = '', fragment = ''] = urlParts.exec(url) ?? []
+  const { scheme, authority, query, fragment } = urlParts(url)
   const at = authority.lastIndexOf('@')
   const host = authority.slice(at + 1)
   return [

@@ -4,6 +4,7 @@
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
+import { pemBlocks } from '../../kube/pem.ts'
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '../../kube/types/certificates/v1.ts'
 import { draftOf, finished, madePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
@@ -38,12 +39,12 @@ const usages = [
   'timestamping',
 ]
 const shortest = 600
-const requestBlock = /-----BEGIN CERTIFICATE REQUEST-----\s[\s\S]*?-----END CERTIFICATE REQUEST-----/
 
 function* checkSpec(object: UntypedObject): Iterable<Problems[number]> {
   const spec = (object as unknown as Sent<CertificateSigningRequest>).spec ?? {}
   const { request = '', usages: own = [], signerName = '', expirationSeconds: seconds } = spec
-  if (!requestBlock.test(Buffer.from(request, 'base64').toString())) {
+  const [block] = pemBlocks(Buffer.from(request, 'base64').toString())
+  if (block?.type !== 'CERTIFICATE REQUEST') {
     yield invalid('spec.request', spec.request ?? null, 'PEM block type must be CERTIFICATE REQUEST')
   }
   if (own.length === 0) yield required('spec.usages')
@@ -135,16 +136,10 @@ function withDecisions(object: UntypedObject, live: UntypedObject): UntypedObjec
 const certificateOf = (object: UntypedObject): string =>
   (object as unknown as Sent<CertificateSigningRequest>).status?.certificate ?? ''
 
-const pemBlock = /-----BEGIN ([^-]*)-----\s[\s\S]*?-----END \1-----/g
-
 /** Why these bytes are no chain of certificates. */
 function certificateProblem(certificate: string): string | undefined {
   if (certificate === '') return undefined
-  const types = Buffer.from(certificate, 'base64')
-    .toString()
-    .matchAll(pemBlock)
-    .map(([, type]) => type!)
-    .toArray()
+  const types = Array.from(pemBlocks(Buffer.from(certificate, 'base64').toString()), ({ type }) => type)
   const other = types.find((type) => type !== 'CERTIFICATE')
   if (other !== undefined) return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(other)}`
   return types.length === 0 ? 'must contain at least one CERTIFICATE PEM block' : undefined

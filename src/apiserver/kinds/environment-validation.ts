@@ -127,7 +127,7 @@ export function checkFieldRef(
     invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${why}`),
   ]
   if (apiVersion !== 'v1') return wrong(`unsupported pod version: ${apiVersion}`)
-  const [, path, subscript] = /^(.+?)\['(.*)'\]$/s.exec(fieldPath) ?? []
+  const { path, subscript } = subscripted(fieldPath)
   if (path !== undefined && subscript !== undefined) {
     if (path === 'metadata.annotations')
       return eachInvalid(field, subscript.toLowerCase(), qualifiedName(subscript.toLowerCase()))
@@ -137,6 +137,13 @@ export function checkFieldRef(
   if (!knownPaths.has(fieldPath)) return wrong(`field label not supported: ${fieldPath}`)
   const meant = fieldPath === 'spec.host' ? 'spec.nodeName' : fieldPath
   return supported.includes(meant) ? fine : [unsupported(`${field}.fieldPath`, meant, supported)]
+}
+
+/** `metadata.labels['a']`: the path and the key. */
+function subscripted(fieldPath: string): { readonly path?: string; readonly subscript?: string } {
+  const open = fieldPath.indexOf("['", 1)
+  if (open < 0 || !fieldPath.endsWith("']") || fieldPath.length < open + "['']".length) return {}
+  return { path: fieldPath.slice(0, open), subscript: fieldPath.slice(open + 2, -2) }
 }
 
 const memoryDivisors = [

@@ -45,11 +45,11 @@ function readIpv4(text: string): bigint | undefined {
 
 function readIpv6(text: string): bigint | undefined {
   let source = text
-  const dotted = /^(?<head>.*:)(?<tail>[^:]*\.[^:]*)$/.exec(source)?.groups
-  if (dotted) {
-    const tail = readIpv4(dotted['tail']!)
+  const last = source.slice(source.lastIndexOf(':') + 1)
+  if (last.includes('.')) {
+    const tail = readIpv4(last)
     if (tail === undefined) return undefined
-    source = `${dotted['head']}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`
+    source = `${source.slice(0, source.length - last.length)}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`
   }
   const halves = source.split('::')
   if (halves.length > 2) return undefined

@@ -1,4 +1,5 @@
 /** PersistentVolumes: one source of storage each, which is for good. */
+import { posix } from 'node:path'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { parseQuantity, quantityToInteger } from '../../kube/quantity.ts'
@@ -74,7 +75,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   if (first) yield* checkSource(first, spec)
   else yield required('spec', 'must specify a volume type')
   for (const other of others) yield forbidden(`spec.${other}`, 'may not specify more than 1 volume type')
-  if (hostPath && /^\/+(?:\.?\/*)*$/.test(hostPath.path) && policy === 'Recycle') {
+  if (hostPath && posix.normalize(hostPath.path) === '/' && policy === 'Recycle') {
     yield forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'")
   }
   yield* checkClassName(spec.storageClassName, 'spec.storageClassName')

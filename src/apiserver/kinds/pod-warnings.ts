@@ -1,6 +1,7 @@
 /** What the server says about a pod that it takes all the same: things that work otherwise than they look. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { parseQuantity } from '../../kube/quantity.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import type {
   Container,
   ContainerPort,
@@ -255,7 +256,7 @@ function* overlapsOf(paths: readonly FilePath[]): Iterable<string> {
   const shown = ({ path, source }: FilePath): string => (source === '' ? `"${path}"` : `"${path}" (${source})`)
   const seen: FilePath[] = []
   for (const { path: written, source } of paths) {
-    const own = { path: written.replace(/\/+$/, ''), source }
+    const own = { path: trimEnd(written, '/'), source }
     for (const other of seen) {
       const [a, b] = [`${own.path}/`, `${other.path}/`]
       if (own.path !== '' && other.path !== '' && (a.startsWith(b) || b.startsWith(a))) {

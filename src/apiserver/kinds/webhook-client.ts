@@ -1,13 +1,14 @@
 /** How a server reaches a webhook: a URL, or a Service of the cluster. */
 import { dnsSubdomain } from './name-format.ts'
 import { invalid, type Problems, required } from './problem.ts'
+import { urlParts } from './url-parts.ts'
 
 const form = '; desired format: https://host[/path]'
-const urlPattern =
-  /^(?:(?<scheme>[a-z][-a-z0-9+.]*):)?(?:\/\/(?:(?<user>[^/?#@]*)@)?(?<host>[^/?#]*))?[^?#]*(?:\?(?<query>[^#]*))?(?:#(?<fragment>.*))?$/is
 
 export function* checkWebhookUrl(url: string, field: string): Iterable<Problems[number]> {
-  const { scheme = '', user, host = '', query, fragment } = urlPattern.exec(url)?.groups ?? {}
+  const { scheme, authority, query, fragment } = urlParts(url)
+  const at = authority.indexOf('@')
+  const [user, host] = [at < 0 ? undefined : authority.slice(0, at), authority.slice(at + 1)]
   if (scheme.toLowerCase() !== 'https') {
     yield invalid(field, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`)
   }

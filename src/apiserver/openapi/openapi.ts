@@ -69,7 +69,7 @@ async function answerDocument(
       ? unkept
       : { 'cache-control': 'public, immutable', expires: httpTime(now + yearMs).replace('GMT', 'UTC') }
   const tags = headers['if-none-match']
-  if (typeof tags === 'string' && tags.split(/\s*,\s*/).some((one) => one === '*' || one === tag.etag)) {
+  if (typeof tags === 'string' && tags.split(',').some((one) => one.trim() === '*' || one.trim() === tag.etag)) {
     return reply(304, { ...keeping, ...tag })
   }
   const { bytes, built } = rendered(source, form, now)

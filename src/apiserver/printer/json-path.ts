@@ -20,8 +20,20 @@ export function parseJsonPath(text: string): JsonPath | undefined {
   return { find: (object) => walk(steps, object, object) }
 }
 
+/** Descents multiply: `..` after `..` finds each value once for each of its ancestors. More values than this are none. */
+const mostValues = 100_000
+
 function walk(steps: readonly Step[], from: Json, root: Json): readonly Json[] {
-  return steps.reduce<readonly Json[]>((values, step) => values.flatMap((value) => step(value, root)), [from])
+  let values: readonly Json[] = [from]
+  for (const step of steps) {
+    const found: Json[] = []
+    for (const value of values) {
+      for (const one of step(value, root)) found.push(one)
+      if (found.length > mostValues) return []
+    }
+    values = found
+  }
+  return values
 }
 
 const fieldPattern = /^\.?((?:\\.|[^.[\]\\\s])+)/
@@ -70,9 +82,24 @@ function bracketStep(text: string): Step | undefined {
   if (inside === '*') return everyMember
   const [, condition] = /^\?\((.*)\)$/s.exec(inside) ?? []
   if (condition !== undefined) return filter(condition)
-  const choices = inside.split(/,(?=(?:[^']*'[^']*')*[^']*$)/).map((choice) => singleStep(choice.trim()))
+  const choices = splitOutsideQuotes(inside).map((choice) => singleStep(choice.trim()))
   if (choices.includes(undefined)) return undefined
   return (value, root) => choices.flatMap((step) => step!(value, root))
+}
+
+/** At commas that are not in quotes. */
+function splitOutsideQuotes(text: string): readonly string[] {
+  const parts: string[] = []
+  let isQuoted = false
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "'") isQuoted = !isQuoted
+    else if (text[at] === ',' && !isQuoted) {
+      parts.push(text.slice(start, at))
+      start = at + 1
+    }
+  }
+  return [...parts, text.slice(start)]
 }
 
 function singleStep(text: string): Step | undefined {
@@ -121,11 +148,11 @@ function everyDescendant(value: Json): readonly Json[] {
   return [value, ...everyMember(value).flatMap(everyDescendant)]
 }
 
-const comparison = /^(.*?)\s*(==|!=|<=|>=|<|>)\s*(.*)$/s
-
 function filter(condition: string): Step | undefined {
-  const [, left, operator, right] = comparison.exec(condition.trim()) ?? []
-  const [subject, object] = [operand(left ?? condition), operator === undefined ? undefined : operand(right ?? '')]
+  const sides = /==|!=|<=|>=|<|>/.exec(condition)
+  const operator = sides?.[0]
+  const subject = operand(condition.slice(0, sides?.index))
+  const object = sides ? operand(condition.slice(sides.index + sides[0].length)) : undefined
   if (!subject || (operator !== undefined && !object)) return undefined
   return (value, root) =>
     everyElement(value).filter((one) => {

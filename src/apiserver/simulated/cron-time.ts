@@ -37,7 +37,7 @@ const longestSearchDays = 366 * 5
 
 /** A schedule that the server has accepted. */
 export function parseSchedule(text: string, zone = 'UTC'): Schedule {
-  const [, inText, rest = text] = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text) ?? []
+  const [, inText, rest = text] = /^(?:CRON_)?TZ=(\S+)\s+([^]*)$/.exec(text) ?? []
   if (rest.startsWith('@every ')) {
     const every = Math.max(1000, durationToMs(parseDuration(rest.slice('@every '.length))))
     return (after) => Math.floor(after / 1000) * 1000 + every

@@ -98,9 +98,10 @@ export function canonicalJson(value: Json): string {
 /** What must not stand as it is in a string: quotes, control characters, and what HTML would misread. */
 // oxlint-disable-next-line no-control-regex
 const unsafe = /["\\<>&\u0000-\u001f\u2028\u2029]/
+const everyUnsafe = new RegExp(unsafe, 'g')
 
 function quote(text: string): string {
-  return unsafe.test(text) ? `"${text.replaceAll(new RegExp(unsafe, 'g'), escapeCharacter)}"` : `"${text}"`
+  return unsafe.test(text) ? `"${text.replaceAll(everyUnsafe, escapeCharacter)}"` : `"${text}"`
 }
 
 const shortEscapes: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@
  * int64 and uint64 arithmetic. The common case is one operation on doubles and a test that the result is safe; only
  * what leaves ±2^53 is computed with BigInt. Whatever leaves 64 bits is an error, as everywhere in CEL.
  */
+import { parseInt64 } from '../int64.ts'
 import { CelRuntimeError } from './error.ts'
 import { type CelInt, intOf } from './value.ts'
 
@@ -76,14 +77,7 @@ export function doubleToUint(value: number): bigint {
 }
 
 /** A decimal integer as Go reads it; undefined when it is none or does not fit. */
-export function parseInt64(text: string): CelInt | undefined {
-  if (!/^[+-]?\d+$/.test(text)) return undefined
-  const value = BigInt(text.replace(/^\+/, ''))
-  return value < least || value > greatest ? undefined : intOf(value)
-}
-
-export function parseUint64(text: string): bigint | undefined {
-  if (!/^\d+$/.test(text)) return undefined
-  const value = BigInt(text)
-  return value > greatestUnsigned ? undefined : value
+export function parseCelInt(text: string): CelInt | undefined {
+  const value = parseInt64(text)
+  return value === undefined ? undefined : intOf(value)
 }

@@ -4,11 +4,12 @@
  * integer is an int, another number a double.
  */
 import { type Json, type JsonObject, equalJson, isJsonObject } from '../json.ts'
+import { parseWordyDuration } from '../wordy-duration.ts'
 import { equalValues } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { escapeName, unescapeName } from './escape.ts'
 import { checkedInt } from './integer.ts'
-import { parseCelDuration, parseDate, parseTimestamp } from './time.ts'
+import { parseDate, parseTimestamp } from './time.ts'
 import { type CelType, dynType } from './type.ts'
 import { CelArray, CelDouble, CelDuration, CelList, CelMap, CelTimestamp, type CelValue } from './value.ts'
 
@@ -105,32 +106,11 @@ function readDate(text: string): CelTimestamp {
   return time
 }
 
-const dayUnits: readonly (readonly [RegExp, bigint])[] = [
-  [/^(?:ns|nano.*)$/, 1n],
-  [/^(?:us|µs|micro.*)$/, 1000n],
-  [/^(?:ms|milli.*)$/, 1_000_000n],
-  [/^(?:s|sec.*)$/, 1_000_000_000n],
-  [/^(?:m|min.*)$/, 60_000_000_000n],
-  [/^(?:h|hr|hour.*)$/, 3_600_000_000_000n],
-  [/^(?:d|day.*)$/, 86_400_000_000_000n],
-  [/^(?:w|wk|week.*)$/, 604_800_000_000_000n],
-]
-
 /** Go's notation, or a number with a word: `3 days`. */
 function readDuration(text: string): CelDuration {
-  const plain = parseCelDuration(text)
-  if (plain) return plain
-  let total = 0n
-  let isRead = false
-  for (const [, digits = '', unit = ''] of text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)) {
-    for (const [pattern, nanos] of dayUnits) {
-      if (!pattern.test(unit.toLowerCase())) continue
-      total = BigInt.asIntN(64, total + BigInt(digits) * nanos)
-      isRead = true
-    }
-  }
-  if (!isRead) throw new CelRuntimeError(`Invalid duration ${text}: unable to parse ${text} as duration`)
-  return new CelDuration(total)
+  const nanos = parseWordyDuration(text)
+  if (nanos === undefined) throw new CelRuntimeError(`Invalid duration ${text}: unable to parse ${text} as duration`)
+  return new CelDuration(nanos)
 }
 
 /** Base64 in the alphabet of URLs, which is what the server takes here. */

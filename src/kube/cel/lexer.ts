@@ -1,5 +1,5 @@
 /** An expression as words. White space and comments are left out; a character that starts no word is an issue. */
-import type { Issue } from './source.ts'
+import { type Issue, mostIssues } from './source.ts'
 
 export type TokenKind = 'end' | 'float' | 'int' | 'uint' | 'string' | 'bytes' | 'identifier' | 'escaped' | 'symbol'
 
@@ -46,6 +46,10 @@ export function readTokens(text: string, issues: Issue[]): readonly Token[] {
     const groups = words.exec(text)?.groups
     const [kind, word] = Object.entries(groups ?? {}).find(([, found]) => found !== undefined) ?? []
     if (kind === undefined || word === undefined) {
+      if (issues.length === mostIssues) {
+        issues.push({ at, message: `Syntax error: More than ${mostIssues} syntax errors` })
+        break
+      }
       const bad = unreadable(text, at)
       issues.push({ at, message: `Syntax error: token recognition error at: '${shown(bad)}'` })
       at += bad.length
@@ -59,6 +63,9 @@ export function readTokens(text: string, issues: Issue[]): readonly Token[] {
   return [...tokens, { kind: 'end', text: '<EOF>', at: text.length }]
 }
 
+const doubleQuoted = new RegExp(String.raw`^(?:${escape}|[^\\"\n\r])*`, 'u')
+const singleQuoted = new RegExp(String.raw`^(?:${escape}|[^\\'\n\r])*`, 'u')
+
 /** How much the real lexer has read when it gives up: a string that does not end is one piece. */
 function unreadable(text: string, at: number): string {
   const rest = text.slice(at)
@@ -66,7 +73,7 @@ function unreadable(text: string, at: number): string {
   if (open === undefined)
     return /^(?:&(?!&)|\|(?!\|)|=(?!=))./su.exec(rest)?.[0] ?? String.fromCodePoint(rest.codePointAt(0)!)
   const quote = open.at(-1)!
-  const body = new RegExp(String.raw`^(?:${escape}|[^\\${quote}\n\r])*`, 'u').exec(rest.slice(open.length))![0]
+  const body = (quote === '"' ? doubleQuoted : singleQuoted).exec(rest.slice(open.length))![0]
   const next = rest.slice(open.length + body.length)
   // A wrong escape is shown up to the character that makes it wrong.
   const wrong = /^\\(?:[xXuU][0-9a-fA-F]*|[0-3][0-7]?)?[^]?/u.exec(next)?.[0] ?? next.slice(0, 1)

@@ -20,7 +20,12 @@ const subdomain = `${label}(\\.${label})*`
 const label1035 = '[a-z]([-a-z0-9]*[a-z0-9])?'
 const namePart = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
 
-const isLike = (pattern: string, text: string): boolean => new RegExp(`^(?:${pattern})$`, 'u').test(text)
+const labelText = `(${namePart})?`
+
+const wholes: ReadonlyMap<string, RegExp> = new Map(
+  [label, subdomain, label1035, namePart, labelText].map((pattern) => [pattern, new RegExp(`^(?:${pattern})$`, 'u')]),
+)
+const isLike = (pattern: string, text: string): boolean => wholes.get(pattern)!.test(text)
 const bytes = (text: string): number => Buffer.byteLength(text)
 
 function unlike(message: string, pattern: string, ...examples: readonly string[]): string {
@@ -79,11 +84,10 @@ function qualifiedName(text: string): readonly string[] {
 
 function labelValue(text: string): readonly string[] {
   const problems = bytes(text) > 63 ? ['must be no more than 63 bytes'] : []
-  const pattern = `(${namePart})?`
-  if (isLike(pattern, text)) return problems
+  if (isLike(labelText, text)) return problems
   const rule =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
-  return [...problems, unlike(rule, pattern, 'MyValue', 'my_value', '12345')]
+  return [...problems, unlike(rule, labelText, 'MyValue', 'my_value', '12345')]
 }
 
 /** The check of a `generateName`: neither the dash at the end nor what is before it is looked at. */

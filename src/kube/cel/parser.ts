@@ -12,11 +12,12 @@ import {
   ident,
   literal,
 } from './expression.ts'
-import { parseInt64, parseUint64 } from './integer.ts'
+import { parseUint64 } from '../int64.ts'
+import { parseCelInt } from './integer.ts'
 import { type Token, readTokens } from './lexer.ts'
 import { MacroError, expandMacro } from './macro.ts'
 import type { Issue } from './source.ts'
-import { nowhere } from './source.ts'
+import { mostIssues, nowhere } from './source.ts'
 import { unquote } from './text-literal.ts'
 import { CelDouble, CelUint } from './value.ts'
 
@@ -68,6 +69,7 @@ export function parseExpression(text: string, issues: Issue[]): Expression | und
     return undefined
   }
   const tokens = readTokens(text, issues)
+  if (issues.length > mostIssues) return undefined
   try {
     const tree = new Parser(tokens, issues).parse()
     return issues.length === 0 ? tree : undefined
@@ -360,7 +362,7 @@ class Parser {
       this.#issues.push({ at, message: 'invalid uint literal' })
       return literal(at, new CelUint(0n))
     }
-    const value = parseInt64(sign + decimal(text))
+    const value = parseCelInt(sign + decimal(text))
     if (value === undefined) this.#issues.push({ at, message: 'invalid int literal' })
     return literal(at, value ?? 0)
   }
@@ -443,7 +445,12 @@ class Parser {
   }
 }
 
-const decimal = (text: string): string => (text.startsWith('0x') ? BigInt(text).toString() : text)
+/** Sixteen digits are 64 bits. One digit more stands for all that do not fit. */
+const decimal = (text: string): string => {
+  if (!text.startsWith('0x')) return text
+  const digits = text.slice(2).replace(/^0+(?=[0-9a-fA-F])/, '')
+  return BigInt(`0x${digits.slice(0, 17)}`).toString()
+}
 
 /** The order in which the generated parser lists what it would take. */
 const grammarOrder = ['in', "'=='", "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "':'"]

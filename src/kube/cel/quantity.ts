@@ -33,7 +33,8 @@ const ofInt = (value: CelValue | undefined): QuantityValue => ({
   scale: 0,
 })
 
-const shape = /^[+-]?\d*(?:\.\d*)?(?<suffix>[eEinumkKMGTP]*[-+]?\d*)$/
+/** Digits end at the first character that is none: what follows them begins with a letter or a sign. */
+const shape = /^[+-]?\d*(?:\.\d*)?(?<suffix>(?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/
 const suffixes = /^(?:[numkMGTPE]|[KMGTPE]i|[eE][-+]?\d+)?$/
 
 function parse(text: string): CelValue {
@@ -52,7 +53,7 @@ const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
 /** Up to 18 digits, no finer than nano: that fits into 64 bits for sure, and the server asks no further. */
 function scaleOf(text: string): number | undefined {
-  const [, whole = '', fraction = '', suffix = ''] = /^[+-]?0*(\d*)(?:\.(\d*))?(.*)$/.exec(text)!
+  const [, whole = '', fraction = '', suffix = ''] = /^[+-]?0*((?:[1-9]\d*)?)(?:\.(\d*))?([^]*)$/.exec(text)!
   const digits = whole.length + fraction.length
   if (binary.includes(suffix)) {
     const bits = (binary.indexOf(suffix) + 1) * 10

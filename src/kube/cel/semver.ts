@@ -1,4 +1,5 @@
 /** `semver('1.2.3-rc.1')`: versions in expressions, ordered by the rules of semver.org. */
+import { parseUint64 } from '../int64.ts'
 import { CelRuntimeError } from './error.ts'
 import { type CelFunction, byLength, functionNamed } from './function.ts'
 import { type CelType, boolType, intType, objectTypeNamed, stringType } from './type.ts'
@@ -52,8 +53,8 @@ function number(text: string, what: string, title: string): bigint {
 
 function unsigned(text: string): bigint {
   if (text === '') throw problem('strconv.ParseUint: parsing "": invalid syntax')
-  const value = BigInt(text)
-  if (value >= 2n ** 64n) throw problem(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`)
+  const value = parseUint64(text)
+  if (value === undefined) throw problem(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`)
   return value
 }
 

@@ -6,7 +6,8 @@ export interface Issue {
   readonly message: string
 }
 
-const mostIssues = 100
+/** After so many the server's parser gives up; it shows no more of any kind. */
+export const mostIssues = 100
 
 /** In the order of their places, each with the line that it is in. */
 export function describeIssues(text: string, issues: readonly Issue[]): readonly string[] {

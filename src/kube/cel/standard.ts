@@ -1,9 +1,10 @@
 /** The functions that CEL itself has: conversions, sizes, time; and the signatures of its operators. */
+import { parseUint64 } from '../int64.ts'
 import { addValues, divideValues, moduloValues, multiplyValues, negateValue, subtractValues } from './arithmetic.ts'
 import { compareValues, containsValue, equalValues } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelCost, type CelFunction, type CelOverload, byLength, functionNamed } from './function.ts'
-import { checkedInt, checkedUint, doubleToInt, doubleToUint, parseInt64, parseUint64 } from './integer.ts'
+import { checkedInt, checkedUint, doubleToInt, doubleToUint, parseCelInt } from './integer.ts'
 import { bytesToText, plainString } from './string-format.ts'
 import { calendarOf, parseCelDuration, parseTimestamp, timestampOfSeconds, type CalendarParts } from './time.ts'
 import {
@@ -77,7 +78,7 @@ function parseBool(text: string): boolean | undefined {
 /** `0x1.8p-2`; not a number if it is none. */
 function hexDouble(text: string): number {
   const [, sign, whole = '', fraction = '', exponent] =
-    /^([+-]?)0[xX]([\da-fA-F]*)\.?([\da-fA-F]*)[pP]([+-]?\d+)$/.exec(text) ?? []
+    /^([+-]?)0[xX]([\da-fA-F]*)(?:\.([\da-fA-F]*))?[pP]([+-]?\d+)$/.exec(text) ?? []
   if (exponent === undefined || whole + fraction === '') return Number.NaN
   return Number.parseInt(whole + fraction, 16) * 2 ** (Number(exponent) - fraction.length * 4) * (sign === '-' ? -1 : 1)
 }
@@ -90,7 +91,7 @@ function parseDouble(text: string): CelDouble | undefined {
     return new CelDouble(sign === '-' ? -Infinity : Infinity)
   }
   const digits = text.replaceAll(/(?<=[\da-fA-F])_(?=[\da-fA-F])/g, '')
-  const value = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : hexDouble(digits)
+  const value = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : hexDouble(digits)
   return Number.isFinite(value) ? new CelDouble(value) : undefined
 }
 
@@ -125,7 +126,7 @@ const conversions: readonly CelFunction[] = [
     overload('int64_to_int64', [intType], intType, identity),
     overload('double_to_int64', [doubleType], intType, ([value]) => doubleToInt((value as CelDouble).value)),
     overload('duration_to_int64', [durationType], intType, ([value]) => intOf((value as CelDuration).nanos)),
-    overload('string_to_int64', [stringType], intType, fromText(intType, parseInt64)),
+    overload('string_to_int64', [stringType], intType, fromText(intType, parseCelInt)),
     overload('timestamp_to_int64', [timestampType], intType, ([value]) => (value as CelTimestamp).seconds),
     overload('uint64_to_int64', [uintType], intType, ([value]) => checkedInt((value as CelUint).value)),
   ]),

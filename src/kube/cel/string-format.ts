@@ -196,7 +196,10 @@ function fixed(value: number, precision: number): string {
 function grouped(text: string): string {
   const point = text.indexOf('.')
   const whole = point < 0 ? text : text.slice(0, point)
-  return whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ',') + (point < 0 ? '' : text.slice(point))
+  const signs = whole.startsWith('-') ? 1 : 0
+  const groups: string[] = []
+  for (let end = whole.length; end > signs; end -= 3) groups.unshift(whole.slice(Math.max(signs, end - 3), end))
+  return whole.slice(0, signs) + groups.join(',') + (point < 0 ? '' : text.slice(point))
 }
 
 /**

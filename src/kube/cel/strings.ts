@@ -99,11 +99,14 @@ function quote(text: string): string {
 }
 
 /** What Go's unicode.IsSpace calls space. */
-const trim = (text: string): string =>
-  text.replaceAll(
-    /^[\t-\r \u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}]+|[\t-\r \u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}]+$/gu,
-    '',
-  )
+const space = /[\t-\r \u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}]/u
+
+function trim(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && space.test(text[start]!)) start++
+  while (end > start && space.test(text[end - 1]!)) end--
+  return text.slice(start, end)
+}
 
 const [str, int] = [stringType, intType]
 const text = (value: CelValue | undefined): string => value as string

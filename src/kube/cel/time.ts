@@ -4,6 +4,7 @@
  */
 import { isMusterError } from '../errors.ts'
 import { parseDuration } from '../duration.ts'
+import { trimEnd } from '../trim-end.ts'
 import { CelRuntimeError } from './error.ts'
 import { checkedInt } from './integer.ts'
 import { CelDuration, CelTimestamp } from './value.ts'
@@ -48,7 +49,7 @@ function secondsOf(clock: string): number | undefined {
 
 export function formatTimestamp({ seconds, nanos, zoneMinutes }: CelTimestamp): string {
   const clock = new Date((seconds + zoneMinutes * 60) * 1000).toISOString().slice(0, -5)
-  const fraction = nanos === 0 ? '' : `.${nanos.toString().padStart(9, '0').replace(/0+$/, '')}`
+  const fraction = nanos === 0 ? '' : `.${trimEnd(nanos.toString().padStart(9, '0'), '0')}`
   return `${clock}${fraction}${zoneText(zoneMinutes)}`
 }
 

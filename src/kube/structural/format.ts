@@ -3,6 +3,8 @@
  * `duration` may be "3 days", an `uri` may be a mere path.
  */
 import { isIP, isIPv4 } from 'node:net'
+import { parseWordyDuration } from '../wordy-duration.ts'
+import { isEmail } from './email.ts'
 
 type Check = (text: string) => boolean
 
@@ -25,7 +27,7 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['creditcard', isCreditCard],
   ['date', isDate],
   ['datetime', isDateTime],
-  ['duration', isDuration],
+  ['duration', (text) => isDuration(text)],
   ['email', isEmail],
   ['hexcolor', matching(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
   ['hostname', isHostname],
@@ -39,12 +41,7 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
     (text) => text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
   ],
   ['k8sshortname', (text) => text.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text)],
-  [
-    'mac',
-    matching(
-      /^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}(?:[0-9a-f]{2}\1){0,2}[0-9a-f]{2}$|^[0-9a-f]{4}(?:\.[0-9a-f]{4}){2,3}$/i,
-    ),
-  ],
+  ['mac', isMac],
   ['password', () => true],
   [
     'rgbcolor',
@@ -99,37 +96,22 @@ function isDateTime(text: string): boolean {
   return match !== null && match[1]! <= '23' && match[2]! <= '59' && match[3]! <= '59'
 }
 
-const goDuration = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/
-const wordyDuration = /((\d+)\s*([A-Za-zµ]+))/g
+const isDuration = (text: string): boolean => parseWordyDuration(text) !== undefined
 
-/** Words for units; of the last one of each a beginning is enough. */
-const units: readonly (readonly string[])[] = [
-  ['ns', 'nano'],
-  ['us', 'µs', 'micro'],
-  ['ms', 'milli'],
-  ['s', 'sec'],
-  ['m', 'min'],
-  ['h', 'hr', 'hour'],
-  ['d', 'day'],
-  ['w', 'wk', 'week'],
-]
+const macParts = new Set([6, 8, 20])
 
-function isDuration(text: string): boolean {
-  if (goDuration.test(text) || /^[+-]?0$/.test(text)) return true
-  return [...text.matchAll(wordyDuration)].some(([, , , word = '']) => {
-    const unit = word.toLowerCase()
-    return units.some((variants) => variants.includes(unit) || unit.startsWith(variants.at(-1)!))
-  })
+/** Two digits between colons or dashes, or four between dots: six, eight or twenty bytes. */
+function isMac(text: string): boolean {
+  if (text.length > longestMac) return false
+  if (text[4] === '.') {
+    const parts = text.split('.')
+    return macParts.has(parts.length * 2) && parts.every((part) => /^[0-9a-f]{4}$/i.test(part))
+  }
+  const parts = text.split(text[2] === ':' ? ':' : '-')
+  return macParts.has(parts.length) && parts.every((part) => /^[0-9a-f]{2}$/i.test(part))
 }
 
-/** An address as a mail header has it, with or without a name in front. */
-function isEmail(text: string): boolean {
-  const atom = "[A-Za-z0-9!#$%&'*+\\-/=?^_`{|}~\\u0080-\\uffff]+"
-  const local = `(?:${atom}(?:\\.${atom})*|"(?:[^"\\\\]|\\\\.)*")`
-  const address = `${local}@(?:${atom}(?:\\.${atom})*|\\[[^\\[\\]]*\\])`
-  const phrase = `(?:(?:${atom}|"(?:[^"\\\\]|\\\\.)*")(?:[ \\t.]+(?:${atom}|"(?:[^"\\\\]|\\\\.)*"))*)?`
-  return new RegExp(`^\\s*(?:${address}|${phrase}\\s*<${address}>)\\s*$`, 'u').test(text)
-}
+const longestMac = 'xx:'.length * 20
 
 const hostname =
   /^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.))+([a-zA-Z\p{L}]){2,63})$/u

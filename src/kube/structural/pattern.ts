@@ -1,20 +1,21 @@
 /**
  * Patterns of schemas. An API server reads them as RE2: no backtracking, other classes, flags inside the pattern. A
- * JavaScript expression is several times faster, so it is used where it certainly means the same and cannot run away
- * (few repetitions, none of what holds a choice, on short text); everything else goes to an engine that is RE2.
+ * JavaScript expression is several times faster, so it is used where it certainly means the same and the number of its
+ * steps is known and small (few repetitions, none of what holds a choice, short text); all else goes to an engine that is RE2.
  */
 import { compilePattern } from '../cel/regex.ts'
 
 export type Matcher = (text: string) => boolean
 
-/** Text up to here is matched in JavaScript, where the pattern allows. */
-const shortText = 256
+/** JavaScript matches where the pattern allows and certainly needs no more steps than this. */
+const mostSteps = 20_000
 
 /** Whether a text contains what the pattern says. */
 export function patternOf(pattern: string): Matcher {
   const fast = equivalentExpression(pattern)
   const matchSlowly: Matcher = (text) => compilePattern(pattern).matcher(text).find()
-  return fast ? (text) => (text.length <= shortText ? fast.test(text) : matchSlowly(text)) : matchSlowly
+  if (!fast) return matchSlowly
+  return (text) => (fast.stepsOf(text.length) <= mostSteps ? fast.expression.test(text) : matchSlowly(text))
 }
 
 /** What RE2 has against a pattern; undefined when nothing. */
@@ -33,14 +34,21 @@ const mostWays = 200
 
 /** One piece of the small language that both engines read alike. */
 const piece =
-  /\\[dwDW]|\\[.\\+*?()|[\]{}^$/-]|\[\^?(?:\\[dw.\\+*?()|[\]{}^$/-]|[^\\[\]&~^-]|(?<=[a-zA-Z0-9])-(?=[a-zA-Z0-9])|-(?=\])|(?<=\[\^?)-)+\]|\(\?:|\((?!\?)|[)|^$.]|[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}|[\w \-:/,;=@#%&!~"'<>]/uy
+  /\\[dwDW]|\\[.\\+*?()|[\]{}^$/-]|\[\^?(?:\\[dw.\\+*?()|[\]{}^$/-]|[^\\[\]&~^-]|(?:(?<=[a-zA-Z0-9])(?=-[a-zA-Z0-9])|(?=-\])|(?<=\[\^?))-)+\]|\(\?:|\((?!\?)|[)|^$.]|[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}|[\w \-:/,;=@#%&!~"'<>]/uy
+
+/** An expression of JavaScript, and the number of steps that it takes at most for a text of a length. */
+export interface BoundedExpression {
+  readonly expression: RegExp
+  stepsOf(length: number): number
+}
 
 /** The expression in JavaScript that means the same; undefined where that is not certain. */
-export function equivalentExpression(pattern: string): RegExp | undefined {
+export function equivalentExpression(pattern: string): BoundedExpression | undefined {
   let source = ''
   let repetitions = 0
   // From the start of the text alone two repetitions cost the square of its length; from everywhere, its cube.
-  const most = pattern.startsWith('^') && !pattern.includes('|') ? 2 : 1
+  const isAnchored = pattern.startsWith('^') && !pattern.includes('|')
+  const most = isAnchored ? 2 : 1
   // The choices (repetitions, options, branches) in each open group: repeating those is what makes it run away.
   const groups = [0]
   let closed = 0
@@ -71,7 +79,9 @@ export function equivalentExpression(pattern: string): RegExp | undefined {
   }
   if (ways > mostWays) return undefined
   try {
-    return new RegExp(source, 'u')
+    const expression = new RegExp(source, 'u')
+    const power = Math.max(1, repetitions + (isAnchored ? 0 : 1))
+    return { expression, stepsOf: (length) => ways * length ** power }
   } catch {
     return undefined
   }
