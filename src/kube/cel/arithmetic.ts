@@ -1,9 +1,9 @@
 /** `+ - * / %` on values whose types are known only when they are there. */
 import { addInts, checkedUint, divideInts, moduloInts, multiplyInts, negateInt, subtractInts } from './integer.ts'
-import { CelRuntimeError, noSuchOverload } from './error.ts'
+import { CelCostError, CelRuntimeError, noSuchOverload } from './error.ts'
 import { addDurations, moveTimestamp, negateDuration, timeBetween } from './time.ts'
 import {
-  CelArray,
+  CelConcatenation,
   CelDouble,
   CelDuration,
   CelList,
@@ -27,11 +27,15 @@ export function addValues(a: CelValue, b: CelValue): CelValue {
   throw unfit('_+_', a)
 }
 
+/** Longer than any list that a request can hold; lists double as fast as an expression names them. */
+const longestList = 10_000_000
+
 function addLists(a: CelList, b: CelList): CelValue {
   if (a.plus) return a.plus(b)
   if (a.size === 0) return b
   if (b.size === 0) return a
-  return new CelArray([...a, ...b])
+  if (a.size + b.size > longestList) throw new CelCostError()
+  return new CelConcatenation(a, b)
 }
 
 export function subtractValues(a: CelValue, b: CelValue): CelValue {

@@ -13,7 +13,7 @@ import { type CelOverload, callOverload } from './function.ts'
 import { JsonMap } from './json-value.ts'
 import { find, findField, isPresent, missing, optionalOf, select } from './lookup.ts'
 import { mapInsertion, overElements, overPairs, passes, quantifier } from './loop.ts'
-import { dispatch, fastBinary, isOperator, unfit } from './operator.ts'
+import { dispatch, fastBinary, isOperator, spendOnTexts, unfit } from './operator.ts'
 import { compilePattern } from './regex.ts'
 import { showValue } from './show.ts'
 import {
@@ -251,6 +251,7 @@ class Compiler {
       for (let index = 0; index < values.length; index++) {
         if (!isSure[index] && !isOfType(values[index]!, only.params[index]!)) throw unfit(name, values)
       }
+      if (!only.cost) spendOnTexts(values)
       const result = only.call(values)
       pay(frame, only.cost ? only.cost(values, result) : 1)
       return result

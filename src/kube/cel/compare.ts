@@ -6,6 +6,7 @@ import { compareQuantities } from '../quantity.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type Address, type Prefix, addressText, ipType, cidrType, prefixText } from './address.ts'
 import { type Semver, compareSemvers, semverType } from './semver.ts'
+import { spend } from './steps.ts'
 import {
   CelDouble,
   CelDuration,
@@ -22,10 +23,15 @@ import {
 } from './value.ts'
 import { type QuantityValue, quantityType } from './quantity.ts'
 
+/** Texts up to here compare in one step. */
+const longText = 1000
+
 export function equalValues(a: CelValue, b: CelValue): boolean {
   if (a === null || b === null) return a === b
   switch (typeof a) {
     case 'string':
+      if (a.length > longText) spend(Math.floor(a.length / 100))
+      return a === b
     case 'boolean':
       return a === b
     case 'number':
@@ -55,6 +61,7 @@ function equalLists(a: CelList, b: CelValue): boolean {
   }
   if (!(b instanceof CelList) || a.size !== b.size) return false
   for (let index = 0; index < a.size; index++) {
+    spend(1)
     if (!isCertainlyEqual(a.at(index), b.at(index))) return false
   }
   return true
@@ -77,6 +84,7 @@ function equalMaps(a: CelMap, b: CelValue): boolean {
   }
   if (!(b instanceof CelMap) || a.size !== b.size) return false
   for (const key of a.keys()) {
+    spend(1)
     const other = b.find(key)
     if (other === undefined || !isCertainlyEqual(a.find(key)!, other)) return false
   }
@@ -183,6 +191,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
 export function containsValue(list: CelList, value: CelValue): boolean {
   let failure: CelRuntimeError | undefined
   for (const element of list) {
+    spend(1)
     try {
       if (equalValues(element, value)) return true
     } catch (error) {

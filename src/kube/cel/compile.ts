@@ -19,6 +19,7 @@ import { celValueOf } from './json-value.ts'
 import { parseExpression } from './parser.ts'
 import type { SchemaSize } from './size.ts'
 import { type Issue, describeIssues } from './source.ts'
+import { countingSteps } from './steps.ts'
 import type { CelType } from './type.ts'
 import { validateExpression } from './validate.ts'
 import {
@@ -83,11 +84,12 @@ export function compileCel(text: string, environment: CelEnvironment): CelProgra
             : undefined
         if (given !== undefined) frame.values[slot] = isCelValue(given) ? given : celValueOf(given as Json, type)
       }
-      try {
-        return run(frame)
-      } finally {
-        if (budget) budget.remaining -= frame.cost
-      }
+      return countingSteps(
+        () => run(frame),
+        (steps) => {
+          if (budget) budget.remaining -= Math.max(frame.cost, Math.floor(steps / 10))
+        },
+      )
     },
   }
 }

@@ -4,6 +4,7 @@
  * may fit, and the values decide.
  */
 import { noSuchOverload } from './error.ts'
+import { spend } from './steps.ts'
 import type { CelType } from './type.ts'
 import { CelList, CelMap, type CelValue, isOfType, sizeOf, typeOfValue } from './value.ts'
 
@@ -65,11 +66,17 @@ export function traversalCost(value: CelValue): number {
 function traverse(value: CelValue): number {
   let cost = 0
   if (value instanceof CelList) {
-    for (const element of value) cost += traversalCost(element)
+    for (const element of value) {
+      spend(1)
+      cost += traversalCost(element)
+    }
     return cost
   }
   if (value instanceof CelMap) {
-    for (const key of value.keys()) cost += traversalCost(key) + traversalCost(value.find(key)!)
+    for (const key of value.keys()) {
+      spend(1)
+      cost += traversalCost(key) + traversalCost(value.find(key)!)
+    }
     return cost
   }
   return 1

@@ -9,6 +9,7 @@ import { equalValues } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { escapeName, unescapeName } from './escape.ts'
 import { checkedInt } from './integer.ts'
+import { spend } from './steps.ts'
 import { parseDate, parseTimestamp } from './time.ts'
 import { type CelType, dynType } from './type.ts'
 import { CelArray, CelDouble, CelDuration, CelList, CelMap, CelTimestamp, type CelValue } from './value.ts'
@@ -149,6 +150,19 @@ class UntypedList extends CelList {
   }
 }
 
+/** Each call makes the list of keys anew. */
+function keysOf(json: JsonObject): readonly string[] {
+  const keys = Object.keys(json)
+  spend(Math.floor(keys.length / 10))
+  return keys
+}
+
+/** One step for each part of a value that no schema describes. */
+function spendOnParts(json: Json | undefined): void {
+  spend(1)
+  if (typeof json === 'object' && json !== null) Object.values(json).forEach(spendOnParts)
+}
+
 class UntypedMap extends CelMap {
   readonly #json: JsonObject
 
@@ -158,7 +172,7 @@ class UntypedMap extends CelMap {
   }
 
   get size(): number {
-    return Object.keys(this.#json).length
+    return keysOf(this.#json).length
   }
 
   find(key: CelValue): CelValue | undefined {
@@ -167,7 +181,7 @@ class UntypedMap extends CelMap {
   }
 
   keys(): Iterable<CelValue> {
-    return Object.keys(this.#json)
+    return keysOf(this.#json)
   }
 }
 
@@ -192,6 +206,7 @@ class JsonList extends CelList {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
     for (let index = 0; index < this.size; index++) {
+      spend(1)
       if (!equalValues(this.at(index), other.at(index))) return false
     }
     return true
@@ -202,6 +217,7 @@ class JsonList extends CelList {
 class JsonSet extends JsonList {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
+    spend(this.size)
     const own = new Set(Array.from(this, scalarKey))
     const seen = new Set<unknown>()
     for (const element of other) {
@@ -221,6 +237,7 @@ class JsonSet extends JsonList {
 class SetArray extends CelArray {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
+    spend(this.size)
     const own = new Set(Array.from(this, scalarKey))
     return Array.from(other, scalarKey).every((key) => own.has(key))
   }
@@ -231,6 +248,7 @@ class SetArray extends CelArray {
 }
 
 function uniteSets(a: CelList, b: CelList): CelList {
+  spend(a.size + b.size)
   const elements = new Map(Array.from(a, (element) => [scalarKey(element), element] as const))
   for (const element of b) {
     const key = scalarKey(element)
@@ -296,6 +314,7 @@ function entryKey(value: CelValue, keys: readonly string[]): string {
 
 function equalMapLists(a: CelList, b: CelList, keys: readonly string[]): boolean {
   if (a.size !== b.size) return false
+  spend(a.size)
   const own = new Map(Array.from(a, (element) => [entryKey(element, keys), element] as const))
   const seen = new Set<string>()
   for (const element of b) {
@@ -308,6 +327,7 @@ function equalMapLists(a: CelList, b: CelList, keys: readonly string[]): boolean
 }
 
 function mergeMapLists(a: CelList, b: CelList, keys: readonly string[]): CelList {
+  spend(a.size + b.size)
   const elements = new Map(Array.from(a, (element) => [entryKey(element, keys), element] as const))
   for (const element of b) elements.set(entryKey(element, keys), element)
   return new MapListArray([...elements.values()], keys)
@@ -325,7 +345,7 @@ export class JsonMap extends CelMap {
   }
 
   get size(): number {
-    return Object.keys(this.json).length
+    return keysOf(this.json).length
   }
 
   find(key: CelValue): CelValue | undefined {
@@ -346,7 +366,7 @@ export class JsonMap extends CelMap {
   }
 
   *keys(): Iterable<CelValue> {
-    for (const key of Object.keys(this.json)) {
+    for (const key of keysOf(this.json)) {
       if (this.type.kind !== 'object') yield key
       else if (this.type.properties!.has(key)) yield escapeName(key) ?? key
     }
@@ -361,7 +381,7 @@ export class JsonMap extends CelMap {
       }
       return true
     }
-    return Object.keys(this.json).every((property) => this.#isEqualMember(property, other))
+    return keysOf(this.json).every((property) => this.#isEqualMember(property, other))
   }
 
   #isEqualMember(property: string, other: CelMap): boolean {
@@ -375,6 +395,7 @@ export class JsonMap extends CelMap {
     const theirs = Object.hasOwn(other.json, property) ? other.json[property] : undefined
     // What the schema does not know and the other does not have is not compared: as on the server.
     if (theirs === undefined) return type === undefined
+    spendOnParts(theirs)
     return equalJson(this.json[property], theirs)
   }
 }

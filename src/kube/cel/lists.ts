@@ -2,6 +2,7 @@
 import { compareValues, containsValue, equalValues, isComparable } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelCost, type CelFunction, functionNamed, traversalCost } from './function.ts'
+import { spend } from './steps.ts'
 import { addValues } from './arithmetic.ts'
 import {
   type CelType,
@@ -75,6 +76,7 @@ function extreme(list: CelList, name: string, sign: number): CelValue {
 function indexOf(list: CelList, wanted: CelValue, backwards: boolean): number {
   for (let step = 0; step < list.size; step++) {
     const index = backwards ? list.size - 1 - step : step
+    spend(1)
     if (isEqual(list.at(index), wanted)) return index
   }
   return -1
@@ -90,19 +92,30 @@ function isEqual(a: CelValue, b: CelValue): boolean {
   }
 }
 
+/** The elements of a list, each counted. */
+function elementsOf(list: CelList): CelValue[] {
+  spend(list.size)
+  return Array.from(list)
+}
+
 function slice(list: CelList, start: CelInt, end: CelInt): CelValue {
   const call = `cannot slice(${start}, ${end})`
   if (start < 0 || end < 0) throw new CelRuntimeError(`${call}, negative indexes not supported`)
   if (start > end) throw new CelRuntimeError(`${call}, start index must be less than or equal to end index`)
   if (list.size < end) throw new CelRuntimeError(`${call}, list is length ${list.size}`)
-  return new CelArray([...list].slice(Number(start), Number(end)))
+  return new CelArray(elementsOf(list).slice(Number(start), Number(end)))
 }
 
 function flatten(list: CelList, depth: CelInt): readonly CelValue[] {
   if (depth < 0) throw new CelRuntimeError('level must be non-negative')
-  return [...list].flatMap((element) =>
-    element instanceof CelList && depth > 0 ? flatten(element, Number(depth) - 1) : [element],
-  )
+  const flat: CelValue[] = []
+  for (const element of list) {
+    spend(1)
+    if (element instanceof CelList && depth > 0)
+      for (const inner of flatten(element, Number(depth) - 1)) flat.push(inner)
+    else flat.push(element)
+  }
+  return flat
 }
 
 /** By keys that are sorted: stable, unlike the server's, which gives equal keys any order. */
@@ -113,17 +126,21 @@ function sortBy(list: CelList, keys: CelList): CelValue {
     )
   }
   if (list.size === 0) return list
-  const all = [...keys]
+  const all = elementsOf(keys)
   if (!isComparable(all[0]!)) throw new CelRuntimeError('list elements must be comparable')
   const type = typeOfValue(all[0]!)
   if (all.some((key) => typeOfValue(key) !== type)) throw new CelRuntimeError('list elements must have the same type')
   const order = all.map((_, index) => index).toSorted((a, b) => compareValues(all[a]!, all[b]!))
-  return new CelArray(order.map((index) => list.at(index)))
+  const values = elementsOf(list)
+  return new CelArray(order.map((index) => values[index]!))
 }
 
 function distinct(list: CelList): CelValue {
   const seen: CelValue[] = []
-  for (const element of list) if (!seen.some((other) => isEqual(element, other))) seen.push(element)
+  for (const element of list) {
+    spend(1 + seen.length)
+    if (!seen.some((other) => isEqual(element, other))) seen.push(element)
+  }
   return new CelArray(seen)
 }
 
@@ -146,7 +163,7 @@ const selfCompare = (list: CelValue): number => {
 }
 
 function setContains(list: CelList, part: CelList): boolean {
-  return [...part].every((element) => containsValue(list, element))
+  return elementsOf(part).every((element) => containsValue(list, element))
 }
 
 const setCost =
@@ -282,7 +299,7 @@ export const listFunctions: readonly CelFunction[] = [
       member: true,
       params: [listT],
       result: listT,
-      call: ([a]) => new CelArray([...list(a)].toReversed()),
+      call: ([a]) => new CelArray(elementsOf(list(a)).toReversed()),
       cost: ofResult,
     },
   ]),
@@ -319,7 +336,7 @@ export const listFunctions: readonly CelFunction[] = [
       id: 'list_sets_intersects_list',
       params: [listT, listT],
       result: boolType,
-      call: ([a, b]) => [...list(a)].some((element) => containsValue(list(b), element)),
+      call: ([a, b]) => elementsOf(list(a)).some((element) => containsValue(list(b), element)),
       cost: setCost(1),
     },
   ]),

@@ -2,7 +2,8 @@
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type Closure, type Frame, absorbed, pay } from './frame.ts'
 import { goTypeOf, showValue } from './show.ts'
-import { CelEntries, CelList, CelMap, type CelValue } from './value.ts'
+import { spend } from './steps.ts'
+import { CelList, CelMap, CelPairs, type CelValue } from './value.ts'
 
 /** Visits until `visit` says false. */
 export type Loop = (frame: Frame, visit: () => boolean) => void
@@ -13,6 +14,7 @@ export function overElements(range: Closure, slot: number): Loop {
     const elements = value instanceof CelList ? value : value instanceof CelMap ? value.keys() : undefined
     if (!elements) throw new CelRuntimeError(`got '${goTypeOf(value)}', expected iterable type`)
     for (const element of elements) {
+      spend(1)
       frame.values[slot] = element
       if (!visit()) return
     }
@@ -24,12 +26,14 @@ export function overPairs(range: Closure, first: number, second: number): Loop {
     const value = range(frame)
     if (value instanceof CelList) {
       for (let index = 0; index < value.size; index++) {
+        spend(1)
         frame.values[first] = index
         frame.values[second] = value.at(index)
         if (!visit()) return
       }
     } else if (value instanceof CelMap) {
       for (const key of value.keys()) {
+        spend(1)
         frame.values[first] = key
         frame.values[second] = value.find(key)!
         if (!visit()) return
@@ -78,13 +82,9 @@ export function mapInsertion(
   keySlot: number,
 ): Closure {
   return (frame) => {
-    const pairs: (readonly [CelValue, CelValue])[] = []
-    let known = CelEntries.of([])
+    const pairs = new CelPairs()
     const insert = (key: CelValue, value: CelValue): void => {
-      pairs.push([key, value])
-      const next = CelEntries.of(pairs)
-      if (next.size === known.size) throw new CelRuntimeError(`insert failed: key ${showValue(key)} already exists`)
-      known = next
+      if (!pairs.add(key, value)) throw new CelRuntimeError(`insert failed: key ${showValue(key)} already exists`)
     }
     loop(frame, () => {
       if (!passes(filter, frame)) return true
@@ -96,6 +96,6 @@ export function mapInsertion(
       return true
     })
     pay(frame, 1)
-    return known
+    return pairs.finish()
   }
 }

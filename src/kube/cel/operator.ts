@@ -7,6 +7,7 @@ import { type CelRuntimeError, noSuchOverload } from './error.ts'
 import { type Frame, absorbed, pay } from './frame.ts'
 import type { CelOverload } from './function.ts'
 import { addInts } from './integer.ts'
+import { spend } from './steps.ts'
 import { CelList, CelMap, CelOpaque, type CelValue, isOfType, sizeOf, typeOfValue } from './value.ts'
 
 export const isOperator = (name: string): boolean => /^[_!@-]/.test(name)
@@ -32,10 +33,18 @@ export function dispatch(
       overload.params.length === values.length &&
       overload.params.every((type, index) => isOfType(values[index]!, type)),
   )
+  if (fitting && !fitting.cost) spendOnTexts(values)
   if (fitting) return [fitting, fitting.call(values)]
   // The operators' own code knows which complaint is theirs.
   if (isOperator(name)) return [overloads[0]!, overloads[0]!.call(values)]
   throw unfit(name, values)
+}
+
+/** A call that costs one may read its texts from end to end. */
+export function spendOnTexts(values: readonly CelValue[]): void {
+  for (const value of values) {
+    if (typeof value === 'string' || value instanceof Uint8Array) spend(Math.floor(value.length / 10))
+  }
 }
 
 export type FastBinary = (frame: Frame, a: CelValue, b: CelValue) => CelValue

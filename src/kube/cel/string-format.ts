@@ -4,6 +4,7 @@
  */
 import { CelRuntimeError } from './error.ts'
 import { goDouble, goFixed, goQuote } from './go-text.ts'
+import { spend } from './steps.ts'
 import { formatCelDuration, formatTimestamp } from './time.ts'
 import {
   CelDouble,
@@ -86,7 +87,10 @@ export function formatText(format: string, args: CelList): string {
       result += text
     },
     (clause, index) => {
-      result += formatClause(clause, args.at(index))
+      spend(clause.precision ?? 0)
+      const written = formatClause(clause, args.at(index))
+      spend(written.length)
+      result += written
     },
   )
   return result

@@ -2,6 +2,7 @@
 import { CelRuntimeError } from './error.ts'
 import { type CelCost, type CelFunction, byLength, functionNamed } from './function.ts'
 import { showValue } from './show.ts'
+import { spend } from './steps.ts'
 import { formatText } from './string-format.ts'
 import { boolType, dynType, intType, listOf, stringType } from './type.ts'
 import { CelArray, type CelInt, type CelList, type CelValue, codePoints, sizeOf } from './value.ts'
@@ -59,6 +60,7 @@ function split(text: string, separator: string, limit: CelInt): CelValue {
 
 function replace(text: string, old: string, fresh: string, limit: CelInt): string {
   if (limit === 0) return text
+  spend(occurrences(text, old) * fresh.length)
   if (limit < 0)
     return old === '' ? [...runes(text).map((rune) => fresh + rune), fresh].join('') : text.replaceAll(old, () => fresh)
   let left = Number(limit)
@@ -72,10 +74,19 @@ function replace(text: string, old: string, fresh: string, limit: CelInt): strin
   return text.replaceAll(old, (found) => (left-- > 0 ? fresh : found))
 }
 
+/** At most: what is put in instead may be longer than the text by far. */
+function occurrences(text: string, part: string): number {
+  if (part === '') return text.length + 1
+  let count = 0
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count++
+  return count
+}
+
 function join(list: CelList, separator: string): string {
   const parts: string[] = []
   for (const element of list) {
     if (typeof element !== 'string') throw new CelRuntimeError(`join: invalid input: ${showValue(element)}`)
+    spend(1 + element.length + separator.length)
     parts.push(element)
   }
   return parts.join(separator)

@@ -17,6 +17,7 @@
  * | others    | {@link CelOpaque}: a quantity, an address, an authorizer              |
  * | type      | {@link CelTypeValue}                                                  |
  */
+import { spend } from './steps.ts'
 import {
   type CelType,
   boolType,
@@ -141,6 +142,42 @@ export class CelArray extends CelList {
   }
 }
 
+/** Two lists in a row. Adding costs one however long they are, so nothing is copied. */
+export class CelConcatenation extends CelList {
+  readonly size: number
+  readonly #left: CelList
+  readonly #right: CelList
+
+  constructor(left: CelList, right: CelList) {
+    super()
+    this.size = left.size + right.size
+    this.#left = left
+    this.#right = right
+  }
+
+  at(index: number): CelValue {
+    let part: CelList = this
+    let rest = index
+    while (part instanceof CelConcatenation) {
+      spend(1)
+      const { size } = part.#left
+      const isLeft: boolean = rest < size
+      if (!isLeft) rest -= size
+      part = isLeft ? part.#left : part.#right
+    }
+    return part.at(rest)
+  }
+
+  override *[Symbol.iterator](): Iterator<CelValue> {
+    const open: CelList[] = [this]
+    for (let part = open.pop(); part; part = open.pop()) {
+      spend(1)
+      if (part instanceof CelConcatenation) open.push(part.#right, part.#left)
+      else yield* part
+    }
+  }
+}
+
 export abstract class CelMap {
   abstract readonly size: number
   /** undefined: there is no such key. A key that the map cannot have may raise an error. */
@@ -151,12 +188,13 @@ export abstract class CelMap {
 }
 
 type PlainKey = string | boolean | number | bigint
+type Entries = ReadonlyMap<PlainKey, { readonly key: CelValue; readonly value: CelValue }>
 
 /** A map that an expression made. Keys are strings, bools, ints and uints; numbers that are equal are the same key. */
 export class CelEntries extends CelMap {
-  readonly #entries: ReadonlyMap<PlainKey, { readonly key: CelValue; readonly value: CelValue }>
+  readonly #entries: Entries
 
-  private constructor(entries: ReadonlyMap<PlainKey, { readonly key: CelValue; readonly value: CelValue }>) {
+  constructor(entries: Entries) {
     super()
     this.#entries = entries
   }
@@ -178,6 +216,23 @@ export class CelEntries extends CelMap {
 
   *keys(): Iterable<CelValue> {
     for (const { key } of this.#entries.values()) yield key
+  }
+}
+
+/** A map in the making. */
+export class CelPairs {
+  readonly #entries = new Map<PlainKey, { readonly key: CelValue; readonly value: CelValue }>()
+
+  /** False when the key is there already. */
+  add(key: CelValue, value: CelValue): boolean {
+    const plain = makeKey(key)
+    if (this.#entries.has(plain)) return false
+    this.#entries.set(plain, { key, value })
+    return true
+  }
+
+  finish(): CelEntries {
+    return new CelEntries(this.#entries)
   }
 }
 
@@ -292,7 +347,7 @@ export function isZero(value: CelValue): boolean {
   if (value instanceof CelTimestamp) return value.seconds === -62_135_596_800 && value.nanos === 0
   if (value instanceof Uint8Array) return value.length === 0
   // Views of JSON do not say that they are empty: to the server they never are.
-  if (value instanceof CelArray) return value.size === 0
+  if (value instanceof CelArray || value instanceof CelConcatenation) return value.size === 0
   if (value instanceof CelEntries) return value.size === 0
   return false
 }
