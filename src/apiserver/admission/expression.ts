@@ -96,8 +96,8 @@ export interface Scope {
   readonly hasAuthorizer: boolean
   /** Whether it may make what a mutating policy is to make. */
   readonly makesPatches?: boolean | undefined
-  /** The variables that a policy declares before this expression, by name. */
-  readonly variables?: Readonly<Record<string, CelType>> | undefined
+  /** The type of `variables`: its fields are those that a policy declares before this expression. */
+  readonly variables?: CelType | undefined
 }
 
 /** A compiled expression, or why there is none. */
@@ -117,7 +117,7 @@ export function compileExpression(source: string, scope: Scope, results: readonl
     request: requestType,
     ...(scope.hasParams && { params: dynType }),
     ...(scope.hasAuthorizer && { authorizer: authorizerType, 'authorizer.requestResource': resourceCheckType }),
-    ...(scope.variables && { variables: objectTypeOf('kubernetes.variables', scope.variables) }),
+    ...(scope.variables && { variables: scope.variables }),
   }
   const wrong = (problem: string): Expression => ({ text: source, program: undefined, problem })
   try {

@@ -3,7 +3,7 @@
  * parameters. A policy without a binding does nothing.
  */
 import { celObjectBudget } from '../../kube/cel/compile.ts'
-import { type CelType, dynType, listOf, mapOf } from '../../kube/cel/type.ts'
+import { type CelField, type CelType, dynType, listOf, mapOf, objectTypeOf } from '../../kube/cel/type.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
@@ -185,13 +185,17 @@ export interface CommonExpressions {
 }
 
 export function compileCommon({ paramKind, matchConditions = [], variables = [] }: PolicySpec): CommonExpressions {
-  const types: Record<string, CelType> = {}
+  const [fields, properties] = [new Map<string, CelField>(), new Map<string, CelType>()]
+  // One type, which grows with each variable: a type for each would take the square of their number.
+  const types: CelType = { ...objectTypeOf('kubernetes.variables', {}), fields, properties }
   const compiled = new Map<string, Expression>()
   const base = { hasParams: paramKind !== undefined, hasAuthorizer: true }
   for (const { name, expression } of variables) {
-    const one = compileExpression(expression, { ...base, variables: { ...types } }, [])
+    const one = compileExpression(expression, { ...base, variables: types }, [])
     compiled.set(name, one)
-    types[name] = one.program ? variableType(one.program.resultType) : dynType
+    const type = one.program ? variableType(one.program.resultType) : dynType
+    fields.set(name, { property: name, type })
+    properties.set(name, type)
   }
   const scope = { ...base, ...(variables.length > 0 && { variables: types }) }
   return { conditions: compileConditions(matchConditions, scope), variables: compiled, scope }

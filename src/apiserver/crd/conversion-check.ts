@@ -3,6 +3,7 @@ import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedVal
 import type { CustomResourceConversion, WebhookClientConfig } from '../../kube/types/apiextensions/v1.ts'
 import { dns1035Label, dnsSubdomain } from '../kinds/name-format.ts'
 import { urlParts } from '../kinds/url-parts.ts'
+import { repeatedValues } from '../kinds/repetition.ts'
 
 export function conversionCauses(
   conversion: Partial<CustomResourceConversion> | undefined,
@@ -89,9 +90,10 @@ const recognized = ['v1', 'v1beta1']
 
 function reviewVersionCauses(versions: readonly string[], path: string): readonly Cause[] {
   if (versions.length === 0) return [requiredValue(path)]
+  const repeated = repeatedValues(versions)
   const causes = versions.flatMap((version, index) => {
     const at = `${path}[${index}]`
-    if (versions.indexOf(version) < index) return [invalidValue(at, version, 'duplicate version')]
+    if (repeated.has(index)) return [invalidValue(at, version, 'duplicate version')]
     return dns1035Label(version).map((problem) => invalidValue(at, version, problem))
   })
   if (versions.some((version) => recognized.includes(version))) return causes

@@ -105,11 +105,14 @@ function bundleCauses({ spec }: CustomResourceDefinition): readonly Cause[] {
 function specCauses({ spec }: CustomResourceDefinition): readonly Cause[] {
   const internal = internalForm(spec)
   const { versions } = internal
+  const hasOwnEndpoints = versions.some((one) => one.subresources)
   return [
     ...groupCauses(spec.group ?? ''),
     ...scopeCauses(spec.scope ?? ''),
     ...missingSchemaCauses(internal),
-    ...versions.flatMap((version, index) => versionCauses(version, internal, `spec.versions[${index}]`)),
+    ...versions.flatMap((version, index) =>
+      versionCauses(version, { internal, hasOwnEndpoints }, `spec.versions[${index}]`),
+    ),
     ...versionListCauses(versions),
     ...requiredNameCauses(spec.names),
     ...namesCauses(spec.names, 'spec.names'),
@@ -158,12 +161,12 @@ function hasAnyStatus({ subresources, versions }: InternalSpec): boolean {
 
 function versionCauses(
   version: Partial<CustomResourceDefinitionVersion>,
-  internal: InternalSpec,
+  { internal, hasOwnEndpoints }: { readonly internal: InternalSpec; readonly hasOwnEndpoints: boolean },
   path: string,
 ): readonly Cause[] {
   const { name = '', schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = version
   const problems = dns1035Label(name)
-  const endpoints = internal.versions.some((one) => one.subresources) ? subresources : internal.subresources
+  const endpoints = hasOwnEndpoints ? subresources : internal.subresources
   return [
     ...(problems.length > 0 ? [invalidValue(`${path}.name`, name, problems.join(','))] : []),
     ...deprecationCauses(version, `${path}.deprecationWarning`),
@@ -447,9 +450,10 @@ function storedVersionCauses(
     return [invalidValue(path, stored ?? null, 'must have at least one stored version')]
   }
   const names = new Set(versions.map(({ name }) => name))
+  const kept = new Set(stored)
   return [
     ...versions
-      .filter(({ storage, name }) => storage && !stored.includes(name))
+      .filter(({ storage, name }) => storage && !kept.has(name))
       .map(({ name }) => invalidValue(path, stored, `must have the storage version ${name}`)),
     ...stored.flatMap((version, index) =>
       names.has(version)

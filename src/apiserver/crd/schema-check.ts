@@ -22,6 +22,7 @@ import type { JSONSchemaProps, ValidationRule } from '../../kube/types/apiextens
 import { formatRule } from './internal-form.ts'
 import { costCause, noRuleCosts, occurrencesBelow, type RuleCosts, totalCostCauses } from './rule-cost.ts'
 import { additionalOf, itemsOf } from './structurality.ts'
+import { repeatedValues } from '../kinds/repetition.ts'
 
 interface Place {
   readonly path: string
@@ -216,26 +217,31 @@ function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   return causes
 }
 
+const mostKeys = 1000
+
 function keyNameCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {
   const at = `${path}.x-kubernetes-list-map-keys`
-  return keys.flatMap((key, index) => {
+  const repeated = repeatedValues(keys)
+  // Each remark shows all keys: a thousand of them are enough.
+  return keys.slice(0, mostKeys).flatMap((key, index) => {
     const own = propertyOf(items, key)
     const isScalar = own?.type !== 'array' && own?.type !== 'object'
     const why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
     return [
       ...(own ? [] : [invalidValue(at, keys, 'entries must all be names of item properties')]),
       ...(own && !isScalar ? [invalidValue(`${path}.items.properties[${key}].type`, items.type, why)] : []),
-      ...(keys.indexOf(key) < index ? [invalidValue(at, keys, 'must not contain duplicate entries')] : []),
+      ...(repeated.has(index) ? [invalidValue(at, keys, 'must not contain duplicate entries')] : []),
     ]
   })
 }
 
 function keyPresenceCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {
+  const needed = new Set(items.required)
   return keys.flatMap((key) => {
     const own = propertyOf(items, key)
     if (!own) return []
     const at = `${path}.items.properties[${key}]`
-    const isThere = items.required?.includes(key) || (own.default !== undefined && own.default !== null)
+    const isThere = needed.has(key) || (own.default !== undefined && own.default !== null)
     const lead = 'this property is in x-kubernetes-list-map-keys, so it'
     return [
       ...(isThere ? [] : [requiredValue(`${at}.default`, `${lead} must have a default or be a required property`)]),

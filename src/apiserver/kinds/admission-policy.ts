@@ -16,7 +16,7 @@ import type {
   Variable,
 } from '../../kube/types/admissionregistration/v1.ts'
 import { reservedWords } from '../../kube/cel/escape.ts'
-import { boolType, nullType, stringType } from '../../kube/cel/type.ts'
+import { boolType, nullType, objectTypeOf, stringType } from '../../kube/cel/type.ts'
 import { compileExpression, compileMutation, type Scope } from '../admission/expression.ts'
 import { type CommonExpressions, compileCommon } from '../admission/policy.ts'
 import { structForm } from '../struct-form.ts'
@@ -35,6 +35,7 @@ import { checkLabelSelector } from './label-selector.ts'
 import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from './name-format.ts'
 import { duplicate, eachInvalid, forbidden, invalid, oneOf, type Problems, required, unsupported } from './problem.ts'
 import type { Sent } from './sent.ts'
+import { repeatedValues, repetitions } from './repetition.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
@@ -47,7 +48,11 @@ function defaults(object: UntypedObject): UntypedObject {
 type AnySpec = Sent<ValidatingAdmissionPolicySpec> & Sent<MutatingAdmissionPolicySpec>
 
 /** What both kinds of policy have. */
-function* checkCommon(spec: AnySpec, writes: boolean): Iterable<Problems[number]> {
+function* checkCommon(
+  spec: AnySpec,
+  { variables: compiled }: CommonExpressions,
+  writes: boolean,
+): Iterable<Problems[number]> {
   yield* oneOf('spec.failurePolicy', spec.failurePolicy, failurePolicies)
   if (spec.paramKind) yield* checkParamKind(spec.paramKind, 'spec.paramKind')
   const { matchConstraints: match } = spec
@@ -57,7 +62,6 @@ function* checkCommon(spec: AnySpec, writes: boolean): Iterable<Problems[number]
     if (writes) yield* checkWritten(match.resourceRules ?? [], 'spec.matchConstraints.resourceRules.operations')
   } else yield required('spec.matchConstraints')
   yield* checkConditions(spec.matchConditions ?? [], 'spec.matchConditions', Boolean(spec.paramKind))
-  const { variables: compiled } = compiledOf(spec)
   for (const [index, variable] of (spec.variables ?? []).entries()) {
     yield* checkVariable(variable, compiled.get(variable.name ?? '')?.problem ?? '', `spec.variables[${index}]`)
   }
@@ -146,6 +150,7 @@ function* checkAnnotations(
     const shown = annotations.map(({ key: Key, valueExpression: ValueExpression }) => ({ Key, ValueExpression }))
     yield invalid(at, shown, `must not have more than ${mostAnnotations} auditAnnotations`)
   }
+  const repeated = repetitions(annotations, ({ key }) => key)
   for (const [index, { key, valueExpression = '' }] of annotations.entries()) {
     const whole = `${policy}/${key}`
     yield* eachInvalid(`${at}[${index}].key`, whole, qualifiedName(whole))
@@ -157,19 +162,20 @@ function* checkAnnotations(
       const { problem } = compileExpression(value, scope, [stringType, nullType])
       yield* expressionProblems(`${at}[${index}].valueExpression`, valueExpression, problem)
     }
-    if (annotations.findIndex((other) => other.key === key) < index) yield duplicate(`${at}[${index}].key`, key)
+    if (repeated.has(index)) yield duplicate(`${at}[${index}].key`, key)
   }
 }
 
 function* checkValidating(object: UntypedObject): Iterable<Problems[number]> {
   const { spec = {} } = object as unknown as Sent<ValidatingAdmissionPolicy>
   const { validations = [], auditAnnotations = [] } = spec
-  yield* checkCommon(spec, false)
+  const common = compiledOf(spec)
+  yield* checkCommon(spec, common, false)
   if (validations.length + auditAnnotations.length === 0) {
     const why = 'validations or auditAnnotations must contain at least one item'
     yield* [required('spec.validations', why), required('spec.auditAnnotations', why)]
   }
-  const { scope } = compiledOf(spec)
+  const { scope } = common
   for (const [index, validation] of validations.entries()) {
     yield* checkValidation(validation, scope, `spec.validations[${index}]`)
   }
@@ -207,10 +213,11 @@ function* checkMutation(mutation: Sent<Mutation>, scope: Scope, at: string): Ite
 function* checkMutating(object: UntypedObject): Iterable<Problems[number]> {
   const { spec = {} } = object as unknown as Sent<MutatingAdmissionPolicy>
   const { mutations = [], reinvocationPolicy } = spec
-  yield* checkCommon(spec, true)
+  const common = compiledOf(spec)
+  yield* checkCommon(spec, common, true)
   if (mutations.length === 0) yield required('spec.mutations', 'mutations must contain at least one item')
   // Unlike validations, mutations may speak of variables where there are none.
-  const scope = { variables: {}, ...compiledOf(spec).scope }
+  const scope = { variables: objectTypeOf('kubernetes.variables', {}), ...common.scope }
   for (const [index, mutation] of mutations.entries()) yield* checkMutation(mutation, scope, `spec.mutations[${index}]`)
   yield* oneOf('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)
 }
@@ -225,9 +232,10 @@ export const mutatingAdmissionPolicyRules: KindRules = {
 const actions = ['Audit', 'Deny', 'Warn']
 
 function* checkActions(own: readonly string[], field: string): Iterable<Problems[number]> {
+  const repeated = repeatedValues(own)
   for (const [index, action] of own.entries()) {
     if (!actions.includes(action)) yield unsupported(`${field}[${index}]`, action, actions)
-    if (own.indexOf(action) < index) yield duplicate(`${field}[${index}]`, action)
+    if (repeated.has(index)) yield duplicate(`${field}[${index}]`, action)
   }
   if (own.includes('Deny') && own.includes('Warn')) {
     const why = 'repeating the same validation failure information in the API response and headers serves no purpose'

@@ -8,6 +8,7 @@ import { checkLabelSelector } from './label-selector.ts'
 import { pathSegment, qualifiedName } from './name-format.ts'
 import { duplicate, eachInvalid, invalid, oneOf, type Problems, required, tooMany, unsupported } from './problem.ts'
 import type { Sent } from './sent.ts'
+import { repetitions } from './repetition.ts'
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const scopes = ['*', 'Cluster', 'Namespaced']
@@ -103,6 +104,7 @@ export function* checkConditions(
   hasParams = false,
 ): Iterable<Problems[number]> {
   if (conditions.length > mostConditions) yield tooMany(at, conditions.length, mostConditions)
+  const repeated = repetitions(conditions, ({ name }) => name)
   for (const [index, { name, expression = '' }] of conditions.entries()) {
     const place = `${at}[${index}]`
     if (expression.trim() === '') yield required(`${place}.expression`)
@@ -110,7 +112,7 @@ export function* checkConditions(
     if (!name) yield required(`${place}.name`)
     else {
       yield* eachInvalid(`${place}.name`, name, qualifiedName(name))
-      if (conditions.findIndex((other) => other.name === name) < index) yield duplicate(`${place}.name`, name)
+      if (repeated.has(index)) yield duplicate(`${place}.name`, name)
     }
   }
 }

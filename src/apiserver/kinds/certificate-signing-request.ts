@@ -12,6 +12,7 @@ import { dnsSubdomain } from './name-format.ts'
 import { duplicate, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
 import type { Sent } from './sent.ts'
 import { structForm } from '../struct-form.ts'
+import { repeatedValues } from './repetition.ts'
 
 const usages = [
   'any',
@@ -51,9 +52,7 @@ function* checkSpec(object: UntypedObject): Iterable<Problems[number]> {
   for (const [index, usage] of own.entries()) {
     if (!usages.includes(usage)) yield unsupported(`spec.usages[${index}]`, usage, usages)
   }
-  for (const [index, usage] of own.entries()) {
-    if (own.indexOf(usage) < index) yield duplicate(`spec.usages[${index}]`, usage)
-  }
+  for (const index of repeatedValues(own)) yield duplicate(`spec.usages[${index}]`, own[index]!)
   yield* checkSigner(signerName, 'spec.signerName')
   if (seconds !== undefined && seconds < shortest) {
     yield invalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 600 seconds (10 minutes)')
@@ -85,12 +84,13 @@ const final = ['Approved', 'Denied', 'Failed']
 
 function* checkConditions(conditions: readonly Sent<CertificateSigningRequestCondition>[]): Iterable<Problems[number]> {
   const types = conditions.map(({ type }) => type)
+  const repeated = repeatedValues(types)
   for (const [index, { type = '', status }] of conditions.entries()) {
     const allowed = final.includes(type) ? ['True'] : ['False', 'True', 'Unknown']
     if (!type) yield required(`${field}[${index}].type`)
     if (!status) yield required(`${field}[${index}].status`)
     else if (!allowed.includes(status)) yield unsupported(`${field}[${index}].status`, status, allowed)
-    if (types.indexOf(type) < index) yield duplicate(`${field}[${index}].type`, type)
+    if (repeated.has(index)) yield duplicate(`${field}[${index}].type`, type)
   }
   if (types.includes('Approved') && types.includes('Denied')) {
     const [yes, no] = ['conditions[{"type": "Approved"}]', 'conditions[{"type": "Denied"}]']

@@ -17,6 +17,7 @@ import { dnsSubdomain, qualifiedName } from './name-format.ts'
 import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required, unsupported } from './problem.ts'
 import type { Sent } from './sent.ts'
 import { checkAmount, checkNotNegative } from './value-validation.ts'
+import { repeatedValues, repetitions } from './repetition.ts'
 
 const driverSpecOf = (object: UntypedObject): Sent<CSIDriverSpec> => (object as unknown as Sent<CSIDriver>).spec ?? {}
 
@@ -32,9 +33,10 @@ function* checkDriver(object: UntypedObject): Iterable<Problems[number]> {
   if (fsGroupPolicy !== undefined && !groupPolicies.includes(fsGroupPolicy)) {
     yield unsupported('spec.fsGroupPolicy', fsGroupPolicy, groupPolicies)
   }
+  const repeated = repetitions(tokenRequests, ({ audience }) => audience)
   for (const [index, { audience, expirationSeconds: seconds }] of tokenRequests.entries()) {
     const at = `spec.tokenRequests[${index}]`
-    if (tokenRequests.findIndex((other) => other.audience === audience) < index) {
+    if (repeated.has(index)) {
       yield duplicate(`${at}.audience`, audience)
     } else if (seconds !== undefined && seconds < shortestToken) {
       yield invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
@@ -106,6 +108,7 @@ const longestNodeId = 192
 
 function* checkNode(object: UntypedObject): Iterable<Problems[number]> {
   const drivers = driversOf(object)
+  const repeated = repetitions(drivers, ({ name }) => name)
   for (const [index, { name, nodeID = '', allocatable, topologyKeys = [] }] of drivers.entries()) {
     const at = `spec.drivers[${index}]`
     yield* checkCsiDriverName(name, `${at}.name`)
@@ -114,10 +117,11 @@ function* checkNode(object: UntypedObject): Iterable<Problems[number]> {
       yield invalid(`${at}.nodeID`, nodeID, `must be ${longestNodeId} characters or less`)
     }
     yield* checkNotNegative(allocatable?.count, `${at}.allocatable.count`)
-    if (drivers.findIndex((other) => other.name === name) < index) yield duplicate(`${at}.name`, name)
+    if (repeated.has(index)) yield duplicate(`${at}.name`, name)
+    const repeatedKeys = repeatedValues(topologyKeys)
     for (const [place, key] of topologyKeys.entries()) {
       if (key === '') yield required(at)
-      if (topologyKeys.indexOf(key) < place) yield duplicate(at, key)
+      if (repeatedKeys.has(place)) yield duplicate(at, key)
       yield* eachInvalid(at, key, qualifiedName(key))
     }
   }

@@ -14,6 +14,7 @@ import type { KindRules } from './kind-rules.ts'
 import { dnsLabel, dnsSubdomain } from './name-format.ts'
 import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
 import type { Sent } from './sent.ts'
+import { repetitions } from './repetition.ts'
 
 function defaultClaim(spec: Draft | undefined): void {
   for (const request of parts(part(spec, 'devices'), 'requests')) {
@@ -26,14 +27,13 @@ function defaultClaim(spec: Draft | undefined): void {
 
 function* checkClaim(spec: Sent<ResourceClaimSpec> | undefined, at: string): Iterable<Problems[number]> {
   const requests = spec?.devices?.requests ?? []
+  const repeated = repetitions(requests, ({ name }) => name)
   for (const [index, request] of requests.entries()) {
     const place = `${at}.devices.requests[${index}]`
     if (!request.name) yield required(`${place}.name`)
     else {
       yield* eachInvalid(`${place}.name`, request.name, dnsLabel(request.name))
-      if (requests.findIndex(({ name }) => name === request.name) < index) {
-        yield duplicate(`${place}.name`, request.name)
-      }
+      if (repeated.has(index)) yield duplicate(`${place}.name`, request.name)
     }
     yield* checkRequest(request, place)
   }

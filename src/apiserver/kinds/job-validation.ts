@@ -11,6 +11,7 @@ import { containersOf } from './pod-containers.ts'
 import { checkTemplate } from './pod-validation.ts'
 import { duplicate, eachInvalid, invalid, required, tooLong, tooMany, unsupported } from './problem.ts'
 import { checkNotNegative } from './value-validation.ts'
+import { repeatedValues } from './repetition.ts'
 
 const counts = [
   'parallelism',
@@ -162,9 +163,10 @@ function* checkExitCodes(
   const at = `${field}.values`
   if (values.length === 0) yield invalid(at, given, 'at least one value is required')
   if (values.length > mostExitCodes) yield tooMany(at, values.length, mostExitCodes)
+  const repeated = repeatedValues(values)
   for (const [index, value] of values.entries()) {
     if (operator === 'In' && value === 0) yield invalid(`${at}[${index}]`, value, 'must not be 0 for the In operator')
-    if (values.indexOf(value) < index) yield duplicate(`${at}[${index}]`, value)
+    if (repeated.has(index)) yield duplicate(`${at}[${index}]`, value)
   }
   if (values.some((value, index) => value < (values[index - 1] ?? value))) yield invalid(at, values, 'must be ordered')
 }

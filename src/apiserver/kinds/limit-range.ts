@@ -9,6 +9,7 @@ import type { KindRules } from './kind-rules.ts'
 import { qualifiedName } from './name-format.ts'
 import { duplicate, eachInvalid, forbidden, invalid, type Problems, required } from './problem.ts'
 import { checkContainerResourceName, checkResourceName, isOvercommitable } from './resource-validation.ts'
+import { repetitions } from './repetition.ts'
 
 const amounts = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
 const types = new Set(['Pod', 'Container', 'PersistentVolumeClaim'])
@@ -32,10 +33,11 @@ function defaultContainer(item: Draft): void {
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { limits = [] } = (object as unknown as LimitRange).spec ?? {}
+  const repeated = repetitions(limits, ({ type }) => type)
   for (const [index, item] of limits.entries()) {
     const at = `spec.limits[${index}]`
     yield* checkType(item.type, `${at}.type`)
-    if (limits.findIndex(({ type }) => type === item.type) < index) yield duplicate(`${at}.type`, item.type)
+    if (repeated.has(index)) yield duplicate(`${at}.type`, item.type)
     yield* checkItem(item, at)
   }
 }

@@ -8,6 +8,7 @@ import type { KindRules } from './kind-rules.ts'
 import { labelValue, qualifiedName } from './name-format.ts'
 import { duplicate, eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
 import { checkResourceAmount } from './resource-validation.ts'
+import { repetitions } from './repetition.ts'
 
 const specOf = (object: UntypedObject): NodeSpec => (object as unknown as Node).spec ?? {}
 
@@ -28,10 +29,11 @@ function defaults(object: UntypedObject): UntypedObject {
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
 function checkTaints(taints: readonly Taint[]): Problems {
+  const repeated = repetitions(taints, ({ key, effect }) => JSON.stringify([key, effect]))
   return taints.flatMap(({ key, value = '', effect }, index) => {
     const at = `metadata.taints[${index}]`
     const values = labelValue(value)
-    const isRepeated = taints.findIndex((other) => other.key === key && other.effect === effect) < index
+    const isRepeated = repeated.has(index)
     const shown = { Key: key, Value: value, Effect: effect, TimeAdded: null }
     return [
       ...eachInvalid(`${at}.key`, key, qualifiedName(key)),

@@ -15,6 +15,7 @@ import type { StoredObject } from '../storage.ts'
 import { dnsLabel } from './name-format.ts'
 import { allContainers } from './pod-containers.ts'
 import { isWhole } from './value-validation.ts'
+import { repeatedValues } from './repetition.ts'
 
 type Metadata = UntypedObject['metadata']
 
@@ -120,8 +121,8 @@ function* specWarnings(spec: PodSpec, metadata: Metadata, prefix: string): Itera
 }
 
 function* repeated(values: readonly string[], field: string, member: string): Iterable<string> {
-  for (const [index, value] of values.entries()) {
-    if (values.indexOf(value) < index) yield `${field}[${index}].${member}: duplicate ${member} "${value}"`
+  for (const index of repeatedValues(values)) {
+    yield `${field}[${index}].${member}: duplicate ${member} "${values[index]}"`
   }
 }
 
@@ -232,7 +233,7 @@ function* overlapWarnings(volumes: readonly Volume[]): Iterable<string> {
     const paths: FilePath[] = []
     for (const source of projected?.sources ?? []) {
       if (Object.keys(source).length === 0) yield `volume "${name}" (Projected) has no sources provided`
-      paths.push(...pathsOf(source))
+      for (const path of pathsOf(source)) paths.push(path)
     }
     for (const overlap of overlapsOf(paths)) yield `volume "${name}" (Projected): overlapping paths: ${overlap}`
   }
@@ -252,11 +253,17 @@ function pathsOf({
   return token ? named([token], 'ServiceAccountToken') : []
 }
 
+/** Every pair is compared, for advice only: of a volume with more files than anybody reads about, the first are enough. */
+const mostCompared = 100_000
+
 function* overlapsOf(paths: readonly FilePath[]): Iterable<string> {
   const shown = ({ path, source }: FilePath): string => (source === '' ? `"${path}"` : `"${path}" (${source})`)
   const seen: FilePath[] = []
+  let compared = 0
   for (const { path: written, source } of paths) {
     const own = { path: trimEnd(written, '/'), source }
+    compared += seen.length
+    if (compared > mostCompared) return
     for (const other of seen) {
       const [a, b] = [`${own.path}/`, `${other.path}/`]
       if (own.path !== '' && other.path !== '' && (a.startsWith(b) || b.startsWith(a))) {

@@ -80,8 +80,9 @@ export const pod: KindRules = {
 /** What was added to look at a pod stays as it is. */
 function* checkEphemeralChange({ ephemeralContainers = [] }: PodSpec, live: PodSpec): Iterable<Cause> {
   const field = 'spec.ephemeralContainers'
+  const byName = new Map(ephemeralContainers.toReversed().map((container) => [container.name, container]))
   for (const before of live.ephemeralContainers ?? []) {
-    const after = ephemeralContainers.find(({ name }) => name === before.name)
+    const after = byName.get(before.name)
     const what = `existing ephemeral containers ${JSON.stringify(before.name)} may not be`
     if (!after) yield forbidden(field, `${what} removed\n`)
     else if (!equalJson(after as unknown as Json, before as unknown as Json))

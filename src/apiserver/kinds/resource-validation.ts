@@ -152,12 +152,18 @@ function* checkWithin(name: string, request: string, limit: string, field: strin
   }
 }
 
+/** Each unknown claim is answered with the known ones: so many of them. */
+const mostShown = 1000
+
 function* checkClaims(
   claims: NonNullable<ResourceRequirements['claims']>,
   field: string,
   claimNames: ReadonlySet<string>,
 ): Iterable<Cause> {
   const seen = new Set<string>()
+  /** Names of which a single request came before. */
+  const inPart = new Set<string>()
+  const names = [...claimNames].toSorted().slice(0, mostShown).join(', ')
   for (const [index, { name, request = '' }] of claims.entries()) {
     const at = `${field}[${index}]`
     if (!name) {
@@ -167,12 +173,13 @@ function* checkClaims(
     const key = request === '' ? name : `${name}/${request}`
     if (request !== '' && !seen.has(name)) yield* eachInvalid(`${at}.request`, request, dnsLabel(request))
     if (seen.has(name)) yield duplicate(at, name)
-    else if (seen.has(key) || [...seen].some((other) => request === '' && other.startsWith(`${name}/`))) {
+    else if (seen.has(key) || (request === '' && inPart.has(name))) {
       yield duplicate(at, key)
     }
     seen.add(key)
+    if (request !== '') inPart.add(name)
     if (claimNames.has(name)) continue
-    const known = claimNames.size === 0 ? ' which is empty' : `: ${[...claimNames].toSorted().join(', ')}`
+    const known = claimNames.size === 0 ? ' which is empty' : `: ${names}`
     const { message = '', ...rest } = notFound(at, name)
     yield { ...rest, message: `${message}: must be one of the names in pod.spec.resourceClaims${known}` }
   }

@@ -9,6 +9,7 @@ import { dnsLabel } from './name-format.ts'
 import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
 import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
 import { checkTolerations } from './scheduling-validation.ts'
+import { repeatedValues } from './repetition.ts'
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { handler, overhead, scheduling } = object as unknown as RuntimeClass
@@ -19,8 +20,8 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
     const keys = tolerations.map(({ key, operator, value, effect }) => `${key}/${operator}/${value}/${effect}`)
     yield* checkLabels(nodeSelector, 'scheduling.nodeSelector')
     yield* checkTolerations(tolerations, 'scheduling.tolerations')
-    for (const [index, key] of keys.entries()) {
-      if (keys.indexOf(key) < index) yield duplicate(`scheduling.tolerations[${index}]`, shown(tolerations[index]!))
+    for (const index of repeatedValues(keys)) {
+      yield duplicate(`scheduling.tolerations[${index}]`, shown(tolerations[index]!))
     }
   }
   if (handler) yield* eachInvalid('handler', handler, dnsLabel(handler))

@@ -132,15 +132,17 @@ function* checkLabelKeys(term: LabelKeys, field: string): Iterable<Cause> {
     else for (const [index, key] of keys.entries()) yield* eachInvalid(`${at}[${index}]`, key, qualifiedName(key))
   }
   const seen = new Set(Object.keys(labelSelector?.matchLabels ?? {}))
+  const places = new Map(matchLabelKeys.map((key, index) => [key, index]))
+  const mismatches = new Set(mismatchLabelKeys)
   for (const { key } of labelSelector?.matchExpressions ?? []) {
-    const index = matchLabelKeys.lastIndexOf(key)
-    if (index >= 0 && seen.has(key)) {
+    const index = places.get(key)
+    if (index !== undefined && seen.has(key)) {
       yield invalid(`${field}[${index}]`, key, 'exists in both matchLabelKeys and labelSelector')
     }
     seen.add(key)
   }
   for (const [index, key] of matchLabelKeys.entries()) {
-    if (!mismatchLabelKeys.includes(key)) continue
+    if (!mismatches.has(key)) continue
     yield invalid(`${field}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')
   }
 }

@@ -3,6 +3,7 @@ import type { ServiceSpec } from '../../kube/types/core/v1.ts'
 import { checkIp, parseIp } from './ip-address.ts'
 import { duplicate, fine, invalid, type Problems, required, unsupported } from './problem.ts'
 import { isHeadless } from './service-type.ts'
+import { repeatedValues } from './repetition.ts'
 
 type Addressed = Pick<ServiceSpec, 'type' | 'clusterIP' | 'clusterIPs' | 'ipFamilies' | 'ipFamilyPolicy'>
 
@@ -14,10 +15,11 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
   if (spec.type === 'ExternalName') return fine
   const { clusterIP = '', clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec
   const problems = [...agreement(clusterIP, clusterIPs)]
+  const repeated = repeatedValues(ipFamilies)
   for (const [index, family] of ipFamilies.entries()) {
     const field = `spec.ipFamilies[${index}]`
     if (!families.includes(family)) problems.push(unsupported(field, family, families))
-    if (ipFamilies.indexOf(family) < index) problems.push(duplicate(field, family))
+    if (repeated.has(index)) problems.push(duplicate(field, family))
   }
   if (ipFamilyPolicy !== undefined && !policies.includes(ipFamilyPolicy)) {
     problems.push(unsupported('spec.ipFamilyPolicy', ipFamilyPolicy, policies))
@@ -26,7 +28,7 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
     if (index > 0 || address !== 'None') return checkIp(address, `${at}[${index}]`, live?.clusterIPs)
     return clusterIPs.length > 1 ? [invalid(at, clusterIPs, "'None' must be the first and only value")] : fine
   })
-  problems.push(...own)
+  for (const one of own) problems.push(one)
   if (clusterIPs.length > 2) problems.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
   if (own.length > 0 || isHeadless(spec)) return problems
   const found = clusterIPs.map((address) => parseIp(address)?.family)

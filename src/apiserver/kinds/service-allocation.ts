@@ -197,11 +197,13 @@ function allocateAddress({ spec, live, context, taken, refuse: refuseAll }: Allo
 function allocateNodePorts(allocation: Allocation): void {
   const { spec, taken } = allocation
   const given = new Map<number, number>()
+  const wanted = new Map<number, number>()
+  for (const { port, nodePort } of spec.ports ?? []) if (nodePort && !wanted.has(port)) wanted.set(port, nodePort)
   for (const [index, port] of (spec.ports ?? []).entries()) {
     if (!port.nodePort && !allocatesNodePorts(spec)) continue
     const known = given.get(port.port)
     if (known === undefined) {
-      const asked = spec.ports!.find((other) => other.port === port.port && other.nodePort)?.nodePort
+      const asked = wanted.get(port.port)
       if (asked) claim(allocation, index, asked)
       const granted = asked ?? pickNodePort(allocation)
       port.nodePort = granted

@@ -26,6 +26,7 @@ import {
 import { checkAddressChange, checkClusterIps } from './service-address.ts'
 import { allocate, type ServiceDraft } from './service-allocation.ts'
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheck, needsNodePort } from './service-type.ts'
+import { repeatedValues, repetitions } from './repetition.ts'
 
 const specOf = (object: UntypedObject): ServiceSpec => object['spec'] ?? {}
 
@@ -92,10 +93,11 @@ function check(object: UntypedObject, live: ServiceSpec | undefined): Problems {
   const spec = specOf(object)
   const ports = spec.ports ?? []
   const annotations = object.metadata.annotations ?? {}
+  const repeatedNames = repetitions(ports, ({ name }) => name)
   return [
     ...(ports.length === 0 && !isHeadless(spec) && spec.type !== 'ExternalName' ? [required('spec.ports')] : []),
     ...checkType(spec),
-    ...ports.flatMap((port, index) => checkServicePort(port, index, ports)),
+    ...ports.flatMap((port, index) => checkServicePort(port, index, { isOnly: ports.length === 1, repeatedNames })),
     ...checkLabels(spec.selector, 'spec.selector'),
     ...checkAffinity(spec),
     ...checkClusterIps(spec, live),
@@ -133,13 +135,17 @@ function* checkType(spec: ServiceSpec): Iterable<Problems[number]> {
   else yield* eachInvalid('spec.externalName', host, dnsSubdomain(host))
 }
 
-function checkServicePort(port: ServicePort, index: number, ports: readonly ServicePort[]): Problems {
+function checkServicePort(
+  port: ServicePort,
+  index: number,
+  { isOnly, repeatedNames }: { readonly isOnly: boolean; readonly repeatedNames: ReadonlySet<number> },
+): Problems {
   const at = `spec.ports[${index}]`
   const { name } = port
   return [
-    ...(!name && ports.length > 1 ? [required(`${at}.name`)] : []),
+    ...(!name && !isOnly ? [required(`${at}.name`)] : []),
     ...(name ? eachInvalid(`${at}.name`, name, dnsLabel(name)) : []),
-    ...(name && ports.findIndex((other) => other.name === name) < index ? [duplicate(`${at}.name`, name)] : []),
+    ...(name && repeatedNames.has(index) ? [duplicate(`${at}.name`, name)] : []),
     ...checkPortNumber(port.port, `${at}.port`),
     ...checkProtocol(port.protocol, `${at}.protocol`),
     ...checkPort(port.targetPort, `${at}.targetPort`),
@@ -174,7 +180,7 @@ function checkExternalIps(addresses: readonly string[], known: readonly string[]
 function checkDuplicatePorts(ports: readonly ServicePort[]): Problems {
   const repeats = (key: (port: ServicePort) => unknown): readonly number[] => {
     const keys = ports.map((port) => `${port.protocol}/${String(key(port))}`)
-    return keys.flatMap((one, index) => (key(ports[index]!) && keys.indexOf(one) < index ? [index] : []))
+    return [...repeatedValues(keys)].filter((index) => key(ports[index]!))
   }
   return [
     ...repeats(({ nodePort }) => nodePort).map((index) =>

@@ -20,6 +20,7 @@ import {
   unsupported,
 } from './problem.ts'
 import type { Sent } from './sent.ts'
+import { repeatedValues } from './repetition.ts'
 
 function checkProvisioner(name: string | undefined, field: string): Problems {
   const lower = (name ?? '').toLowerCase()
@@ -65,14 +66,14 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 }
 
 function* checkTopologies(terms: readonly Sent<TopologySelectorTerm>[]): Iterable<Problems[number]> {
-  const seen: string[] = []
+  const seen = new Set<string>()
   for (const [index, { matchLabelExpressions = [] }] of terms.entries()) {
     const at = `allowedTopologies[${index}].matchLabelExpressions`
     const keys = new Set<string>()
     for (const [place, { key = '', values = [] }] of matchLabelExpressions.entries()) {
       if (values.length === 0) yield required(`${at}[${place}].values`)
-      for (const [position, value] of values.entries()) {
-        if (values.indexOf(value) < position) yield duplicate(`${at}[${place}].values[${position}]`, value)
+      for (const position of repeatedValues(values)) {
+        yield duplicate(`${at}[${place}].values[${position}]`, values[position]!)
       }
       yield* eachInvalid(`${at}[${place}].key`, key, qualifiedName(key))
       if (keys.has(key)) yield duplicate(`${at}[${place}].key`, key)
@@ -81,8 +82,8 @@ function* checkTopologies(terms: readonly Sent<TopologySelectorTerm>[]): Iterabl
     const parts = matchLabelExpressions.map(({ key, values = [] }) => stringifyJson([key ?? '', ...values.toSorted()]))
     const whole = parts.toSorted().join()
     // One that says nothing is the same as none.
-    if (whole === '' || seen.includes(whole)) yield duplicate(at, '')
-    seen.push(whole)
+    if (whole === '' || seen.has(whole)) yield duplicate(at, '')
+    seen.add(whole)
   }
 }
 

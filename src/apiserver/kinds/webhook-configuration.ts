@@ -16,6 +16,7 @@ import { dns1035Label, dnsSubdomain } from './name-format.ts'
 import { duplicate, eachInvalid, invalid, type Problems, required, unsupported } from './problem.ts'
 import type { Sent } from './sent.ts'
 import { checkWebhookService, checkWebhookUrl } from './webhook-client.ts'
+import { repeatedValues, repetitions } from './repetition.ts'
 
 const hooksOf = (object: UntypedObject): readonly Sent<MutatingWebhook>[] =>
   (object as unknown as Sent<MutatingWebhookConfiguration>).webhooks ?? []
@@ -50,11 +51,12 @@ interface Leniency {
 
 function* check(object: UntypedObject, lenient: Leniency): Iterable<Problems[number]> {
   const hooks = hooksOf(object)
+  const repeated = repetitions(hooks, ({ name }) => name)
   for (const [index, hook] of hooks.entries()) {
     const at = `webhooks[${index}]`
     yield* checkHook(hook, at, lenient)
     yield* checkVersions(hook.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`, lenient)
-    const isRepeated = hook.name && hooks.findIndex(({ name }) => name === hook.name) < index
+    const isRepeated = hook.name && repeated.has(index)
     if (isRepeated && !lenient.names) yield duplicate(`${at}.name`, hook.name)
   }
 }
@@ -102,8 +104,9 @@ function* checkVersions(versions: readonly string[], field: string, lenient: Len
     yield required(field, `must specify one of ${one}`)
     return
   }
+  const repeated = repeatedValues(versions)
   for (const [index, version] of versions.entries()) {
-    if (versions.indexOf(version) < index) yield invalid(`${field}[${index}]`, version, 'duplicate version')
+    if (repeated.has(index)) yield invalid(`${field}[${index}]`, version, 'duplicate version')
     else yield* eachInvalid(`${field}[${index}]`, version, dns1035Label(version))
   }
   if (!lenient.versions && !versions.some((version) => reviewVersions.includes(version))) {
