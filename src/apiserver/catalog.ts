@@ -45,6 +45,8 @@ export interface Catalog {
   find(group: string, version: string, plural: string): Served | undefined
   /** The preferred version of what is stored in this table. */
   ofTable(table: string): Served | undefined
+  /** The resource of a kind, at exactly this version: what an owner reference names. */
+  ofKind(apiVersion: string, kind: string): Served | undefined
   /** Everything served: groups in the order of discovery, in each the preferred version first. */
   all(): readonly Served[]
   /** Puts the versions of a custom resource in place of those it had; none removes it. */
@@ -55,6 +57,7 @@ interface Builtins {
   readonly byPath: ReadonlyMap<string, Served>
   /** The preferred version of each table. */
   readonly byTable: ReadonlyMap<string, Served>
+  readonly byKind: ReadonlyMap<string, Served>
   readonly sorted: readonly Served[]
 }
 
@@ -67,6 +70,7 @@ function builtins(): Builtins {
   return (shared = {
     byPath: new Map(sorted.map((served) => [pathKey(served.group, served.version, served.plural), served])),
     byTable: new Map(sorted.toReversed().map((served) => [served.table, served])),
+    byKind: new Map(sorted.map((served) => [kindKey(formatApiVersion(served), served.kind), served])),
     sorted,
   })
 }
@@ -74,6 +78,7 @@ function builtins(): Builtins {
 export function createCatalog(): Catalog {
   const custom = new Map<string, readonly Served[]>()
   const byPath = new Map<string, Served>()
+  const byKind = new Map<string, Served>()
   let sorted: readonly Served[] | undefined
 
   return {
@@ -82,15 +87,25 @@ export function createCatalog(): Catalog {
       return byPath.get(key) ?? builtins().byPath.get(key)
     },
     ofTable: (table) => custom.get(table)?.[0] ?? builtins().byTable.get(table),
+    ofKind(apiVersion, kind) {
+      const key = kindKey(apiVersion, kind)
+      return byKind.get(key) ?? builtins().byKind.get(key)
+    },
     all() {
       if (custom.size === 0) return builtins().sorted
       return (sorted ??= [...builtins().sorted, ...byPath.values()].toSorted(compareServed))
     },
     replace(table, versions) {
-      for (const { group, version, plural } of custom.get(table) ?? []) byPath.delete(pathKey(group, version, plural))
+      for (const served of custom.get(table) ?? []) {
+        byPath.delete(pathKey(served.group, served.version, served.plural))
+        byKind.delete(kindKey(formatApiVersion(served), served.kind))
+      }
       if (versions.length === 0) custom.delete(table)
       else custom.set(table, versions)
-      for (const served of versions) byPath.set(pathKey(served.group, served.version, served.plural), served)
+      for (const served of versions) {
+        byPath.set(pathKey(served.group, served.version, served.plural), served)
+        byKind.set(kindKey(formatApiVersion(served), served.kind), served)
+      }
       sorted = undefined
     },
   }
@@ -98,6 +113,10 @@ export function createCatalog(): Catalog {
 
 function pathKey(group: string, version: string, plural: string): string {
   return `${group}/${version}/${plural}`
+}
+
+function kindKey(apiVersion: string, kind: string): string {
+  return `${apiVersion} ${kind}`
 }
 
 function serveBuiltins(): readonly Served[] {

@@ -132,8 +132,9 @@ function marked(state: ClusterState, served: Served, live: StoredObject, deletin
   if (served.table === crdTable && !live.metadata.deletionTimestamp) return markedForDeletion(live, state.clock.now())
   const before = live.metadata.finalizers ?? []
   const propagation = deleting.propagation ?? inheritedPropagation(served, before)
-  const finalizers = propagation === undefined ? before : withPropagation(before, propagation)
-  const isSame = finalizers.length === before.length && finalizers.every((one) => before.includes(one))
+  const wanted = propagation === undefined ? before : withPropagation(before, propagation)
+  const isSame = wanted.length === new Set(before).size && wanted.every((one) => before.includes(one))
+  const finalizers = isSame ? before : wanted
   const isMarked = live.metadata.deletionTimestamp !== undefined
   const grace = gracePeriod(served, live, deleting.grace)
   // Who is on the way out already can only be hurried.
@@ -159,8 +160,9 @@ function marked(state: ClusterState, served: Served, live: StoredObject, deletin
 
 /** Without a wish of the client: what an earlier one wished, else what its kind does. */
 function inheritedPropagation(served: Served, finalizers: readonly string[]): Propagation | undefined {
-  const isDecided = finalizers.includes(orphanFinalizer) || finalizers.includes(foregroundFinalizer)
-  return isDecided ? undefined : defaultPropagation(served)
+  const decided = finalizers.find((one) => one === orphanFinalizer || one === foregroundFinalizer)
+  if (decided === undefined) return defaultPropagation(served)
+  return decided === orphanFinalizer ? 'Orphan' : 'Foreground'
 }
 
 interface PodLike {

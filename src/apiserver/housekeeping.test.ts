@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { configMap, configMaps, embedded, namespaces } from '../../test/embedded.ts'
+import { configMap, configMaps, crds, embedded, namespaces, widgetCrd } from '../../test/embedded.ts'
 import type { DeleteOptions } from '../client/client.ts'
 
 type Cluster = ReturnType<typeof embedded>
@@ -92,5 +93,47 @@ describe('namespaces', () => {
     await client.patch(configMaps, at('held', 'team'), { metadata: { finalizers: null } }, { type: 'merge' })
     await clock.settle()
     await expect(client.get(namespaces, { name: 'team' })).rejects.toMatchObject({ name: 'NotFound' })
+  })
+})
+
+describe('custom resource definitions', () => {
+  it('come to rest, whichever names they ask for', async () => {
+    const word = fc.constantFrom('ants', 'bees', 'cats')
+    const kind = fc.constantFrom('Ant', 'Bee', 'Cat')
+    const step = fc.record({
+      plural: word,
+      names: fc.record({
+        kind,
+        listKind: kind.map((one) => `${one}List`),
+        singular: word,
+        shortNames: fc.uniqueArray(word),
+      }),
+      does: fc.constantFrom('create', 'create', 'rename', 'delete'),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 10 }), async (steps) => {
+        const { client, clock, raw } = embedded()
+        const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+        for (const { plural, names: wanted, does } of steps) {
+          const crd = widgetCrd() as unknown as { readonly spec: object }
+          const name = `${plural}.example.com`
+          const body = { ...crd, metadata: { name }, spec: { ...crd.spec, names: { ...wanted, plural } } }
+          if (does === 'create') await raw('POST', path, { body })
+          const headers = { 'content-type': 'application/merge-patch+json' }
+          if (does === 'rename') await raw('PATCH', `${path}/${name}`, { headers, body: { spec: { names: wanted } } })
+          if (does === 'delete') await raw('DELETE', `${path}/${name}`)
+        }
+        await clock.settle()
+        const { items, metadata } = await client.list(crds)
+        // A request is one write, and lets each of three definitions take a few steps.
+        expect(Number(metadata.resourceVersion)).toBeLessThan(200 + steps.length * 20)
+        const taken = items.flatMap((item) => {
+          const { acceptedNames } = item['status'] as { readonly acceptedNames: { readonly kind: string } }
+          return acceptedNames.kind === '' ? [] : [acceptedNames.kind]
+        })
+        expect(new Set(taken).size).toBe(taken.length)
+      }),
+      { numRuns: 40 },
+    )
   })
 })

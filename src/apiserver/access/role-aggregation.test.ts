@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { embedded } from '../../../test/embedded.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -47,5 +48,45 @@ describe('a role that gathers', () => {
     for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(name)).toContain('widgets')
     await raw('DELETE', `${rbac}/widget-viewer`)
     for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(name)).not.toContain('widgets')
+  })
+
+  it('drops rules that only a circle of gathering roles holds', async () => {
+    const { raw } = embedded()
+    for (const [at, name] of ['x', 'y', 'z'].entries()) {
+      const next = `to-${['x', 'y', 'z'][(at + 1) % 3]!}`
+      await raw('POST', rbac, {
+        body: role(name, { [next]: 'true' }, { ...gathering(`to-${name}`), rules: [rule(name)] }),
+      })
+    }
+    for (const name of ['x', 'y', 'z']) {
+      expect((await raw('GET', `${rbac}/${name}`)).json).toMatchObject({ rules: [] })
+    }
+  })
+
+  it('comes to rest, whichever roles gather which', async () => {
+    const size = 5
+    const node = fc.record({
+      rules: fc.subarray([0, 1, 2]),
+      gathers: fc.option(fc.uniqueArray(fc.nat(size - 1)), { nil: undefined, freq: 4 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(node, { minLength: 1, maxLength: size }), async (nodes) => {
+        const { raw } = embedded()
+        const revision = async (): Promise<number> =>
+          Number(((await raw('GET', rbac)).json as unknown as UntypedObject).metadata.resourceVersion)
+        const before = await revision()
+        for (const [at, { rules, gathers }] of nodes.entries()) {
+          const clusterRoleSelectors = gathers?.map((to) => ({ matchLabels: { node: `n${to}` } }))
+          const more = {
+            rules: rules.map((one) => rule(`r${one}`)),
+            ...(gathers && { aggregationRule: { clusterRoleSelectors } }),
+          }
+          await raw('POST', rbac, { body: role(`n${at}`, { node: `n${at}` }, more) })
+        }
+        // Each new role is one write, and changes every gathering role at most once.
+        expect((await revision()) - before).toBeLessThanOrEqual(nodes.length * (nodes.length + 1))
+      }),
+      { numRuns: 50 },
+    )
   })
 })

@@ -60,40 +60,49 @@ function withoutRules(entry: ManagedFieldsEntry): ManagedFieldsEntry {
   return { ...entry, fieldsV1: fields }
 }
 
-/** The rules of every role that gathers, by its name, once there is nothing more to gather. */
+/**
+ * The rules of every role that gathers, by its name, once there is nothing more to gather.
+ *
+ * The result depends on the rules of the other roles alone, never on the rules that gathering roles hold already: in a
+ * circle of gathering roles those would travel round for ever, and each write would cause the next one.
+ */
 export function aggregatedRules(clusterRoles: readonly UntypedObject[]): ReadonlyMap<string, readonly PolicyRule[]> {
   const roles = (clusterRoles as readonly GatheringRole[]).toSorted((a, b) =>
     a.metadata.name! < b.metadata.name! ? -1 : 1,
   )
   const gathering = roles.filter((role) => role.aggregationRule)
-  const rules = new Map(roles.map((role) => [role.metadata.name!, role.rules ?? []]))
-  // Gathered rules travel one role further each time; a cycle of roles gathers no more than all of them hold.
+  const selected = new Map(gathering.map((role) => [role, selectedBy(role, roles)]))
+  const rules = new Map(roles.map((role) => [role, role.aggregationRule ? [] : (role.rules ?? [])]))
+  // Gathered rules travel one role further each round; in a circle their order may never settle, their number does.
   for (let isChanged = true, round = 0; isChanged && round <= gathering.length; round++) {
     isChanged = false
     for (const role of gathering) {
-      const found = gather(role, roles, rules)
-      if (isSame(found, rules.get(role.metadata.name!))) continue
-      rules.set(role.metadata.name!, found)
+      const found = gather(selected.get(role)!, rules)
+      if (isSame(found, rules.get(role))) continue
+      rules.set(role, found)
       isChanged = true
     }
   }
-  return new Map(gathering.map(({ metadata }) => [metadata.name!, rules.get(metadata.name!)!]))
+  return new Map(gathering.map((role) => [role.metadata.name!, rules.get(role)!]))
+}
+
+/** In the order of the selectors, then of names; a role that two selectors select comes twice. */
+function selectedBy(role: GatheringRole, roles: readonly GatheringRole[]): readonly GatheringRole[] {
+  return (role.aggregationRule?.clusterRoleSelectors ?? []).flatMap((selector) => {
+    const selects = selectorOf(selector)
+    return roles.filter((one) => one !== role && selects(one))
+  })
 }
 
 function gather(
-  role: GatheringRole,
-  roles: readonly GatheringRole[],
-  rules: ReadonlyMap<string, readonly PolicyRule[]>,
+  selected: readonly GatheringRole[],
+  rules: ReadonlyMap<GatheringRole, readonly PolicyRule[]>,
 ): readonly PolicyRule[] {
   const found = new Map<string, PolicyRule>()
-  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
-    const selects = selectorOf(selector)
-    for (const one of roles) {
-      if (one === role || !selects(one)) continue
-      for (const rule of rules.get(one.metadata.name!)!) {
-        const text = textOf(rule)
-        if (!found.has(text)) found.set(text, rule)
-      }
+  for (const role of selected) {
+    for (const rule of rules.get(role)!) {
+      const text = textOf(rule)
+      if (!found.has(text)) found.set(text, rule)
     }
   }
   return [...found.values()]

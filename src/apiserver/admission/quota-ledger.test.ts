@@ -66,4 +66,51 @@ describe('what is used of a quota', () => {
       { numRuns: 20 },
     )
   })
+
+  it('comes to rest, whatever quotas count, themselves included', async () => {
+    const names = [
+      'resourcequotas',
+      'count/resourcequotas',
+      'configmaps',
+      'count/pods',
+      'pods',
+      'count/ghosts.example.com',
+      'memory',
+    ]
+    const step = fc.record({
+      name: fc.constantFrom('a', 'b'),
+      hard: fc.dictionary(fc.constantFrom(...names), fc.constantFrom('0', '3', '1e3', '1024Ki')),
+      status: fc.option(fc.dictionary(fc.constantFrom(...names), fc.constantFrom('0', '7'))),
+      isDeleted: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        const call = open()
+        const path = `${namespace}/resourcequotas`
+        for (const { name, hard, status, isDeleted } of steps) {
+          if (isDeleted) await call('DELETE', `${path}/${name}`)
+          await call('POST', path, { metadata: { name }, spec: { hard } })
+          await call('PATCH', `${path}/${name}`, { spec: { hard } })
+          if (status) await call('PATCH', `${path}/${name}/status`, { status: { used: status } })
+        }
+        const { items, metadata } = (await call('GET', path)).body as unknown as QuotaList
+        // Each request is one write, and changes the status of each quota at most once.
+        expect(Number(metadata.resourceVersion)).toBeLessThan(200 + steps.length * 4 * 3)
+        for (const { spec, status } of items) {
+          expect(status?.hard ?? {}).toEqual(spec.hard ?? {})
+          const own = ['resourcequotas', 'count/resourcequotas'].filter((name) => spec.hard?.[name] !== undefined)
+          expect(own.map((name) => status?.used?.[name])).toEqual(own.map(() => String(items.length)))
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
 })
+
+interface QuotaList {
+  readonly metadata: { readonly resourceVersion: string }
+  readonly items: readonly {
+    readonly spec: { readonly hard?: Readonly<Record<string, string>> }
+    readonly status?: { readonly hard?: object; readonly used?: Readonly<Record<string, string>> }
+  }[]
+}
