@@ -43,7 +43,7 @@ describe('asking a webhook', () => {
     put('endpoints', { subsets: [{ addresses: [{ ip: '127.0.0.1' }], ports: [{ name: 'https', port }] }] })
     // It is reached; that it goes by another name is what a certificate is for.
     await expect(call({ service, caBundle }, {}, 5000)).rejects.toThrow(
-      "Hostname/IP does not match certificate's altnames",
+      'x509: certificate is valid for localhost, not s.n.svc',
     )
     const mapped = createWebhookCaller({
       storage,
@@ -51,7 +51,7 @@ describe('asking a webhook', () => {
       hosts: new Map([['s.n.svc', `localhost:${port}`]]),
     })
     await expect(mapped({ service, caBundle }, {}, 5000)).rejects.toThrow(
-      "Hostname/IP does not match certificate's altnames",
+      'x509: certificate is valid for localhost, not s.n.svc',
     )
   })
 

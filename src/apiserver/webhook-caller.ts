@@ -11,6 +11,7 @@ import { quoteGo } from '../kube/go-text.ts'
 import { Refusal } from './refusal.ts'
 import { checkDepth } from './request-body.ts'
 import type { Storage } from './storage.ts'
+import { partsOfUrl, pathOfService } from './webhook-address.ts'
 
 /** As a CRD and a webhook configuration say it. */
 export interface WebhookClientConfig {
@@ -61,6 +62,8 @@ export function createWebhookCaller({ storage, clock, hosts }: WebhookCallerOpti
 interface Target {
   /** As messages show it. */
   readonly url: string
+  /** What the Host header says. */
+  readonly authority: string
   readonly host: string
   readonly port: number
   readonly path: string
@@ -82,16 +85,17 @@ function targetOf(
     if (!url) throw new WebhookError(`Post ${quoteGo(config.url)}: it is no URL`)
     const port = url.port === '' ? 443 : Number(url.port)
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    const query = `${url.search === '' ? '?' : '&'}${told}`
-    const path = url.pathname + url.search + query
-    return { url: config.url + query, host, port, path, serverName: host, ca }
+    const { authority, path } = partsOfUrl(config.url)
+    const target = `${path}?${told}`
+    return { url: `${url.protocol}//${authority}${target}`, authority, host, port, path: target, serverName: host, ca }
   }
   const { service } = config
   if (!service) throw new WebhookError('neither a URL nor a service is given')
-  const { namespace, name, path = '/', port = 443 } = service
+  const { namespace, name, port = 443 } = service
   const serverName = `${name}.${namespace}.svc`
-  const query = `?${told}`
-  const url = `https://${serverName}:${port}${path}${query}`
+  const authority = `${serverName}:${port}`
+  const path = `${pathOfService(service.path ?? '')}?${told}`
+  const url = `https://${authority}${path}`
   const mapped = hosts?.get(`${serverName}:${port}`) ?? hosts?.get(serverName)
   const address = mapped ?? endpointOf(storage, namespace, name, port)
   if (address === undefined) {
@@ -100,7 +104,8 @@ function targetOf(
     throw new WebhookError(`Post ${quoteGo(url)}: ${why}`)
   }
   const at = address.lastIndexOf(':')
-  return { url, host: address.slice(0, at), port: Number(address.slice(at + 1)), path: path + query, serverName, ca }
+  const [host, endpointPort] = [address.slice(0, at), Number(address.slice(at + 1))]
+  return { url, authority, host, port: endpointPort, path, serverName, ca }
 }
 
 interface ServicePort {
@@ -132,8 +137,9 @@ function endpointOf(storage: Storage, namespace: string, name: string, port: num
 }
 
 async function post(target: Target, body: string, timeoutMs: number, clock: Clock): Promise<string> {
-  const { url, host, port, path, serverName, ca } = target
+  const { url, authority, host, port, path, serverName, ca } = target
   const { request } = await import('node:https')
+  const { hostnameProblem } = await import('./webhook-certificate.ts')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const fail = (why: string): void => reject(new WebhookError(`Post ${quoteGo(url)}: ${why}`))
   let tooMuch: string | undefined
@@ -148,9 +154,13 @@ async function post(target: Target, body: string, timeoutMs: number, clock: Cloc
     // An address needs no name to be recognised by.
     ...(/^[\d.]+$|:/.test(serverName) ? {} : { servername: serverName }),
     ca,
+    // Every certificate of the bundle is trusted for itself, be it an authority or the webhook's own.
+    allowPartialTrustChain: true,
+    checkServerIdentity: hostnameProblem,
     signal,
     agent: false,
     headers: {
+      host: authority,
       'content-type': 'application/json',
       accept: 'application/json, */*',
       'content-length': Buffer.byteLength(body),
@@ -227,6 +237,11 @@ function reasonOf(error: Error & { readonly code?: string }, host: string, port:
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
       return 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
+    case 'INVALID_PURPOSE':
+      return 'tls: failed to verify certificate: x509: certificate specifies an incompatible key usage'
+    case 'CERT_HAS_EXPIRED':
+    case 'CERT_NOT_YET_VALID':
+      return 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid'
     default:
       return error.message
   }

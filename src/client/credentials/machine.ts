@@ -110,7 +110,10 @@ async function runProgram({ command, args, env, interactive, signal }: Program):
 async function sendRequest({ method, url, headers, body, ca, signal }: WebRequest): Promise<WebAnswer> {
   const { Agent, request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
   const isLocal = isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''))
-  const agent = new Agent({ ...(ca === undefined ? {} : { ca }), ...(isLocal ? {} : { proxyEnv: process.env }) })
+  const agent = new Agent({
+    ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+    ...(isLocal ? {} : { proxyEnv: process.env }),
+  })
   try {
     return await new Promise((resolve, reject) => {
       const sent = request(url, { method, headers: { accept: 'application/json', ...headers }, agent, signal })

@@ -105,6 +105,7 @@ export async function openProxy({ proxy, tls, now, signal }: ThroughProxy): Prom
         port,
         servername: isIP(host) ? '' : host,
         ca: [...machineTrust(), ...(tls.ca === undefined ? [] : [tls.ca])],
+        allowPartialTrustChain: true,
         checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate),
       },
       signal,

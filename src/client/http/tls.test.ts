@@ -36,6 +36,16 @@ describe('a server', () => {
     expect(await dial(await startTls(serverPair, { ALPNProtocols: ['http/1.1'] }))).toBe('http/1.1')
   })
 
+  it('whose own certificate is configured as the CA is trusted, under its own name only', async () => {
+    const tls = { ca: serverPair.cert }
+    expect(await dial(await startTls(), { tls })).toBe('h2')
+    const named = ca.issue({ commonName: 'named', dnsNames: ['elsewhere.example.com'], server: true })
+    expect((await failure(dial(await startTls(named), { tls: { ca: named.cert } }))).name).toBe(
+      'CertificateNameMismatch',
+    )
+    expect((await failure(dial(await startTls(named), { tls }))).name).toBe('CertificateUntrusted')
+  })
+
   it('that another CA signed is not', async () => {
     const port = await startTls()
     expect(await failure(dial(port, { tls: { ca: makeCa({ commonName: 'other' }).cert } }))).toMatchObject({

@@ -20,7 +20,8 @@ export function secureContext(
   const trust = settings.ca === undefined ? machineTrust() : settings.ca
   try {
     return createSecureContext({
-      ...(settings.insecureSkipVerify ? {} : { ca: trust as string | string[] }),
+      // As clients in Go: every certificate of the bundle is trusted for itself, even the server's own.
+      ...(settings.insecureSkipVerify ? {} : { ca: trust as string | string[], allowPartialTrustChain: true }),
       ...(certificate ? { cert: certificate.cert, key: certificate.key } : {}),
     })
   } catch {
