@@ -74,27 +74,50 @@ export function selectorOf({ spec }: Selecting): LabelSelector {
   return known
 }
 
-/** Those that are the owner's and fit; strays that fit are adopted, and own ones that do not are let go. */
+/**
+ * The objects that the owner controls and its selector matches. Orphans that match are adopted, controlled objects that
+ * do not are released; `finalizer` is added with the one and removed with the other.
+ */
 export async function claim<K extends 'pods' | 'replicasets.apps'>(
   { cluster, hand }: Tools,
   table: K,
   owner: StoredIn<TableName>,
   selector: LabelSelector,
+  finalizer?: string,
 ): Promise<readonly StoredIn<K>[]> {
   const { namespace = '' } = owner.metadata
   const fits = ({ metadata }: StoredIn<K>): boolean => matchLabels(selector, metadata.labels)
   for (const own of cluster.controlled(table, owner)) {
     if (fits(own) || own.metadata.deletionTimestamp) continue
-    await hand.update(table, removeOwner(own as KubeObject, owner as KubeObject) as StoredIn<K>)
+    const released = removeOwner(own as KubeObject, owner as KubeObject) as StoredIn<K>
+    await hand.update(table, finalizer === undefined ? released : withoutFinalizer(released, finalizer))
   }
   if (!owner.metadata.deletionTimestamp) {
     for (const stray of cluster.orphans(table, namespace)) {
       if (!fits(stray) || stray.metadata.deletionTimestamp) continue
       const ownerReferences = [...(stray.metadata.ownerReferences ?? []), ownerReference(owner, { controller: true })]
-      await hand.update(table, { ...stray, metadata: { ...stray.metadata, ownerReferences } })
+      const finalizers = new Set([
+        ...(stray.metadata.finalizers ?? []),
+        ...(finalizer === undefined ? [] : [finalizer]),
+      ])
+      const metadata = {
+        ...stray.metadata,
+        ownerReferences,
+        ...(finalizers.size > 0 && { finalizers: [...finalizers] }),
+      }
+      await hand.update(table, { ...stray, metadata })
     }
   }
   return cluster.controlled(table, owner).filter(fits)
+}
+
+export function withoutFinalizer<T extends { readonly metadata: StoredObject['metadata'] }>(
+  object: T,
+  finalizer: string,
+): T {
+  const { finalizers = [], ...metadata } = object.metadata
+  const left = finalizers.filter((one) => one !== finalizer)
+  return { ...object, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } }
 }
 
 /** Of a Deployment, a ReplicaSet: which pods it means. Old controllers say it by a plain map. */

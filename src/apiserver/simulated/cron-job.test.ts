@@ -30,6 +30,16 @@ describe('a CronJob', () => {
     expect((await cluster.get('CronJob', 'tick')).status?.active).toBeUndefined()
   })
 
+  it('takes its Jobs and their running pods along', async () => {
+    const cluster = await simulated()
+    await cron(cluster, {}, { 'run-seconds': '100000' })
+    await minutes(cluster, 11)
+    expect(await cluster.list('Pod')).toHaveLength(2)
+    await cluster.remove('CronJob', 'tick')
+    await minutes(cluster, 2)
+    expect([await cluster.list('Job'), await cluster.list('Pod')]).toEqual([[], []])
+  })
+
   it.each([
     ['Allow', 2],
     ['Forbid', 1],

@@ -5,7 +5,7 @@ import { splitKey, type StoredIn } from './cluster.ts'
 import { type Controller, ownerOf, type Tools } from './controller.ts'
 import { parseSchedule, type Schedule } from './cron-time.ts'
 import { isOvertaken } from './hand.ts'
-import { finishOf } from './job.ts'
+import { finishOf } from './job-facts.ts'
 
 type CronJob = StoredIn<'cronjobs.batch'>
 type Job = StoredIn<'jobs.batch'>

@@ -104,6 +104,53 @@ describe('a Job', () => {
     expect(await cluster.list('Pod')).toEqual([])
   })
 
+  it.each(['Background', 'Foreground'])('takes its running pods along when it is deleted: %s', async (propagation) => {
+    const cluster = await simulated()
+    await job(cluster, { parallelism: 2 }, { 'run-seconds': '1000' })
+    await cluster.seconds(5)
+    expect(await cluster.list('Pod')).toHaveLength(2)
+    await cluster.remove('Job', 'task', { propagation })
+    await cluster.seconds(60)
+    expect(await cluster.find('Job', 'task')).toBeUndefined()
+    expect(await cluster.list('Pod')).toEqual([])
+  })
+
+  it('leaves its pods, without the finalizer, when it orphans them', async () => {
+    const cluster = await simulated()
+    await job(cluster, { parallelism: 2 }, { 'run-seconds': '1000' })
+    await cluster.seconds(5)
+    await cluster.remove('Job', 'task', { propagation: 'Orphan' })
+    await cluster.seconds(60)
+    const pods = await cluster.list('Pod')
+    expect(pods.map(({ metadata }) => [metadata.ownerReferences, metadata.finalizers])).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+    ])
+    await cluster.remove('Pod', pods[0]!.metadata.name!)
+    await cluster.seconds(60)
+    expect(await cluster.list('Pod')).toHaveLength(1)
+  })
+
+  it('adopts matching orphans, and releases pods that match no more', async () => {
+    const cluster = await simulated()
+    await job(cluster, { parallelism: 2 }, { 'run-seconds': '1000' })
+    await cluster.seconds(5)
+    const [first, second] = await cluster.list('Pod')
+    const { name } = first!.metadata
+    await cluster.merge('Pod', name!, { metadata: { ownerReferences: null } })
+    await cluster.seconds(5)
+    const adopted = await cluster.get('Pod', name!)
+    expect(adopted.metadata.ownerReferences).toMatchObject([{ kind: 'Job', name: 'task', controller: true }])
+    expect(adopted.metadata.finalizers).toEqual(['batch.kubernetes.io/job-tracking'])
+    expect((await cluster.list('Pod')).map(({ metadata }) => metadata.name)).toEqual([name, second!.metadata.name])
+    await cluster.merge('Pod', name!, { metadata: { labels: null } })
+    await cluster.seconds(5)
+    const released = await cluster.get('Pod', name!)
+    expect([released.metadata.ownerReferences, released.metadata.finalizers]).toEqual([undefined, undefined])
+    expect(await cluster.list('Pod')).toHaveLength(3)
+    expect(cluster.failures).toEqual([])
+  })
+
   it('sleeps while suspended', async () => {
     const cluster = await simulated()
     await job(cluster, { suspend: true })

@@ -7,14 +7,15 @@ import type { JobCondition, JobStatus } from '../../kube/types/batch/v1.ts'
 import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import { type Cluster, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { earliest } from './container-machine.ts'
-import { type Controller, ownerOf, type Tools } from './controller.ts'
+import { claim, type Controller, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
 import { formatIndexes, parseIndexes } from './index-set.ts'
+import { finishOf, isManagedElsewhere } from './job-facts.ts'
+import { isTracked, release, trackingFinalizer } from './job-tracking.ts'
 import { isActive, isFinished, isReady, isTerminating, podOf, restartsOf } from './pod-facts.ts'
 import { type FailureVerdict, judgeFailure } from './pod-failure-policy.ts'
 
 type Job = StoredIn<'jobs.batch'>
 
-const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
 const indexAnnotation = 'batch.kubernetes.io/job-completion-index'
 const firstPauseMs = 10_000
 const longestPauseMs = 600_000
@@ -23,23 +24,21 @@ export function jobController(tools: Tools): Controller {
   const { cluster } = tools
   return {
     own: { 'jobs.batch': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
-    others: { pods: ownerOf('Job') },
+    others: { pods: ownerOrAdopters(cluster, 'Job', 'jobs.batch') },
     async reconcile(key) {
       const { namespace, name } = splitKey(key)
       const found = cluster.get('jobs.batch', namespace, name)
       if (!found) return undefined
-      if (found.spec?.managedBy && found.spec.managedBy !== 'kubernetes.io/job-controller') return undefined
+      if (isManagedElsewhere(found)) return undefined
       if (finishOf(found)) return await afterwards(tools, found)
+      await claim(tools, 'pods', found, selectorOf(found), trackingFinalizer)
       const job = await count(tools, found)
-      return job && !job.metadata.deletionTimestamp ? await work(tools, job) : undefined
+      if (job && !job.metadata.deletionTimestamp) return await work(tools, job)
+      // A Job that is being deleted counts no more pods, so it holds none.
+      for (const pod of cluster.controlled('pods', found)) await release(tools, pod)
+      return undefined
     },
   }
-}
-
-export function finishOf({ status }: Job): JobCondition | undefined {
-  return status?.conditions?.find(
-    ({ type, status: value }) => (type === 'Complete' || type === 'Failed') && value === 'True',
-  )
 }
 
 function isIndexed({ spec }: Job): boolean {
@@ -48,10 +47,6 @@ function isIndexed({ spec }: Job): boolean {
 
 function indexOf({ metadata }: StoredPod): number {
   return Number(metadata.annotations?.[indexAnnotation] ?? -1)
-}
-
-function isTracked({ metadata }: StoredPod): boolean {
-  return metadata.finalizers?.includes(trackingFinalizer) ?? false
 }
 
 /** What is deleted before it has ended counts as failed at once, unless its successor is to wait for its end. */
@@ -98,14 +93,6 @@ async function count(tools: Tools, job: Job): Promise<Job | undefined> {
     ...(failed.length > 0 && { failed: (status.failed ?? 0) + failed.length }),
     uncountedTerminatedPods: {},
   })
-}
-
-async function release({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
-  const live = cluster.get('pods', pod.metadata.namespace, pod.metadata.name)
-  if (live?.metadata.uid !== pod.metadata.uid || !isTracked(live)) return
-  const { finalizers = [], ...metadata } = live.metadata
-  const left = finalizers.filter((one) => one !== trackingFinalizer)
-  await hand.update('pods', { ...live, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } })
 }
 
 function verdictOf(job: Job, pod: StoredPod): FailureVerdict {

@@ -19,6 +19,7 @@ import { deploymentController } from './deployment.ts'
 import { disruptionBudgetController } from './disruption-budget.ts'
 import { endpointsController } from './endpoints.ts'
 import { jobController } from './job.ts'
+import { trackedPodController } from './job-tracking.ts'
 import { statefulSetController } from './stateful-set.ts'
 import { volumeBinder } from './volume-binder.ts'
 import { componentIdentity, controllerIdentity, createHand } from './hand.ts'
@@ -78,6 +79,7 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     statefulSetController(ofController('statefulset-controller')),
     daemonSetController(ofController('daemon-set-controller', 'daemonset-controller')),
     jobController(ofController('job-controller')),
+    trackedPodController(ofController('job-controller')),
     cronJobController(ofController('cronjob-controller')),
     endpointsController(ofController('endpointslice-controller')),
     disruptionBudgetController(ofController('disruption-controller')),

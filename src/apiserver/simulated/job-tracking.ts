@@ -1,0 +1,52 @@
+/**
+ * The finalizer by which a Job keeps its pods until they are counted, and who removes it from pods that no Job counts:
+ * their Job is gone or over, or they lost their controller.
+ */
+import { controllerOf } from '../../kube/owner.ts'
+import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type Controller, type Tools, withoutFinalizer } from './controller.ts'
+import { finishOf, isManagedElsewhere } from './job-facts.ts'
+
+export const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
+
+export function isTracked({ metadata }: StoredPod): boolean {
+  return metadata.finalizers?.includes(trackingFinalizer) ?? false
+}
+
+/** Removes the finalizer, if the pod still has it. */
+export async function release({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
+  const live = cluster.get('pods', pod.metadata.namespace, pod.metadata.name)
+  if (live?.metadata.uid !== pod.metadata.uid || !isTracked(live)) return
+  await hand.update('pods', withoutFinalizer(live, trackingFinalizer))
+}
+
+/** Releases pods that wait for a Job that will never count them. */
+export function trackedPodController(tools: Tools): Controller {
+  const { cluster } = tools
+  return {
+    own: {
+      pods: (pod) => (isTracked(pod) && isAbandoned(cluster, pod) ? [keyOf(pod)] : []),
+      'jobs.batch': (job) =>
+        cluster
+          .controlled('pods', job)
+          .filter((pod) => isTracked(pod) && isAbandoned(cluster, pod))
+          .map(keyOf),
+    },
+    async reconcile(key) {
+      const { namespace, name } = splitKey(key)
+      const pod = cluster.get('pods', namespace, name)
+      if (pod && isTracked(pod) && isAbandoned(cluster, pod)) await release(tools, pod)
+      return undefined
+    },
+  }
+}
+
+function isAbandoned(cluster: Cluster, pod: StoredPod): boolean {
+  const owner = controllerOf(pod)
+  if (!owner) return true
+  if (owner.kind !== 'Job' || owner.apiVersion !== 'batch/v1') return false
+  const job: StoredIn<'jobs.batch'> | undefined = cluster.get('jobs.batch', pod.metadata.namespace, owner.name)
+  if (job?.metadata.uid !== owner.uid) return true
+  // Another controller counts the pods of a Job that it manages.
+  return !isManagedElsewhere(job) && finishOf(job) !== undefined
+}
