@@ -6,7 +6,7 @@ import { shapeOf } from '../kube/apply/shape.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import { applyJsonPatch, type JsonPatchOperation, parseJsonPatch } from '../kube/json-patch.ts'
-import { formatApiVersion } from '../kube/kind.ts'
+import { formatApiVersion, type GroupVersionKind } from '../kube/kind.ts'
 import { applyMergePatch } from '../kube/merge-patch.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { applyStrategicMerge } from '../kube/strategic-merge.ts'
@@ -16,11 +16,13 @@ import { createOwned, withoutSystemFields } from './create.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { textOnce } from './object-text.ts'
 import { patchRefusal } from './patch-refusal.ts'
+import type { SchemaOfKind } from './prune.ts'
 import { forbidden, required } from './kinds/problem.ts'
 import { badRequest, conflict, invalidOptions, notFound, Refusal, unsupportedMediaType } from './refusal.ts'
 import { type Call, isTrue } from './call.ts'
 import { checkDepth, contentType, readJsonBody, readYamlBody } from './request-body.ts'
 import { scaleOf, withScale } from './scale.ts'
+import { applyScale, scaleKind, scaleMerge } from './scale-apply.ts'
 import { settle } from './settle.ts'
 import { type ClusterState, findObject } from './state.ts'
 import { isCreatedByStatus, isCreatedByUpdate } from './strategy.ts'
@@ -170,8 +172,22 @@ function patchedValue(served: Served, current: JsonObject, wish: Json, type: str
   return applyStrategicMerge(current, wish, served.schema, served.definitions)
 }
 
+/** A Scale is applied to the scale of an object. */
+async function applyToScale(state: ClusterState, writing: Writing, body: Json, force: boolean): Promise<Updated> {
+  const kind = scaleKind()
+  const applied = identifyApplied(kind, body)
+  const { served, namespace, name = '' } = writing
+  if (!findObject(state, served, namespace, name)) throw notFound(served, name)
+  const merge = scaleMerge(state, writing, applied, force)
+  const object = await change(state, writing, (live) =>
+    applyScale(state, writing, live, { applied, merge: (scale) => refusing(() => merge(scale), kind, applied) }),
+  )
+  return { object, isNew: false }
+}
+
 async function apply(state: ClusterState, writing: Writing, body: Json, force: boolean): Promise<Updated> {
   const { served, namespace, name = '' } = writing
+  if (writing.subresource === 'scale' && served.scale) return await applyToScale(state, writing, body, force)
   const identified = identifyApplied(served, body)
   checkIdentity(writing, identified)
   const applied: UntypedObject = {
@@ -236,7 +252,7 @@ function converted(served: Served, merged: UntypedObject, { metadata }: UntypedO
 }
 
 /** Who applies must say what; nothing is filled in. */
-function identifyApplied(served: Served, body: Json): UntypedObject {
+function identifyApplied(served: GroupVersionKind & SchemaOfKind, body: Json): UntypedObject {
   if (!isJsonObject(body)) {
     const why = `json: cannot unmarshal ${jsonName(body)} into Go value of type map[string]interface {}`
     throw badRequest(`error decoding patch: error unmarshaling JSON: while decoding JSON: ${why}`)
@@ -256,7 +272,7 @@ function textIn(body: JsonObject, member: string): string {
 
 /** Why nobody can tell who owns what of an object. */
 function nonconformity(
-  { schema, definitions }: Served,
+  { schema, definitions }: SchemaOfKind,
   object: UntypedObject,
   allowDuplicates = true,
 ): string | undefined {
@@ -270,7 +286,12 @@ function nonconformity(
 }
 
 /** Runs an apply and says its refusals as a server does. */
-function refusing<T>(run: () => T, served: Served, applied: UntypedObject, live?: UntypedObject): T {
+function refusing<T>(
+  run: () => T,
+  served: GroupVersionKind & SchemaOfKind,
+  applied: UntypedObject,
+  live?: UntypedObject,
+): T {
   const { metadata } = applied
   try {
     return run()

@@ -11,6 +11,7 @@ import { fieldElement } from '../kube/apply/path-element.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { ManagedFieldsEntry, UntypedObject } from '../kube/object.ts'
+import type { Served } from './catalog.ts'
 import { readAt } from './scale.ts'
 import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
@@ -19,14 +20,27 @@ import type { Writing } from './writing.ts'
 const scaleVersion = 'autoscaling/v1'
 const replicasOfScale = ['spec', 'replicas']
 
-/** The record of `live` after a write through scale that made `scaled` of it. */
+/** The record of `live` after an update through scale that made `scaled` of it. */
 export function ownersAfterScale(
   state: ClusterState,
-  writing: Writing,
+  { served, manager }: Writing,
   live: StoredObject,
   scaled: UntypedObject,
 ): readonly ManagedFieldsEntry[] {
-  const { served, manager } = writing
+  const place = served.scale!.replicas
+  const written = updateObject<UntypedObject>({
+    manager,
+    subresource: 'scale',
+    schema: undefined,
+    now: state.clock.now(),
+    live: scaleAt(readAt(live as unknown as JsonObject, place), ownersOfScale(state, served, live)),
+    updated: scaleAt(readAt(scaled as unknown as JsonObject, place)),
+  })
+  return ownersFromScale(state, served, live, written.metadata.managedFields)
+}
+
+/** The record of the Scale of `live`. */
+export function ownersOfScale(state: ClusterState, served: Served, live: StoredObject): readonly ManagedFieldsEntry[] {
   const places = placesByVersion(state, served.table)
   const parents = decodeManagers(live.metadata.managedFields)
   const owners = [...parents.values()].filter(({ apiVersion, fields }) => owns(fields, places.get(apiVersion)))
@@ -34,17 +48,19 @@ export function ownersAfterScale(
     const own = { apiVersion: scaleVersion, fields: fieldSet(replicasOfScale) }
     return [managerId({ ...owner, ...own }), { ...owner, ...own }]
   })
-  const record = encodeManagers(new Map(known))
-  const place = served.scale!.replicas
-  const written = updateObject<UntypedObject>({
-    manager,
-    subresource: 'scale',
-    schema: undefined,
-    now: state.clock.now(),
-    live: scaleAt(readAt(live as unknown as JsonObject, place), record),
-    updated: scaleAt(readAt(scaled as unknown as JsonObject, place)),
-  })
-  const rest = new Map(decodeManagers(written.metadata.managedFields))
+  return encodeManagers(new Map(known))
+}
+
+/** The record of `live` after its Scale was written, and has this record now. */
+export function ownersFromScale(
+  state: ClusterState,
+  served: Served,
+  live: StoredObject,
+  written: readonly ManagedFieldsEntry[] | undefined,
+): readonly ManagedFieldsEntry[] {
+  const places = placesByVersion(state, served.table)
+  const parents = decodeManagers(live.metadata.managedFields)
+  const rest = new Map(decodeManagers(written))
   const out = new Map<string, Ownership>()
   for (const [id, parent] of parents) {
     // Versions that are no longer there are forgotten.
@@ -57,7 +73,8 @@ export function ownersAfterScale(
   for (const [id, owner] of rest) {
     if (!owns(owner.fields, replicasOfScale)) continue
     const { time } = parents.get(id) ?? { time: undefined }
-    out.set(id, { ...owner, apiVersion: formatApiVersion(served), fields: fieldSet(place), time })
+    const fields = fieldSet(served.scale!.replicas)
+    out.set(id, { ...owner, apiVersion: formatApiVersion(served), fields, time })
   }
   return encodeManagers(out)
 }

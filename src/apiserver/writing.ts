@@ -8,7 +8,7 @@ import { formatTime } from '../kube/duration.ts'
 import { quoteGo } from '../kube/go-text.ts'
 import { isMusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
-import { formatApiVersion, parseApiVersion } from '../kube/kind.ts'
+import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '../kube/kind.ts'
 import { messageOfKind } from '../kube/protobuf/table.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { Served } from './catalog.ts'
@@ -21,7 +21,7 @@ import type { KeyScan } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { invalid as invalidValue, tooLong, unsupported } from './kinds/problem.ts'
 import { textOnce } from './object-text.ts'
-import { prune } from './prune.ts'
+import { prune, type SchemaOfKind } from './prune.ts'
 import { identityOf, noRecall, type Recall } from '../kube/recall.ts'
 import { badRequest, type Cause, invalid, invalidOptions, Refusal } from './refusal.ts'
 import type { Route } from './route.ts'
@@ -180,7 +180,11 @@ function withStructMetadata(object: UntypedObject, keepsEmpty: boolean): Untyped
 }
 
 /** The body as an object that says what it is; what it leaves out is what the URL says. */
-export function identify(served: Served, body: Json, validation: Writing['validation'] = 'Warn'): JsonObject {
+export function identify(
+  served: GroupVersionKind & SchemaOfKind,
+  body: Json,
+  validation: Writing['validation'] = 'Warn',
+): JsonObject {
   if (body === null && !served.custom) return identify(served, {})
   if (!isJsonObject(body)) throw unrecognized(served, body, `Go value of type ${typeMeta}`)
   const wanted = formatApiVersion(served)
@@ -206,12 +210,17 @@ export function identify(served: Served, body: Json, validation: Writing['valida
 
 const typeMeta = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
 
-function unrecognized({ kind }: Served, body: Json, into: string, wrong: Json = body): Refusal {
+function unrecognized(
+  { kind }: GroupVersionKind & SchemaOfKind,
+  body: Json,
+  into: string,
+  wrong: Json = body,
+): Refusal {
   const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonName(wrong)} into ${into}`
   return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${beginning(body)})`)
 }
 
-function withoutKind(served: Served, body: Json, validation: Writing['validation']): Refusal {
+function withoutKind(served: GroupVersionKind & SchemaOfKind, body: Json, validation: Writing['validation']): Refusal {
   const why = `Object 'Kind' is missing in '${stringifyJson(body)}'`
   // Who does not want to be told of unknown fields is served by another decoder.
   if (validation === 'Ignore') return undecodable(served, why)
@@ -230,7 +239,12 @@ function otherVersion(sent: string, wanted: string): Refusal {
 }
 
 /** Something else than what is served here: a kind that there is, or none. */
-function checkType(served: Served, apiVersion: string, sent: string, { metadata }: JsonObject): void {
+function checkType(
+  served: GroupVersionKind & SchemaOfKind,
+  apiVersion: string,
+  sent: string,
+  { metadata }: JsonObject,
+): void {
   const { kind, group, custom } = served
   const wanted = formatApiVersion(served)
   if (custom) {
