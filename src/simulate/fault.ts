@@ -29,6 +29,7 @@ export type FaultKind =
   | 'jump'
   | 'remove'
   | 'edit'
+  | 'drift'
   | 'add'
   | 'hurry'
 
@@ -123,7 +124,12 @@ export const faultTable: Readonly<Record<FaultKind, FaultEntry>> = {
   edit: {
     on: 'write',
     group: 'person',
-    help: 'somebody changes a field of this object that the operator owns; of a CR a wish, and back when all is at rest',
+    help: 'another actor changes, empties or removes a field of this object that the operator owns; of a CR a wish, and back when all is at rest',
+  },
+  drift: {
+    on: 'write',
+    group: 'person',
+    help: 'another actor changes, empties and removes each field of this object that the operator owns, one by one, each at rest',
   },
   add: { on: 'write', group: 'person', help: 'somebody adds to this object what is none of the operator’s business' },
   hurry: { on: 'write', group: 'person', help: 'the next step of the scene does not wait: it is done here' },

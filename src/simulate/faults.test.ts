@@ -5,7 +5,7 @@ import { createSharedCache } from '../cache/shared-cache.ts'
 import { createClient } from '../client/create-client.ts'
 import type { Transport, TransportResponse } from '../client/transport.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { ConfigMap } from '../operator/kinds.ts'
+import { ConfigMap, Secret } from '../operator/kinds.ts'
 import { defineResource } from '../operator/resource.ts'
 import { faultTable, formatPlan, parsePlan } from './fault.ts'
 import type { Failing } from './judge.ts'
@@ -402,6 +402,36 @@ describe('a person', () => {
     expect(owned[1]).not.toBe(owned[0])
     expect(owned[2]).toBe(owned[0])
     expect(run.removed.size).toBe(0)
+  })
+
+  it('drift: each field that the operator owns is changed, emptied and removed, and put right each time', async () => {
+    const { run, events } = await play('create: drift@rest=configmaps default/sample')
+    const edits = run.trace.filter(({ text }) => text.startsWith('another actor ')).map(({ text }) => text)
+    const ofText = edits.filter((text) => text.includes(' .data.text: ')).map((text) => text.split(' ')[2])
+    expect(ofText).toEqual(['changes', 'empties', 'removes'])
+    expect(edits.length).toBeGreaterThan(6)
+    const child = events.filter(({ event }) => event.object.kind === 'ConfigMap').map(({ event }) => event)
+    const owned = child.map(({ object: { data, metadata } }) => JSON.stringify([data, metadata.labels]))
+    expect(owned.at(-1)).toBe(owned[0])
+    expect(child).toHaveLength(1 + 2 * edits.length)
+    expect(run.incidents).toEqual([])
+  })
+
+  it('edit and drift: what is made once and then left to others is not edited', async () => {
+    const made = { for: App, kind: Secret, policy: 'create-only', initial: { stringData: { a: 'b' } } } as const
+    const left = { for: App, kind: ConfigMap, initial: { data: { a: 'b', c: 'd' } }, scope: { except: ['data.a'] } }
+    const subject = await operatorSubject(() =>
+      appOperator({ resources: [defineResource(made), defineResource(left)] }),
+    )
+    const simulator = await openSimulator({ subject, sample: [app('sample')], workloads: false, mixed: 0 })
+    const plans = (await Array.fromAsync(simulator.plans(['person']))).map(formatPlan)
+    expect(plans.filter((plan) => /(?:edit|drift)@.*=secrets /.test(plan))).toEqual([])
+    expect(plans).toContain('create: remove@rest=secrets default/sample')
+    const { run, failings } = await simulator.play(parsePlan('create: drift@rest=configmaps default/sample'))
+    expect(failings).toEqual([])
+    const edits = run.trace.filter(({ text }) => text.startsWith('another actor ')).map(({ text }) => text)
+    expect(edits.some((text) => text.includes(' .data.c: '))).toBe(true)
+    expect(edits.some((text) => text.includes(' .data.a: '))).toBe(false)
   })
 
   it('add: what is added is there, and stays, and the operator writes nothing', async () => {

@@ -75,7 +75,13 @@ export function judge(run: Run, subject: Subject, expected: Expected | undefined
   return failings
 }
 
-const lawOf = { finalizer: 'finalizers', foreign: 'foreign fields', condition: 'conditions', term: 'terms' } as const
+const lawOf = {
+  finalizer: 'finalizers',
+  foreign: 'foreign fields',
+  condition: 'conditions',
+  term: 'terms',
+  drift: 'same end',
+} as const
 
 function asFailing(difference: Difference): Failing {
   return { law: 'same end', object: difference.object, text: describeDifference(difference) }

@@ -14,8 +14,12 @@ export interface Crs {
   readonly tables: ReadonlySet<string>
 }
 
-/** Everything that may go wrong in a scene, one fault a plan. */
-export function plansOf({ scene, run }: Reference, crs: Crs): readonly Plan[] {
+/** Everything that may go wrong in a scene, one fault a plan. `isKept`: the operator puts this object right. */
+export function plansOf(
+  { scene, run }: Reference,
+  crs: Crs,
+  isKept: (object: string) => boolean = () => true,
+): readonly Plan[] {
   const faults: Fault[] = []
   const put = (kind: FaultKind, at: Fault['at'], value?: string | number): void =>
     void faults.push({ kind, at, ...(value !== undefined && { value: String(value) }) })
@@ -46,7 +50,10 @@ export function plansOf({ scene, run }: Reference, crs: Crs): readonly Plan[] {
       // A CR that an operator makes for itself is nobody's wish.
       const isInner = crs.tables.has(object.slice(0, object.indexOf(' '))) && !crs.names.has(object)
       if (!isInner) put('remove', at, object)
-      if (!isInner) put('edit', at, object)
+      if (!isInner && isKept(object)) put('edit', at, object)
+      // Many edits in one plan, and the same in every scene: once is enough.
+      const isChild = !crs.tables.has(object.slice(0, object.indexOf(' ')))
+      if (isChild && at === 'rest' && scene.name === 'create' && isKept(object)) put('drift', at, object)
       put('add', at, object)
     }
   }

@@ -32,7 +32,7 @@ export interface World {
 
 /** Something that is wrong whatever comes after. */
 export interface Incident {
-  readonly kind: 'finalizer' | 'foreign' | 'condition' | 'term'
+  readonly kind: 'finalizer' | 'foreign' | 'condition' | 'term' | 'drift'
   readonly object: string
   readonly text: string
 }
@@ -56,6 +56,8 @@ export interface Record {
   /** All is quiet: what was to be undone outside is undone. */
   rested(): void
   removing(name: string): void
+  /** A field that the operator does not put right. */
+  drifted(name: string, text: string): void
   added(name: string, what: { readonly uid: string; readonly hasData: boolean }): void
   finish(now: number): Recorded
 }
@@ -72,6 +74,7 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
   const ended: { readonly cr: string; readonly left: readonly string[]; readonly outside: string; later?: string }[] =
     []
   const held = new Set<string>()
+  const drifts: Incident[] = []
   const stillborn = new Set<string>()
   const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
 
@@ -132,9 +135,10 @@ export function openRecord({ storage, time }: Cluster, subject: Subject, outside
       for (const one of ended) one.later ??= JSON.stringify(outside.state?.() ?? {})
     },
     removing: (name) => count(removed, name),
+    drifted: (object, text) => void drifts.push({ kind: 'drift', object, text }),
     added: (name, what) => void foreign.set(name, what),
     finish(now) {
-      const incidents: Incident[] = []
+      const incidents: Incident[] = [...drifts]
       const there = new Map(objectsIn().map(([name, object]) => [name, object]))
       record.rested()
       for (const { cr, left, outside: then, later } of ended) {

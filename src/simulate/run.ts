@@ -9,16 +9,18 @@ import type { StoredObject } from '../apiserver/storage.ts'
 import type { ObjectRef } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
 import { inProcessTransport } from '../client/in-process.ts'
-import type { JsonObject } from '../kube/json.ts'
+import { formatPath, type Path } from '../kube/apply/path-element.ts'
+import type { Json, JsonObject } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Ledger } from '../operator/ledger.ts'
+import { inScope } from '../operator/scope.ts'
 import { idleMs, openCluster, type Snapshot } from './cluster.ts'
 import { foreignEntry, foreignKey } from './end-state.ts'
 import { type Fault, faultTable } from './fault.ts'
 import { beginLife, type Life, liveOf } from './life.ts'
 import { openRecord, type Outside, type Recorded, type World } from './record.ts'
-import { changeField, ownedFields } from './scorecard/change.ts'
+import { type Changed, changeField, type Edit, editsOf, isKept, locate, ownedFields } from './scorecard/change.ts'
 import { type Scene, type Step, tableOf } from './scene.ts'
 import { beginSeclusion, seclude } from './seclusion.ts'
 import type { RunningSubject, Subject, Surroundings } from './subject.ts'
@@ -80,6 +82,12 @@ interface Whim {
   readonly back: JsonObject
 }
 
+/** A field, and what somebody does to it. */
+interface FieldEdit {
+  readonly path: Path
+  readonly how: Edit
+}
+
 interface Process {
   readonly life: Life
   running: RunningSubject | undefined
@@ -93,10 +101,21 @@ const aheadMs = 30_000
 export const boundMs = 900_000
 /** Who writes more than this goes round in circles: there is no need to watch him to the end. */
 const mostWrites = 500
+/** So many edits are tried until the server takes one. */
+const mostTries = 4
 const restartMs = 1000
 const lagMs = 2000
 /** The longest that a process may take to go in good order. */
 const leaveMs = 10_000
+
+/** What comes of the first for which something does. */
+async function firstOf<T, R>(all: readonly T[], attempt: (one: T) => Promise<R | undefined>): Promise<R | undefined> {
+  for (const one of all) {
+    const result = await attempt(one)
+    if (result !== undefined) return result
+  }
+  return undefined
+}
 
 function refOf({ metadata: { namespace, name } }: StoredObject): ObjectRef {
   return { namespace, name }
@@ -198,6 +217,9 @@ async function playScene(options: RunOptions): Promise<Run> {
         if (next && (next.isReady?.(storage) ?? true)) await act(steps.shift()!)
         break
       }
+      case 'drift':
+        if (fault.at === 'rest') await driftBy(fault.value ?? '')
+        break
       case 'remove':
       case 'edit':
       case 'add':
@@ -226,18 +248,65 @@ async function playScene(options: RunOptions): Promise<Run> {
         record.added(name, { uid: object.metadata.uid, hasData })
       } else if (crTables.has(tableOf(resource))) await waver(name, resource, object)
       else {
-        const paths = ownedFields(object, subject.name)
-        const path = paths[wire.writes.length % Math.max(paths.length, 1)]
-        const target = { resource, name: ref.name, namespace: ref.namespace }
-        const changed = path && (await changeField(client, target, object, path, 'change'))
-        trace.note(
-          `somebody changes ${name}${changed ? `: ${JSON.stringify(changed.after)}` : ': nothing to change'}`,
-          told,
-        )
+        // Another one at each point: those that the server refuses make room for the next.
+        const all = editsIn(name, object)
+        const first = wire.writes.length % Math.max(all.length, 1)
+        const some = [...all.slice(first), ...all.slice(0, first)].slice(0, mostTries)
+        const isDone = await firstOf(some, (one) => edit(name, resource, object, one))
+        if (!isDone) trace.note(`somebody changes ${name}: nothing to change`, told)
       }
     } catch (error) {
       if (!isMusterError(error)) throw error
       trace.note(`  which is refused: ${error.name}`)
+    }
+  }
+
+  /** What can be done to the fields of an object that the operator owns and keeps. */
+  const editsIn = (name: string, object: StoredObject): readonly FieldEdit[] => {
+    const scope = subject.keeps?.(name) ?? {}
+    if (scope === false) return []
+    const kept = inScope(object as unknown as JsonObject, scope)
+    return ownedFields(object, subject.name)
+      .filter((path) => locate(kept, path) !== undefined)
+      .flatMap((path) => editsOf(path).map((how) => ({ path, how })))
+  }
+
+  const edit = async (
+    name: string,
+    resource: Resource,
+    object: StoredObject,
+    { path, how }: FieldEdit,
+  ): Promise<Changed | undefined> => {
+    const { namespace, name: ownName } = object.metadata
+    const changed = await changeField(client, { resource, namespace, name: ownName }, object, path, how)
+    if (changed)
+      trace.note(
+        `another actor ${how === 'empty' ? 'emptie' : how}s ${name} ${formatPath(path)}: ${JSON.stringify(changed.after)}`,
+        told,
+      )
+    return changed
+  }
+
+  /** All of them, one by one: what is put right with another field has not been seen itself. */
+  const driftBy = async (name: string): Promise<void> => {
+    const begin = record.find(name)
+    for (const { path, how } of begin ? editsIn(name, begin.object) : []) {
+      const found = record.find(name)
+      if (!found) return
+      const changed = await edit(name, found.resource, found.object, { path, how })
+      if (!changed) continue
+      if (!(await rest())) return
+      const after = record.find(name)
+      const is = after && locate(after.object as unknown as Json, path)?.value
+      // Of an item that is put back, the server may draw anew what it fills in.
+      const isBack = path.at(-1)?.kind === 'field' ? isKept(changed.before, is) : is !== undefined
+      if (isBack) continue
+      const [wanted, left] = [changed.before, is].map((value) => JSON.stringify(value) ?? 'absent')
+      record.drifted(
+        name,
+        `${name} has ${formatPath(path)} ${left} instead of ${wanted}, and the operator does not put it right`,
+      )
+      return
     }
   }
 
@@ -344,7 +413,8 @@ async function playScene(options: RunOptions): Promise<Run> {
     return entry
   }
 
-  const isHopeless = (): boolean => problem !== undefined || wire.writes.length > mostWrites
+  let settledWrites = 0
+  const isHopeless = (): boolean => problem !== undefined || wire.writes.length - settledWrites > mostWrites
   const lastAt = (): number => Math.max(wire.lastWriteAt, record.changedAt)
   const isQuiet = (): boolean =>
     isHopeless() ||
@@ -353,6 +423,7 @@ async function playScene(options: RunOptions): Promise<Run> {
       (tenure?.isSettled(lastAt()) ?? true) &&
       (time.now() - lastAt() >= quietMs || time.nextAt() - lastAt() >= quietMs + aheadMs))
   const settle = async (): Promise<boolean> => {
+    settledWrites = wire.writes.length
     const end = time.now() + boundMs
     while (await time.run(Math.max(end - time.now(), 0), isQuiet)) {
       if (isHopeless()) return false

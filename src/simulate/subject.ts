@@ -9,6 +9,7 @@ import type { Client } from '../client/client.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { PolicyRule } from '../apiserver/access/policy-rule.ts'
 import type { Resource } from '../kube/kind.ts'
+import type { KubeObject } from '../kube/object.ts'
 import type { Recall } from '../kube/recall.ts'
 import { type Drive, drive } from '../manager/drive.ts'
 import { electLeader } from '../manager/leases/election.ts'
@@ -18,7 +19,10 @@ import type { Kind } from '../operator/kind.ts'
 import type { Ledger } from '../operator/ledger.ts'
 import type { Live } from '../operator/live.ts'
 import type { Operator } from '../operator/operator.ts'
+import type { ResourceDefinition } from '../operator/resource.ts'
 import { roleOf } from '../operator/role.ts'
+import type { Scope } from '../operator/scope.ts'
+import { tableOf } from './scene.ts'
 import type { Seat } from './tenure.ts'
 
 export interface Subject {
@@ -32,6 +36,11 @@ export interface Subject {
   readonly outputs: readonly Resource[]
   /** The rules of the role that it has. */
   readonly rules: readonly PolicyRule[]
+  /**
+   * Which part of an object (`secrets default/sample`) it keeps as it desires it, as its author declares; `false`: it makes the
+   * object once and then leaves it to others. @default all of every object
+   */
+  keeps?(object: string): Scope | false
   /** A new process of it, with an empty memory. */
   spawn(): Program | Promise<Program>
 }
@@ -63,15 +72,35 @@ export type Load = () => Operator | Promise<Operator>
 /** An operator on a manager. */
 export async function operatorSubject(load: Load): Promise<Subject> {
   const first = await load()
+  const declared = new Map<string, ResourceDefinition<KubeObject>>()
+  const noteDeclared = ({ controller: name, entries }: Ledger): void => {
+    const resources = first.controllers.find((one) => one.name === name)?.resources ?? []
+    for (const { subject, name: at } of entries) {
+      const resource = at && resources.find(({ id }) => subject === id || subject.startsWith(`${id}[`))
+      if (resource)
+        declared.set(`${tableOf(resource.kind)} ${at.namespace ? `${at.namespace}/` : ''}${at.name}`, resource)
+    }
+  }
   return {
     name: first.name,
     kinds: first.kinds,
     controls: first.controllers.map(({ kind }) => kind),
     outputs: first.outputs,
     rules: roleOf(first).rules ?? [],
+    // Scenes are played without faults first: by then every object has been in a ledger.
+    keeps(object) {
+      const { policy, scope = {} } = declared.get(object) ?? {}
+      return policy === 'create-only' || policy === 'ignore' ? false : scope
+    },
     async spawn() {
       const operator = await load()
-      return (around) => runOn(around, operator)
+      return (around) => {
+        const onLedger = (ledger: Ledger): void => {
+          noteDeclared(ledger)
+          around.onLedger(ledger)
+        }
+        return runOn({ ...around, onLedger }, operator)
+      }
     },
   }
 }

@@ -143,6 +143,27 @@ export const views: readonly Specimen[] = [
       }),
   },
   {
+    name: 'absent taken for empty',
+    class: 'Acto: error state, misconfiguration',
+    bug: 'takes a value that was removed for the same as an empty one, and does not put it back',
+    law: 'same end',
+    says: /configmaps default\/sample has \.data\.empty absent instead of ""/,
+    shownBy: ['drift'],
+    make: (isCorrect) =>
+      bareSubject({
+        async reconcile(name, bare) {
+          const cr = appOf(bare, name)
+          if (!cr) return
+          const child = bare.get(ConfigMap, name) as { readonly data?: Readonly<Record<string, string>> } | undefined
+          const data: Readonly<Record<string, string>> = { text: cr.spec.text, empty: '' }
+          if (!child) return await create(bare, ConfigMap, configMap(cr, '', data))
+          const isDesired = (key: string): boolean =>
+            child.data?.[key] === data[key] || (!isCorrect && !child.data?.[key] && !data[key])
+          if (!Object.keys(data).every(isDesired)) await merge(bare, ConfigMap, name, { data })
+        },
+      }),
+  },
+  {
     name: 'clean-up on the event of a deletion',
     class: 'Sieve: unobserved state, resource leak',
     bug: 'deletes what it made when it is told that the CR is gone; nobody tells a process that was not there',

@@ -23,7 +23,7 @@ import { isSame, isWrite, keyOf } from './request.ts'
 
 export const drift: Rule = {
   name: 'restores drift',
-  asks: 'each field that it owns is put right when somebody changes, empties or removes it, with one write',
+  asks: 'each field that it owns is put right when another actor changes, empties or removes it, with one write',
   async run(examination) {
     const ground = await examination.atRest()
     const problems: string[] = []
