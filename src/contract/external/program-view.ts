@@ -24,7 +24,7 @@ import type { Program } from './program.ts'
 
 export interface ProgramView {
   readonly readable: readonly string[]
-  /** Within what is readable, and empty to it. */
+  /** Within what is readable, and hidden from it. */
   readonly covered: readonly string[]
   /** Why it could not run, in words. */
   readonly trouble: string | undefined

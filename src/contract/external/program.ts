@@ -37,7 +37,7 @@ export interface Program {
   readonly folder?: string
   /** Files and folders that it may read beside those that it is made of. @default none */
   readonly readable?: readonly string[]
-  /** Within those, files that are empty to it, beside the usual places of credentials. */
+  /** Within those, files and folders that are hidden from it, beside the usual places of credentials. */
   readonly hidden?: readonly string[]
 }
 

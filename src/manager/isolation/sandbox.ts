@@ -33,7 +33,7 @@ export interface SandboxOptions {
   readonly output?: string
   /** Small files that it gets a copy of, whatever their mode: a kubeconfig. */
   readonly copied?: readonly string[]
-  /** Files and folders within those that are readable, which are empty to it. */
+  /** Within what is readable: files that it cannot open, and folders that are empty to it. */
   readonly covered?: readonly string[]
   /** The only socket of the machine that it can connect to. Loopback is up then. */
   readonly socket?: string
@@ -73,6 +73,8 @@ root=$1 uid=$2 owner=$3 output=$4 folder=$5 memory=$6 path=$7; shift 7
 mount -t tmpfs -o size=4m,nr_inodes=16k,mode=755,nosuid,nodev tmpfs "$root"
 cd "$root"
 mkdir r old low none proc output
+: > covered
+chmod 000 covered
 mount --bind r r
 show() {
   if [ -d "$1" ]; then mkdir -p "r$1"
@@ -121,7 +123,7 @@ while [ "$1" != -- ]; do
   cover)
     if [ -L "r$2" ]; then :
     elif [ -d "r$2" ]; then mount -t tmpfs -o ro,size=4k,mode=755 tmpfs "r$2"
-    elif [ -e "r$2" ]; then mount --bind /dev/null "r$2"; fi ;;
+    elif [ -e "r$2" ]; then mount -o bind,ro covered "r$2"; fi ;;
   furnish)
     sized /tmp 64m 16k 1777
     sized /dev/shm 64m 16k 1777

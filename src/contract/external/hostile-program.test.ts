@@ -1,0 +1,77 @@
+/**
+ * A hostile program tries more than a hundred ways to reach, read, change or use up what is not its own, behind the walls of this
+ * machine: as a program of the contract and as an operator at the level `process`; as the user of this process and, where that is
+ * root, as an ordinary user, too. Where the machine has no walls, a program is refused.
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { inherited, type Report, secret } from '../../../test/contract/hostile/situation.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { networkTrouble } from './program.ts'
+
+const harness = fileURLToPath(new URL('../../../test/contract/hostile/run.ts', import.meta.url))
+const nobody = 65_534
+const isRoot = process.getuid?.() === 0
+const trouble = await networkTrouble(systemClock)
+
+type Way = 'program' | 'process' | 'control'
+
+/** In a process of its own, with a descriptor that it inherits and a secret in its environment. */
+async function hostile(way: Way, uid: number | undefined): Promise<Report> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'muster-inherited-'))
+  writeFileSync(path.join(folder, 'descriptor'), secret)
+  const descriptor = openSync(path.join(folder, 'descriptor'), 'r')
+  const stdio = Array.from({ length: inherited }, (_, fd) => (fd === 1 || fd === 2 ? 'pipe' : 'ignore'))
+  const child = spawn(process.execPath, ['--conditions=muster-source', harness, way], {
+    stdio: [...stdio, descriptor],
+    env: { PATH: process.env['PATH'], MANAGER_TOKEN: secret },
+    ...(uid !== undefined && { uid, gid: uid }),
+  })
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) child[name]?.on('data', (text) => (printed[name] += String(text)))
+  await new Promise((resolve) => void child.on('close', resolve))
+  closeSync(descriptor)
+  rmSync(folder, { recursive: true })
+  if (!printed.stdout.startsWith('{')) throw new Error(`${way}: ${printed.stderr}`)
+  return JSON.parse(printed.stdout) as Report
+}
+
+describe.skipIf(trouble !== undefined)('a hostile program', { timeout: 120_000 }, () => {
+  const users = isRoot ? [undefined, nobody] : [undefined]
+  const cases = (['program', 'process', 'control'] as const).flatMap((way) => users.map((uid) => [way, uid] as const))
+  const reports = new Map<string, Report>()
+  const reportOf = (way: Way, uid: number | undefined): Report => reports.get(`${way} ${uid}`)!
+  beforeAll(async () => {
+    await Promise.all(cases.map(async ([way, uid]) => reports.set(`${way} ${uid}`, await hostile(way, uid))))
+  }, 120_000)
+
+  it.each(users)('can do nothing of it as a program of the contract (uid %s)', (uid) => {
+    const { memory, ...report } = reportOf('program', uid)
+    expect(report).toEqual({ uid: uid ?? process.getuid?.(), tried: expect.any(Number) as number, done: [], left: [] })
+    expect(report.tried).toBeGreaterThan(100)
+    // Where this process may make control groups, memory is counted whatever its kind.
+    for (const ending of Object.values(memory ?? {}))
+      expect(ending).toBe('all its processes together ran out of memory')
+  })
+
+  it.each(users)('can do nothing of it at the level process, without the permission model (uid %s)', (uid) => {
+    expect(reportOf('process', uid)).toMatchObject({ done: [], left: [] })
+    expect(reportOf('process', uid).tried).toBe(reportOf('program', uid).tried)
+  })
+
+  it.each(users)('does without walls what it tries: that they refuse it proves something (uid %s)', (uid) => {
+    const { tried, done } = reportOf('control', uid)
+    expect(tried).toBeGreaterThan(25)
+    expect(done).toHaveLength(tried)
+  })
+})
+
+describe.runIf(trouble !== undefined)('a program, where there are no walls', () => {
+  it('is refused, with what is missing', () => {
+    expect(trouble).toMatch(/^(?:no sandbox can be built|there are no namespaces|the manager runs as root without)/)
+  })
+})
