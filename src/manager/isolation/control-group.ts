@@ -5,7 +5,17 @@
  * It is made where this process may make one: below its own group or beside it, of version 2, as a delegated systemd unit with
  * `DelegateSubgroup=` has it, or below its own of version 1. Elsewhere there is none, and the limits of each process remain.
  */
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 
 export interface ControlGroupLimits {
@@ -44,14 +54,14 @@ function unified(mount: string, own: string, limits: ControlGroupLimits): Contro
   const ours = path.join(mount, below)
   for (const parent of new Set([ours, below === '/' ? ours : path.dirname(ours)])) {
     const control = path.join(parent, 'cgroup.subtree_control')
-    for (const controller of ['+memory', '+pids']) attempt(() => writeFileSync(control, controller))
+    for (const controller of ['+pids', '+memory']) attempt(() => writeFileSync(control, controller))
     // Whoever moves a process writes to the group that both have in common.
     const mayMove = attempt(() => accessSync(path.join(parent, 'cgroup.procs'), constants.W_OK))
     if (!mayMove || !/\bmemory\b/.test(textOf(control))) continue
     const folder = made(parent)
     if (folder === undefined) continue
     const set = (name: string, value: number): boolean =>
-      attempt(() => writeFileSync(path.join(folder, name), String(value), { flag: 'r+' }))
+      attempt(() => writeFileSync(path.join(folder, name), String(value)))
     if (set('memory.max', limits.memoryBytes)) {
       set('memory.swap.max', 0)
       set('memory.oom.group', 1)
@@ -73,14 +83,13 @@ function divided(mount: string, own: string, limits: ControlGroupLimits): Contro
   const memory = place('memory')
   if (memory === undefined) return undefined
   const limit = path.join(memory, 'memory.limit_in_bytes')
-  if (!attempt(() => writeFileSync(limit, String(limits.memoryBytes), { flag: 'r+' }))) {
+  if (!attempt(() => writeFileSync(limit, String(limits.memoryBytes)))) {
     removed(memory)
     return undefined
   }
   const pids = place('pids')
   const isCounted =
-    pids !== undefined &&
-    attempt(() => writeFileSync(path.join(pids, 'pids.max'), String(limits.processes), { flag: 'r+' }))
+    pids !== undefined && attempt(() => writeFileSync(path.join(pids, 'pids.max'), String(limits.processes)))
   return groupOf([memory, ...(isCounted ? [pids] : [])], path.join(memory, 'memory.oom_control'))
 }
 
@@ -104,12 +113,31 @@ function made(parent: string): string | undefined {
     const folder = path.join(parent, `muster-${process.pid}-${count++}`)
     try {
       mkdirSync(folder)
+      sweep(parent, folder)
       return folder
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return undefined
     }
   }
   return undefined
+}
+
+/** Looked through once. */
+const swept = new Set<string>()
+
+/**
+ * A process that was killed leaves its groups behind. Those that are much older than this one and have no process are of no use: none
+ * that is in use is without one for longer than a moment, and one with processes cannot be removed.
+ */
+function sweep(parent: string, youngest: string): void {
+  if (swept.has(parent)) return
+  swept.add(parent)
+  const now = statSync(youngest).ctimeMs
+  for (const name of readdirSync(parent)) {
+    const folder = path.join(parent, name)
+    const found = /^muster-\d+-\d+$/.test(name) ? statSync(folder, { throwIfNoEntry: false }) : undefined
+    if (found && now - found.ctimeMs > 60_000) removed(folder)
+  }
 }
 
 function removed(folder: string): boolean {
