@@ -3,11 +3,82 @@
  * pass over the text, and no more than that while there is nothing to find.
  */
 
+import { quoteGo } from '../kube/go-text.ts'
+import { isJsonObject, type Json } from '../kube/json.ts'
+import { isJsonArray } from '../kube/json-member.ts'
+
 export interface KeyScan {
   /** Paths of what comes twice: `data.k`, `spec.ports[0].name`. */
   readonly duplicates: readonly string[]
   /** Paths of all keys in the order of the text; only where there are duplicates. */
   readonly order: readonly string[]
+  /** What was noticed before the object was read: in YAML, and in a patch. */
+  readonly before?: Noticed | undefined
+}
+
+export interface Noticed {
+  readonly warnings: readonly string[]
+  /** The same, as a strict server refuses it. */
+  readonly refusal: string
+}
+
+/** Keys that come twice in the text of a merge patch. */
+export function scanMergePatch(text: string): KeyScan {
+  const paths = [...new Set(scanKeys(text).duplicates)].slice(0, mostReported)
+  return { ...nothing, before: noticedOf(paths.map((path) => `duplicate field ${quoteGo(path)}`)) }
+}
+
+const operationMembers: ReadonlySet<string> = new Set(['op', 'path', 'from', 'value'])
+
+/** Members of operations that come twice or that no operation has; a value keeps its doubles, wherever it is put. */
+export function scanJsonPatch(text: string, operations: Json): KeyScan {
+  const { duplicates, order } = scanKeys(text, true)
+  const seen = new Set<string>()
+  const texts: string[] = []
+  for (const path of order) {
+    const [, member] = /^\[\d+\]\.([^.[]+)$/.exec(path) ?? []
+    if (seen.has(path)) texts.push(`json patch duplicate field ${quoteGo(path)}`)
+    else if (member !== undefined && !operationMembers.has(member)) {
+      texts.push(`json patch unknown field ${quoteGo(path)}`)
+    }
+    seen.add(path)
+  }
+  const inValues = isJsonArray(operations) ? operations.flatMap((one, at) => putDoubles(one, at, duplicates)) : []
+  return { duplicates: inValues, order: inValues, before: noticedOf(texts.slice(0, mostReported)) }
+}
+
+/** Where the doubles of an operation's value come to stand. */
+function putDoubles(operation: Json, index: number, duplicates: readonly string[]): readonly string[] {
+  const { op, path } = isJsonObject(operation) ? operation : {}
+  if ((op !== 'add' && op !== 'replace') || typeof path !== 'string' || path.endsWith('/-')) return []
+  const names = path.split('/').slice(1)
+  const place = names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).reduce(joinPointer, '')
+  const own = `[${index}].value`
+  return duplicates
+    .filter((one) => one.startsWith(`${own}.`) || one.startsWith(`${own}[`))
+    .map((one) => place + one.slice(own.length))
+}
+
+function joinPointer(path: string, name: string): string {
+  return /^\d+$/.test(name) ? `${path}[${name}]` : join(path, name)
+}
+
+function noticedOf(warnings: readonly string[]): Noticed | undefined {
+  return warnings.length === 0 ? undefined : { warnings, refusal: warnings.join(', ') }
+}
+
+/** More than a person reads; without a bound, a body of three megabytes would be answered by many more. */
+const mostReported = 1000
+
+/** Keys that come twice in a text of YAML, or of JSON that is read as YAML. */
+export async function noticedInYaml(text: string): Promise<Noticed | undefined> {
+  // JSON is common, and mostly has nothing to report.
+  if (/^\s*\{/.test(text) && scanKeys(text).duplicates.length === 0) return undefined
+  const { duplicateKeys } = await import('../kube/yaml-duplicates.ts')
+  const keys = duplicateKeys(text).slice(0, mostReported)
+  const warnings = keys.map(({ line, key }) => `line ${line}: key ${key} already set in map`)
+  if (warnings.length === 0) return undefined
+  return { warnings, refusal: `yaml: unmarshal errors:\n  ${warnings.join('\n  ')}` }
 }
 
 const nothing: KeyScan = { duplicates: [], order: [] }
@@ -22,7 +93,8 @@ interface Level {
 const quote = 0x22
 const backslash = 0x5c
 
-export function scanKeys(text: string): KeyScan {
+/** `keepsOrder`: the order of keys is wanted in any case. */
+export function scanKeys(text: string, keepsOrder = false): KeyScan {
   const duplicates: string[] = []
   const order: string[] = []
   const levels: Level[] = []
@@ -61,7 +133,7 @@ export function scanKeys(text: string): KeyScan {
       else if (level) level.index++
     }
   }
-  return duplicates.length === 0 ? nothing : { duplicates, order }
+  return duplicates.length === 0 && !keepsOrder ? nothing : { duplicates, order }
 }
 
 function join(path: string, key: string): string {

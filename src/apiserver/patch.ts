@@ -13,6 +13,7 @@ import { applyStrategicMerge } from '../kube/strategic-merge.ts'
 import type { Served } from './catalog.ts'
 import { change, checkVersion } from './change.ts'
 import { createOwned, withoutSystemFields } from './create.ts'
+import { noticedInYaml } from './duplicate-keys.ts'
 import { goMismatch, jsonName } from './go-decoding.ts'
 import { textOnce } from './object-text.ts'
 import { patchRefusal } from './patch-refusal.ts'
@@ -60,7 +61,8 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
   if (request.type === applyPatch) {
     const read = readYamlBody(request.body)
     const applied = read instanceof Promise ? await read : read
-    return await apply(state, writing, applied, request.force ?? false)
+    const report = await duplicatesReporter(writing, request.body)
+    return await apply(state, writing, applied, { force: request.force ?? false, report })
   }
   const wanted = readPatch(request.body)
   const { served, namespace, name = '' } = writing
@@ -78,6 +80,26 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
     return replacement(state, writing, live, outcome)
   })
   return { object, isNew: false }
+}
+
+interface Applying {
+  readonly force: boolean
+  /** Reports keys that the patch has twice, once it is merged: a patch that cannot be merged has a worse fault. */
+  readonly report: () => void
+}
+
+async function duplicatesReporter(
+  { validation, warn }: Writing,
+  body: PatchRequest['body'] = '',
+): Promise<Applying['report']> {
+  const text = typeof body === 'string' ? body : Buffer.from(body).toString()
+  const noticed = validation === 'Ignore' ? undefined : await noticedInYaml(text)
+  return () => {
+    if (noticed && validation === 'Strict') {
+      throw badRequest(`error strict decoding patch: error converting YAML to JSON: ${noticed.refusal}`)
+    }
+    for (const warning of noticed?.warnings ?? []) warn(warning)
+  }
 }
 
 function readPatch(body: PatchRequest['body']): Json {
@@ -173,23 +195,34 @@ function patchedValue(served: Served, current: JsonObject, wish: Json, type: str
 }
 
 /** A Scale is applied to the scale of an object. */
-async function applyToScale(state: ClusterState, writing: Writing, body: Json, force: boolean): Promise<Updated> {
+async function applyToScale(
+  state: ClusterState,
+  writing: Writing,
+  body: Json,
+  { force, report }: Applying,
+): Promise<Updated> {
   const kind = scaleKind()
   const applied = identifyApplied(kind, body)
   const { served, namespace, name = '' } = writing
   if (!findObject(state, served, namespace, name)) throw notFound(served, name)
   const merge = scaleMerge(state, writing, applied, force)
-  const object = await change(state, writing, (live) =>
-    applyScale(state, writing, live, { applied, merge: (scale) => refusing(() => merge(scale), kind, applied) }),
-  )
+  const reported = (scale: UntypedObject): UntypedObject => {
+    const merged = refusing(() => merge(scale), kind, applied)
+    report()
+    return merged
+  }
+  const object = await change(state, writing, (live) => applyScale(state, writing, live, { applied, merge: reported }))
   return { object, isNew: false }
 }
 
-async function apply(state: ClusterState, writing: Writing, body: Json, force: boolean): Promise<Updated> {
+async function apply(state: ClusterState, writing: Writing, body: Json, applying: Applying): Promise<Updated> {
   const { served, namespace, name = '' } = writing
-  if (writing.subresource === 'scale' && served.scale) return await applyToScale(state, writing, body, force)
+  if (writing.subresource === 'scale' && served.scale) return await applyToScale(state, writing, body, applying)
+  const { force, report } = applying
   const identified = identifyApplied(served, body)
-  checkIdentity(writing, identified)
+  const isNamed = identified.metadata.name !== undefined || !findObject(state, served, namespace, name)
+  // A patch of an object that exists need not repeat its name.
+  checkIdentity(writing, isNamed ? identified : { ...identified, metadata: { ...identified.metadata, name } })
   const applied: UntypedObject = {
     ...identified,
     metadata: { ...identified.metadata, name, ...(served.namespaced && namespace !== undefined && { namespace }) },
@@ -207,6 +240,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
         return converted(served, refusing(merge, served, identified), identified)
       },
     )
+    report()
     const { uid } = applied.metadata
     if (uid) {
       const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
@@ -225,6 +259,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, force: b
         return { managedFields: merged.metadata.managedFields, outcome: converted(served, merged, identified) }
       },
     )
+    report()
     const settled = settle(writing, live, outcome)
     // Of several things in the way the oldest comes last.
     checkVersion(served, live, applied)

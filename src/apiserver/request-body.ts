@@ -73,9 +73,10 @@ export function readYamlBody(body: string | Uint8Array | undefined): Json | Prom
 }
 
 async function yamlIn(text: string): Promise<Json> {
-  const { readYaml } = await import('../kube/yaml.ts')
+  const { readYamlDocuments } = await import('../kube/yaml.ts')
   try {
-    const value = readYaml(text)
+    // Of several documents the first one counts.
+    const [value = null] = readYamlDocuments(text)
     checkDepth(value)
     return value
   } catch (error) {

@@ -269,9 +269,11 @@ function checkType(
 const mostOddities = 100
 
 /** Fields that are unknown, and keys that come twice: told, or refused, as the client wishes. */
-function reportOddities({ served, validation, scan, warn }: Writing, unknown: readonly string[]): void {
+function reportOddities({ served, validation, options, scan, warn }: Writing, found: readonly string[]): void {
   if (validation === 'Ignore') return
-  const { duplicates, order } = scan()
+  const { duplicates, order, before } = scan()
+  // The outcome of a patch is a map, and has no order but that of names.
+  const unknown = options['kind'] === 'PatchOptions' ? found.toSorted() : found
   const all = [
     ...unknown.map((path) => ({ path, what: 'unknown' })),
     ...new Set(duplicates).values().map((path) => ({ path, what: 'duplicate' })),
@@ -285,13 +287,13 @@ function reportOddities({ served, validation, scan, warn }: Writing, unknown: re
       what === 'duplicate' ? (last.get(path) ?? 0) - (served.custom ? order.length : 0) : (first.get(path) ?? 0)
     all.sort((a, b) => placeOf(a) - placeOf(b))
   }
-  const problems = all.slice(0, mostOddities).map(({ path, what }) => ({ text: `${what} field ${quoteGo(path)}` }))
-  if (problems.length === 0) return
+  const problems = all.slice(0, mostOddities).map(({ path, what }) => `${what} field ${quoteGo(path)}`)
   if (validation === 'Warn') {
-    for (const { text } of problems) warn(text)
+    for (const text of [...(before?.warnings ?? []), ...problems]) warn(text)
     return
   }
-  throw undecodable(served, `strict decoding error: ${problems.map(({ text }) => text).join(', ')}`)
+  const refusals = [...(before ? [before.refusal] : []), ...problems]
+  if (refusals.length > 0) throw undecodable(served, `strict decoding error: ${refusals.join(', ')}`)
 }
 
 /** Whether Go's decoder could make an object of the kind of it. */

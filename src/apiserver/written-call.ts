@@ -3,7 +3,7 @@ import type { TransportRequest, TransportResponse } from '../client/transport.ts
 import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
 import type { Recall } from '../kube/recall.ts'
 import type { Call } from './call.ts'
-import { type KeyScan, scanKeys } from './duplicate-keys.ts'
+import { type KeyScan, type Noticed, noticedInYaml, scanJsonPatch, scanKeys, scanMergePatch } from './duplicate-keys.ts'
 import { textOf } from './object-text.ts'
 import { answer, dressObject } from './representation.ts'
 import { contentType, readBody } from './request-body.ts'
@@ -12,7 +12,17 @@ import { warningHeaders } from './warning-header.ts'
 import { type WriteRequest, type Writing, writingOf } from './writing.ts'
 
 export async function readRequest({ request }: Call): Promise<Json> {
-  return await readBody(request.body, contentType(request.headers))
+  const type = contentType(request.headers)
+  const value = await readBody(request.body, type)
+  if (type === 'application/yaml') noticed.set(request, await noticedInYaml(textOfBody(request)))
+  return value
+}
+
+/** What reading a body of YAML has noticed, which takes a parser that is loaded late. */
+const noticed = new WeakMap<TransportRequest, Noticed | undefined>()
+
+function textOfBody({ body = '' }: TransportRequest): string {
+  return typeof body === 'string' ? body : Buffer.from(body).toString()
 }
 
 /** A write under way. What it has to warn of is known when it is done, and goes into the answer. */
@@ -57,14 +67,21 @@ export function startWriting({ state, request, route, query, user, dressing, war
 
 const nothingTwice: KeyScan = { duplicates: [], order: [] }
 
-/** A patch is no object, and other encodings have no doubles: only a body of JSON is looked at. */
-function scanOf({ method, headers, body }: TransportRequest, recall: Recall): KeyScan {
-  if (method === 'PATCH' || body === undefined || contentType(headers) !== 'application/json') return nothingTwice
-  const text = typeof body === 'string' ? body : Buffer.from(body).toString()
+/** Protobuf has no doubles; an apply patch reports its own. */
+function scanOf(request: TransportRequest, recall: Recall): KeyScan {
+  const type = contentType(request.headers)
+  if (type === 'application/yaml') return { ...nothingTwice, before: noticed.get(request) }
+  if (request.body === undefined || !type.endsWith('json')) return nothingTwice
+  const text = textOfBody(request)
   return recall(
-    () => text,
-    // What comes out of the parser as it went in has nothing that the parser dropped.
-    () => (stringifyJson(parseJson(text)) === text ? nothingTwice : scanKeys(text)),
+    () => `${type} ${text}`,
+    () => {
+      const value = parseJson(text)
+      if (type === 'application/json-patch+json') return scanJsonPatch(text, value)
+      // What comes out of the parser as it went in has nothing that the parser dropped.
+      if (stringifyJson(value) === text) return nothingTwice
+      return type === 'application/json' ? scanKeys(text) : scanMergePatch(text)
+    },
     'scan',
   )
 }
