@@ -78,6 +78,18 @@ export async function realKubectl(env: Environment = process.env): Promise<strin
   return join(await builtFrom(go, env, { kubectl: version }, 'kubectl-'), 'kubectl')
 }
 
+/** Path of Kubernetes' own end-to-end suite, as a program. Always built: no published folder holds it. */
+export async function endToEndSuite(env: Environment = process.env): Promise<string> {
+  const go = await findProgram('go', env)
+  if (!go)
+    throw new MusterError(
+      'BinaryMissing',
+      'The end-to-end suite is built from its Go module: install Go (https://go.dev/dl).',
+    )
+  const version = await pinnedVersion('e2e', 'k8s.io/kubernetes')
+  return join(await builtFrom(go, env, { e2e: version }, 'e2e-'), 'e2e')
+}
+
 /** Where programs are kept between runs, outside the repository. */
 export function cacheFolder(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'muster', 'real')
