@@ -22,6 +22,7 @@ import type {
   Service,
 } from '../src/kube/types/core/v1.ts'
 import type { EndpointSlice } from '../src/kube/types/discovery/v1.ts'
+import type { VolumeAttributesClass } from '../src/kube/types/storage/v1.ts'
 import type { PodDisruptionBudget } from '../src/kube/types/policy/v1.ts'
 
 interface Kinds {
@@ -42,6 +43,7 @@ interface Kinds {
   readonly ReplicationController: UntypedObject
   readonly Service: Service
   readonly StatefulSet: StatefulSet
+  readonly VolumeAttributesClass: VolumeAttributesClass
 }
 
 const groups: Readonly<Record<keyof Kinds, readonly [group: string, plural: string]>> = {
@@ -62,8 +64,9 @@ const groups: Readonly<Record<keyof Kinds, readonly [group: string, plural: stri
   ReplicationController: ['', 'replicationcontrollers'],
   Service: ['', 'services'],
   StatefulSet: ['apps', 'statefulsets'],
+  VolumeAttributesClass: ['storage.k8s.io', 'volumeattributesclasses'],
 }
-const clusterScoped = new Set<string>(['Node', 'PersistentVolume', 'PriorityClass'])
+const clusterScoped = new Set<string>(['Node', 'PersistentVolume', 'PriorityClass', 'VolumeAttributesClass'])
 
 export interface SimulatedCluster {
   readonly clock: VirtualClock

@@ -21,7 +21,7 @@ import type {
 } from '../../kube/types/core/v1.ts'
 import type { EndpointSlice } from '../../kube/types/discovery/v1.ts'
 import type { PodDisruptionBudget } from '../../kube/types/policy/v1.ts'
-import type { StorageClass } from '../../kube/types/storage/v1.ts'
+import type { StorageClass, VolumeAttributesClass } from '../../kube/types/storage/v1.ts'
 import type { ClusterState } from '../state.ts'
 import type { Change, StoredObject } from '../storage.ts'
 
@@ -47,6 +47,7 @@ export interface Kinds {
   readonly services: Service
   readonly 'statefulsets.apps': StatefulSet
   readonly 'storageclasses.storage.k8s.io': StorageClass
+  readonly 'volumeattributesclasses.storage.k8s.io': VolumeAttributesClass
 }
 
 export type TableName = keyof Kinds

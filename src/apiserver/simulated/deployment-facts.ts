@@ -42,8 +42,15 @@ export function byAge(sets: readonly ReplicaSet[]): readonly ReplicaSet[] {
   return sets.toSorted((a, b) => (at(a) < at(b) ? -1 : 1))
 }
 
-export function revisionOf({ metadata }: ReplicaSet | Deployment): number {
-  return Number(metadata.annotations?.[revisionAnnotation] ?? 0) || 0
+/** A revision is a signed 64-bit integer, which a number of JavaScript cannot hold. An unreadable one counts as none. */
+export function revisionOf({ metadata }: ReplicaSet | Deployment): bigint {
+  return readRevision(metadata.annotations?.[revisionAnnotation]) ?? 0n
+}
+
+export function readRevision(text: string | undefined): bigint | undefined {
+  if (text === undefined || text.length > 64 || !/^[+-]?\d+$/.test(text)) return undefined
+  const revision = BigInt(text.replace('+', ''))
+  return BigInt.asIntN(64, revision) === revision ? revision : undefined
 }
 
 /** Its pods, as far as the spec leaves them: those that are to go do not count as available any more. */

@@ -10,6 +10,7 @@ import {
   hasDeadline,
   hashLabel,
   isSameTemplate,
+  readRevision,
   type ReplicaSet,
   revisionAnnotation,
   revisionOf,
@@ -21,6 +22,8 @@ import { shiftOf, type Sizes } from './rollout.ts'
 import { templateHash } from './template-hash.ts'
 
 const historyAnnotation = 'deployment.kubernetes.io/revision-history'
+/** In characters, of the history in its annotation. */
+const historyLength = 2000
 export const desiredAnnotation = 'deployment.kubernetes.io/desired-replicas'
 export const maximumAnnotation = 'deployment.kubernetes.io/max-replicas'
 const notCopied = new Set([
@@ -42,7 +45,8 @@ export async function presentSet(
   const { hand } = tools
   const known = byAge(sets).find((set) => isSameTemplate(set.spec.template, deployment.spec.template))
   const old = sets.filter((set) => set !== known)
-  const revision = Math.max(0, ...old.map(revisionOf)) + 1
+  const newest = old.map(revisionOf).reduce((max, one) => (one > max ? one : max), 0n)
+  const revision = BigInt.asIntN(64, newest + 1n)
   if (known) {
     const annotations = annotationsOf(deployment, known, revision)
     const { minReadySeconds: ready = 0 } = deployment.spec
@@ -66,7 +70,7 @@ async function createSet(
   tools: Tools,
   deployment: Deployment,
   old: readonly ReplicaSet[],
-  revision: number,
+  revision: bigint,
 ): Promise<ReplicaSet> {
   const { hand, record, cluster } = tools
   const { name, namespace = '' } = deployment.metadata
@@ -128,12 +132,14 @@ async function createSet(
 function annotationsOf(
   deployment: Deployment,
   set: ReplicaSet | undefined,
-  revision: number,
+  revision: bigint,
 ): Readonly<Record<string, string>> {
   const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !notCopied.has(name))
   const before = set?.metadata.annotations ?? {}
-  const isNewer = !set || revisionOf(set) < revision
-  const past = [before[historyAnnotation], before[revisionAnnotation]].filter(Boolean).join(',')
+  // A revision that is no number was set by a user, and stays.
+  const isReadable = !before[revisionAnnotation] || readRevision(before[revisionAnnotation]) !== undefined
+  const isNewer = !set || (isReadable && revisionOf(set) < revision)
+  const past = historyOf(before)
   return {
     ...before,
     ...Object.fromEntries(copied),
@@ -141,6 +147,15 @@ function annotationsOf(
     ...(isNewer && past !== '' && { [historyAnnotation]: past }),
     ...sizeAnnotations(deployment),
   }
+}
+
+/** The revisions that a set had before, oldest first. The oldest ones give way to the length limit. */
+function historyOf(before: Readonly<Record<string, string>>): string {
+  const last = before[revisionAnnotation]
+  const earlier = before[historyAnnotation]?.split(',') ?? []
+  if (!last) return earlier.join(',')
+  while (earlier.length > 0 && [...earlier, last].join(',').length > historyLength) earlier.shift()
+  return [...earlier, last].join(',')
 }
 
 function sizeAnnotations(deployment: Deployment): Readonly<Record<string, string>> {

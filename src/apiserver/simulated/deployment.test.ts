@@ -146,6 +146,26 @@ describe('a rolling update', () => {
     expect((await cluster.get('Deployment', 'web')).status).toMatchObject({ updatedReplicas: 6, availableReplicas: 6 })
   })
 
+  it('counts revisions of nineteen digits one by one', async () => {
+    const cluster = await simulated()
+    await deploy(cluster, { replicas: 1 })
+    const revision = 'deployment.kubernetes.io/revision'
+    const [first] = await cluster.list('ReplicaSet')
+    await cluster.merge('ReplicaSet', first!.metadata.name!, {
+      metadata: { annotations: { [revision]: '9007199254740993001' } },
+    })
+    await cluster.merge('Deployment', 'web', image('2'))
+    await cluster.seconds(20)
+    expect((await cluster.get('Deployment', 'web')).metadata.annotations?.[revision]).toBe('9007199254740993002')
+    await cluster.merge('Deployment', 'web', image('1'))
+    await cluster.seconds(20)
+    const again = await cluster.get('ReplicaSet', first!.metadata.name!)
+    expect(again.metadata.annotations).toMatchObject({
+      [revision]: '9007199254740993003',
+      'deployment.kubernetes.io/revision-history': '9007199254740993001',
+    })
+  })
+
   it('keeps no more old versions than revisionHistoryLimit', async () => {
     const cluster = await simulated()
     await deploy(cluster, { replicas: 1, revisionHistoryLimit: 1 })

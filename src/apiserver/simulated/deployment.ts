@@ -146,7 +146,9 @@ async function forgetOld({ hand }: Tools, deployment: Deployment, old: readonly 
   if (!isComplete(deployment, deployment.status ?? {})) return
   const limit = deployment.spec.revisionHistoryLimit ?? 10
   const kept = old.filter(({ metadata }) => !metadata.deletionTimestamp)
-  const oldest = kept.toSorted((a, b) => revisionOf(a) - revisionOf(b)).slice(0, Math.max(kept.length - limit, 0))
+  const oldest = kept
+    .toSorted((a, b) => Number(revisionOf(a) - revisionOf(b)))
+    .slice(0, Math.max(kept.length - limit, 0))
   for (const set of oldest) {
     const isEmpty = (set.status?.replicas ?? 0) === 0 && (set.spec.replicas ?? 1) === 0
     const isSeen = (set.metadata.generation ?? 0) <= (set.status?.observedGeneration ?? 0)

@@ -28,6 +28,32 @@ async function state(cluster: SimulatedCluster): Promise<string> {
 }
 
 describe('the kubelet', () => {
+  it('runs ephemeral containers, which count neither for readiness nor for the phase', async () => {
+    const cluster = await simulated()
+    await pod(cluster, { 'run-seconds.short': '5', 'exit-code.short': '3' })
+    await cluster.seconds(3)
+    const ephemeralContainers = [
+      { name: 'debugger', image: 'busybox:1' },
+      { name: 'short', image: 'busybox:1' },
+    ]
+    await cluster.merge('Pod', 'one', { spec: { ephemeralContainers } }, 'ephemeralcontainers')
+    await cluster.seconds(1)
+    const { status } = await cluster.get('Pod', 'one')
+    expect(status?.ephemeralContainerStatuses).toMatchObject([
+      { name: 'debugger', ready: false, restartCount: 0, state: { running: {} } },
+      { name: 'short', state: { running: {} } },
+    ])
+    expect(await state(cluster)).toBe('Running Running 0 ready')
+    await cluster.seconds(6)
+    const later = await cluster.get('Pod', 'one')
+    expect(later.status?.ephemeralContainerStatuses).toMatchObject([
+      { name: 'debugger', state: { running: {} } },
+      { name: 'short', restartCount: 0, state: { terminated: { exitCode: 3, reason: 'Error' } } },
+    ])
+    expect(condition(later, 'Ready')).toBe('True')
+    expect(await state(cluster)).toBe('Running Running 0 ready')
+  })
+
   it('starts a pod step by step, and tells what it waits for', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'start-seconds': '5', 'ready-after-seconds': '10' })

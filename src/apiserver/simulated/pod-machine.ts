@@ -13,7 +13,7 @@ import {
   type RestartPolicy,
   terminated,
 } from './container-machine.ts'
-import { containerScript, type Pace, podScript } from './script.ts'
+import { containerScript, ephemeralScript, type Pace, podScript } from './script.ts'
 
 /** What a pod gets from its node. */
 export interface Host {
@@ -44,6 +44,8 @@ export function advancePod(pod: Pod, host: Host, now: number): PodAdvance {
     isOver && status.state?.running ? terminated(status, isDead ? 137 : 0, now) : status
   const containerStatuses = apps.map(({ status }) => settle(status))
   const initContainerStatuses = inits.advances.map(({ status }) => settle(status))
+  const debuggers = advanceEphemeral(pod, host, startAt, now)
+  const ephemeralContainerStatuses = debuggers.map(({ status }) => settle(status))
   const status: PodStatus = {
     ...before,
     observedGeneration: pod.metadata.generation ?? 0,
@@ -58,9 +60,11 @@ export function advancePod(pod: Pod, host: Host, now: number): PodAdvance {
     startTime,
     ...(initContainerStatuses.length > 0 && { initContainerStatuses }),
     containerStatuses,
+    ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
   }
   const conditions = conditionsOf(pod, status, inits.isDone, now)
-  const wakeAt = isOver ? undefined : earliest(deadAt, ...[...inits.advances, ...apps].map((one) => one.wakeAt))
+  const all = [...inits.advances, ...apps, ...debuggers]
+  const wakeAt = isOver ? undefined : earliest(deadAt, ...all.map((one) => one.wakeAt))
   return { status: { ...status, conditions }, wakeAt }
 }
 
@@ -129,6 +133,26 @@ function advanceApps(pod: Pod, host: Host, startAt: number | undefined, now: num
   })
 }
 
+/** Ephemeral containers wait for no init container, are never restarted, and count neither for readiness nor for the phase. */
+function advanceEphemeral(pod: Pod, host: Host, startAt: number, now: number): readonly Advance[] {
+  return (pod.spec?.ephemeralContainers ?? []).map((container) => {
+    const before = pod.status?.ephemeralContainerStatuses?.find(({ name }) => name === container.name)
+    const { status, wakeAt } = advance(before, {
+      pod,
+      container,
+      script: ephemeralScript(pod, container),
+      policy: 'Never',
+      backOff: host.backOff,
+      startAt,
+      waitingFor: 'ContainerCreating',
+      now,
+    })
+    // A kubelet sets `started` of containers with probes, which an ephemeral container cannot have.
+    const { started: _started, ...seen } = status
+    return { status: { ...seen, ready: false }, wakeAt }
+  })
+}
+
 function restartPolicy({ spec }: Pod): RestartPolicy {
   return (spec?.restartPolicy as RestartPolicy | undefined) ?? 'Always'
 }
@@ -151,12 +175,14 @@ export function stoppedStatus(pod: Pod, exitCode: number, now: number): PodStatu
     status.state?.running ? terminated(status, exitCode, now) : status
   const containerStatuses = (before.containerStatuses ?? []).map(stop)
   const inits = (before.initContainerStatuses ?? []).map(stop)
+  const debuggers = (before.ephemeralContainerStatuses ?? []).map(stop)
   const isWell = containerStatuses.every(({ state }) => state?.terminated?.exitCode === 0)
   const status: PodStatus = {
     ...before,
     phase: isWell ? 'Succeeded' : 'Failed',
     ...(inits.length > 0 && { initContainerStatuses: inits }),
     containerStatuses,
+    ...(debuggers.length > 0 && { ephemeralContainerStatuses: debuggers }),
   }
   return { ...status, conditions: conditionsOf(pod, status, true, now) }
 }

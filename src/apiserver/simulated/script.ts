@@ -3,7 +3,7 @@
  * containers, `run-seconds.web` for the container web alone. What nobody says is what one would expect: containers of a
  * pod that is always restarted run until they are stopped, those of any other pod are tasks, and succeed after a while.
  */
-import type { Container, Pod } from '../../kube/types/core/v1.ts'
+import type { Container, EphemeralContainer, Pod } from '../../kube/types/core/v1.ts'
 
 export const annotationPrefix = 'simulated.muster.dev/'
 
@@ -62,6 +62,16 @@ export function containerScript(
         ? undefined
         : (number(find('ready-after-seconds')) ?? container.readinessProbe?.initialDelaySeconds ?? 0),
     hasImage: find('fail-image-pull') !== 'true',
+  }
+}
+
+/** An ephemeral container runs until it is stopped, unless an annotation with its name says otherwise. */
+export function ephemeralScript(pod: Pod, { name }: EphemeralContainer): ContainerScript {
+  return {
+    runSeconds: number(own(pod, `run-seconds.${name}`)),
+    exitCode: number(own(pod, `exit-code.${name}`)) ?? 0,
+    readySeconds: undefined,
+    hasImage: own(pod, `fail-image-pull.${name}`) !== 'true',
   }
 }
 

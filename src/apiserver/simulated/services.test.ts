@@ -45,6 +45,111 @@ describe('the endpoints of a service', () => {
     await cluster.seconds(10)
     expect(await sizes()).toEqual([0])
   })
+
+  it('go with their Service, while Endpoints that never had one stay', async () => {
+    const cluster = await simulated()
+    await cluster.create('Service', 'web', { spec: { selector: { app: 'web' }, ports: [{ port: 80 }] } })
+    await cluster.create('Service', 'plain', { spec: { ports: [{ port: 80 }] } })
+    await cluster.create('Endpoints', 'plain', { subsets: [{ addresses: [{ ip: '192.0.2.1' }] }] })
+    await cluster.create('Endpoints', 'alone', { subsets: [{ addresses: [{ ip: '192.0.2.2' }] }] })
+    await cluster.seconds(1)
+    expect(await cluster.find('Endpoints', 'web')).toBeDefined()
+    await cluster.remove('Service', 'web')
+    await cluster.remove('Service', 'plain')
+    await cluster.seconds(1)
+    expect((await cluster.list('Endpoints')).map(({ metadata }) => metadata.name)).not.toContain('web')
+    expect(await cluster.find('Endpoints', 'plain')).toBeUndefined()
+    expect(await cluster.find('Endpoints', 'alone')).toBeDefined()
+    expect(cluster.failures).toEqual([])
+  })
+
+  it('have of each pod the port that its own container names', async () => {
+    const cluster = await simulated()
+    await cluster.create('Service', 'web', {
+      spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
+    })
+    const pod = async (name: string, containerPort: number, portName = 'http'): Promise<void> =>
+      void (await cluster.create(
+        'Pod',
+        name,
+        { spec: { containers: [{ name: 'web', image: 'web', ports: [{ name: portName, containerPort }] }] } },
+        { labels: { app: 'web' } },
+      ))
+    await pod('old', 8080)
+    await pod('new', 9090)
+    await pod('other', 7070, 'admin')
+    await cluster.seconds(5)
+    const slices = await cluster.list('EndpointSlice')
+    const offered = slices
+      .filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'web')
+      .flatMap(({ ports, endpoints }) =>
+        (endpoints ?? []).map(({ targetRef }) => `${targetRef?.name} ${ports?.map(({ port }) => port).join() ?? ''}`),
+      )
+    expect(offered.toSorted()).toEqual(['new 9090', 'old 8080', 'other '])
+    const { subsets = [] } = await cluster.get('Endpoints', 'web')
+    const inSubsets = subsets.map(
+      ({ addresses, ports }) => `${addresses?.map(({ targetRef }) => targetRef?.name).join()} ${ports?.[0]?.port}`,
+    )
+    expect(inSubsets.toSorted()).toEqual(['new 9090', 'old 8080'])
+
+    await cluster.remove('Pod', 'old')
+    await cluster.remove('Pod', 'other')
+    await cluster.seconds(5)
+    const left = (await cluster.list('EndpointSlice')).filter(
+      ({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'web',
+    )
+    expect(left.map(({ ports }) => ports?.[0]?.port)).toEqual([9090])
+  })
+
+  it('are mirrored into slices where a user writes them', async () => {
+    const cluster = await simulated()
+    const mirrored = async () =>
+      (await cluster.list('EndpointSlice'))
+        .filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'db')
+        .toSorted((a, b) => (a.addressType < b.addressType ? -1 : 1))
+    await cluster.create('Service', 'db', { spec: { ports: [{ port: 5432 }] } })
+    await cluster.create('Endpoints', 'db', {
+      subsets: [
+        {
+          addresses: [{ ip: '192.0.2.1', hostname: 'db-0' }, { ip: '2001:db8::1' }],
+          notReadyAddresses: [{ ip: '192.0.2.2' }],
+          ports: [{ port: 5432 }],
+        },
+      ],
+    })
+    await cluster.seconds(1)
+    const [v4, v6] = await mirrored()
+    expect(v4).toMatchObject({
+      addressType: 'IPv4',
+      ports: [{ name: '', port: 5432, protocol: 'TCP' }],
+      endpoints: [
+        { addresses: ['192.0.2.1'], conditions: { ready: true }, hostname: 'db-0' },
+        { addresses: ['192.0.2.2'], conditions: { ready: false } },
+      ],
+    })
+    expect(v4!.metadata.labels).toMatchObject({
+      'endpointslice.kubernetes.io/managed-by': 'endpointslicemirroring-controller.k8s.io',
+    })
+    expect(v4!.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'Endpoints', name: 'db', controller: true })
+    expect(v6).toMatchObject({ addressType: 'IPv6', endpoints: [{ addresses: ['2001:db8::1'] }] })
+
+    await cluster.merge('Endpoints', 'db', {
+      subsets: [{ addresses: [{ ip: '192.0.2.3' }], ports: [{ name: 'sql', port: 5433 }] }],
+    })
+    await cluster.seconds(1)
+    expect(await mirrored()).toMatchObject([
+      { ports: [{ name: 'sql', port: 5433 }], endpoints: [{ addresses: ['192.0.2.3'] }] },
+    ])
+    await cluster.merge('Service', 'db', { spec: { selector: { app: 'db' } } })
+    await cluster.seconds(1)
+    expect(
+      (await mirrored()).map(({ metadata }) => metadata.labels?.['endpointslice.kubernetes.io/managed-by']),
+    ).toEqual(['endpointslice-controller.k8s.io'])
+    await cluster.remove('Service', 'db')
+    await cluster.seconds(1)
+    expect(await mirrored()).toEqual([])
+    expect(cluster.failures).toEqual([])
+  })
 })
 
 describe('a disruption budget', () => {

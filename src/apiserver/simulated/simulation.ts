@@ -17,6 +17,9 @@ import { cronJobController } from './cron-job.ts'
 import { daemonSetController } from './daemon-set.ts'
 import { deploymentController } from './deployment.ts'
 import { disruptionBudgetController } from './disruption-budget.ts'
+import { attributesClassProtection } from './attributes-class-protection.ts'
+import { endpointMirror } from './endpoint-mirror.ts'
+import { endpointSliceController } from './endpoint-slices.ts'
 import { endpointsController } from './endpoints.ts'
 import { jobController } from './job.ts'
 import { trackedPodController } from './job-tracking.ts'
@@ -81,9 +84,12 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     jobController(ofController('job-controller')),
     trackedPodController(ofController('job-controller')),
     cronJobController(ofController('cronjob-controller')),
-    endpointsController(ofController('endpointslice-controller')),
+    endpointsController(ofController('endpoint-controller')),
+    endpointSliceController(ofController('endpointslice-controller')),
+    endpointMirror(ofController('endpointslicemirroring-controller')),
     disruptionBudgetController(ofController('disruption-controller')),
     volumeBinder(ofController('persistent-volume-binder')),
+    attributesClassProtection(ofController('volumeattributesclass-protection-controller')),
     scheduler(ofScheduler),
     kubelet(ofNodes, pace),
   ]

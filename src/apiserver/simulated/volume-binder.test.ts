@@ -70,3 +70,22 @@ describe('a claim', () => {
     )
   })
 })
+
+describe('a class of volume attributes', () => {
+  it('stays while a claim names it, and goes when none does', async () => {
+    const cluster = await simulated()
+    await cluster.create('VolumeAttributesClass', 'fast', {
+      driverName: 'example.com/disks',
+      parameters: { iops: '9' },
+    })
+    const { metadata } = await cluster.get('VolumeAttributesClass', 'fast')
+    expect(metadata.finalizers).toEqual(['kubernetes.io/vac-protection'])
+    await claim(cluster, { volumeAttributesClassName: 'fast' })
+    await cluster.remove('VolumeAttributesClass', 'fast')
+    await cluster.seconds(1)
+    expect((await cluster.get('VolumeAttributesClass', 'fast')).metadata.deletionTimestamp).toBeDefined()
+    await cluster.remove('PersistentVolumeClaim', 'data')
+    await cluster.seconds(1)
+    expect(await cluster.find('VolumeAttributesClass', 'fast')).toBeUndefined()
+  })
+})

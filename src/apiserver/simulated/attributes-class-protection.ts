@@ -1,0 +1,54 @@
+/**
+ * Protection of VolumeAttributesClasses: the finalizer that admission gives each class stays until no volume and no
+ * claim names the class.
+ */
+import { type Cluster, splitKey, type StoredIn } from './cluster.ts'
+import type { Controller, Tools } from './controller.ts'
+
+const table = 'volumeattributesclasses.storage.k8s.io'
+const finalizer = 'kubernetes.io/vac-protection'
+
+export function attributesClassProtection({ cluster, hand }: Tools): Controller {
+  return {
+    own: { [table]: ({ metadata }: StoredIn<typeof table>) => [`/${metadata.name}`] },
+    others: {
+      persistentvolumeclaims: (claim) => namedByClaim(claim).map((name) => `/${name}`),
+      persistentvolumes: (volume) => namedByVolume(volume).map((name) => `/${name}`),
+    },
+    async reconcile(key) {
+      const live = cluster.get(table, undefined, splitKey(key).name)
+      if (!live) return undefined
+      const { finalizers = [], ...metadata } = live.metadata
+      const isProtected = finalizers.includes(finalizer)
+      if (!metadata.deletionTimestamp) {
+        // A class may lack the finalizer: a user may remove it.
+        if (!isProtected)
+          await hand.update(table, { ...live, metadata: { ...metadata, finalizers: [...finalizers, finalizer] } })
+      } else if (isProtected && !isUsed(cluster, metadata.name)) {
+        const left = finalizers.filter((one) => one !== finalizer)
+        await hand.update(table, { ...live, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } })
+      }
+      return undefined
+    },
+  }
+}
+
+function isUsed(cluster: Cluster, name: string): boolean {
+  return (
+    cluster.list('persistentvolumes').some((volume) => namedByVolume(volume).includes(name)) ||
+    cluster.list('persistentvolumeclaims').some((claim) => namedByClaim(claim).includes(name))
+  )
+}
+
+/** A claim names the class that it wants, the one that it has, and the one that it is on the way to. */
+function namedByClaim({ spec, status }: StoredIn<'persistentvolumeclaims'>): readonly string[] {
+  return [
+    spec?.volumeAttributesClassName,
+    status?.currentVolumeAttributesClassName,
+    status?.modifyVolumeStatus?.targetVolumeAttributesClassName,
+  ].flatMap((name) => (name ? [name] : []))
+}
+
+function namedByVolume({ spec }: StoredIn<'persistentvolumes'>): readonly string[] {
+  return spec?.volumeAttributesClassName ? [spec.volumeAttributesClassName] : []
+}
