@@ -10,6 +10,7 @@ const tasks = {
   start: ['src/cli/main.ts', 'up'],
   test: ['scripts/test.ts'],
   'test:real': ['scripts/test-real.ts'],
+  'test:conformance': ['scripts/test-conformance.ts'],
   'test:plans': ['scripts/test-plans.ts'],
   bench: ['bench/main.ts'],
   build: ['scripts/build.ts'],
