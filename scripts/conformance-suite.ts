@@ -77,12 +77,18 @@ export async function runTest(
   if (own?.State === 'passed') return { passed: true, seconds, message: '' }
   const failed = own ?? specs.find(({ State }) => State === 'failed')
   const message = failed?.Failure?.Message ?? output.slice(-500)
-  return { passed: false, seconds, message: `${failed?.State ?? 'no report'}: ${message}`.replace(/\s+/g, ' ').slice(0, 600) }
+  return {
+    passed: false,
+    seconds,
+    message: `${failed?.State ?? 'no report'}: ${message}`.replace(/\s+/g, ' ').slice(0, 600),
+  }
 }
 
 async function specsOf(report: string): Promise<readonly SpecReport[]> {
   try {
-    const suites = JSON.parse(await readFile(report, 'utf8')) as readonly { readonly SpecReports: readonly SpecReport[] | null }[]
+    const suites = JSON.parse(await readFile(report, 'utf8')) as readonly {
+      readonly SpecReports: readonly SpecReport[] | null
+    }[]
     return suites.flatMap(({ SpecReports }) => SpecReports ?? [])
   } catch {
     return []

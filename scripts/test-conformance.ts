@@ -90,7 +90,9 @@ async function runAll(): Promise<number> {
       for (let test = due.shift(); test && !isStopped; test = due.shift()) {
         const { passed, seconds, message } = await runTest(suite, test, server.kubeconfig, place)
         results.push({ test, outcome: passed ? 'passed' : 'failed', seconds, reason: message })
-        console.log(`${passed ? 'passed' : 'FAILED'} ${Math.round(seconds)} s  ${test.file}: ${test.name}${passed ? '' : `\n  ${message}`}`)
+        console.log(
+          `${passed ? 'passed' : 'FAILED'} ${Math.round(seconds)} s  ${test.file}: ${test.name}${passed ? '' : `\n  ${message}`}`,
+        )
         // What a failed test leaves behind must not be the next one's trouble.
         if (!passed) {
           server.stop()

@@ -96,6 +96,117 @@ describe('namespaces', () => {
   })
 })
 
+describe('a namespace that is being deleted', () => {
+  const conditionsOf = (namespace: object): Readonly<Record<string, string>> => {
+    const { conditions } = (
+      namespace as { readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] } }
+    ).status
+    return Object.fromEntries(
+      conditions.map(({ type, status, reason, message }) => [type, `${status} ${reason}: ${message}`]),
+    )
+  }
+
+  it('reports in conditions what is left in it, and which finalizers hold it', async () => {
+    const { client, clock } = embedded()
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+    await client.create(
+      configMaps,
+      configMap('a', {}, { namespace: 'team', finalizers: ['example.com/a', 'example.com/b'] }),
+    )
+    await client.create(configMaps, configMap('b', {}, { namespace: 'team', finalizers: ['example.com/b'] }))
+    await client.delete(namespaces, { name: 'team' })
+    await clock.settle()
+    expect(conditionsOf(await client.get(namespaces, { name: 'team' }))).toEqual({
+      NamespaceDeletionDiscoveryFailure: 'False ResourcesDiscovered: All resources successfully discovered',
+      NamespaceDeletionGroupVersionParsingFailure:
+        'False ParsedGroupVersions: All legacy kube types successfully parsed',
+      NamespaceDeletionContentFailure:
+        'False ContentDeleted: All content successfully deleted, may be waiting on finalization',
+      NamespaceContentRemaining:
+        'True SomeResourcesRemain: Some resources are remaining: configmaps. has 2 resource instances',
+      NamespaceFinalizersRemaining:
+        'True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/a in 1 resource instances, example.com/b in 2 resource instances',
+    })
+    await client.patch(configMaps, at('a', 'team'), { metadata: { finalizers: ['example.com/a'] } }, { type: 'merge' })
+    await clock.settle()
+    expect(conditionsOf(await client.get(namespaces, { name: 'team' }))['NamespaceFinalizersRemaining']).toBe(
+      'True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/a in 1 resource instances, example.com/b in 1 resource instances',
+    )
+  })
+
+  it('keeps the finalizers of other controllers, and reports that its content is gone', async () => {
+    const { client, clock } = embedded()
+    const spec = { finalizers: ['example.com/hold', 'kubernetes'] }
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' }, spec })
+    await client.create(configMaps, configMap('a', {}, { namespace: 'team' }))
+    await client.delete(namespaces, { name: 'team' })
+    await clock.settle()
+    const left = await client.get(namespaces, { name: 'team' })
+    expect(left).toMatchObject({ spec: { finalizers: ['example.com/hold'] }, status: { phase: 'Terminating' } })
+    expect(conditionsOf(left)['NamespaceContentRemaining']).toBe(
+      'False ContentRemoved: All content successfully removed',
+    )
+  })
+
+  it('loses its pods first', async () => {
+    const { client, clock } = embedded()
+    const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+    await client.create(configMaps, configMap('a', {}, { namespace: 'team' }))
+    await client.create(pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p', namespace: 'team', finalizers: ['example.com/hold'] },
+      spec: { containers: [{ name: 'c', image: 'i' }] },
+    })
+    await client.delete(namespaces, { name: 'team' })
+    await clock.settle()
+    expect((await client.get(pods, at('p', 'team'))).metadata.deletionTimestamp).toBeDefined()
+    expect((await client.get(configMaps, at('a', 'team'))).metadata.deletionTimestamp).toBeUndefined()
+    await client.patch(pods, at('p', 'team'), { metadata: { finalizers: null } }, { type: 'merge' })
+    await clock.settle()
+    await expect(client.get(namespaces, { name: 'team' })).rejects.toMatchObject({ name: 'NotFound' })
+  })
+})
+
+describe('the Service of the API server', () => {
+  const endpoints = { group: '', version: 'v1', kind: 'Endpoints', plural: 'endpoints', namespaced: true }
+  const services = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
+  const slices = {
+    group: 'discovery.k8s.io',
+    version: 'v1',
+    kind: 'EndpointSlice',
+    plural: 'endpointslices',
+    namespaced: true,
+  }
+
+  it('has endpoints and a slice, and comes back when a client deletes it', async () => {
+    const { client, clock } = embedded()
+    const read = async (): Promise<readonly object[]> => [
+      await client.get(services, at('kubernetes')),
+      await client.get(endpoints, at('kubernetes')),
+      await client.get(slices, at('kubernetes')),
+    ]
+    const expected = [
+      { spec: { ports: [{ name: 'https', port: 443, targetPort: 6443 }] } },
+      {
+        metadata: { labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
+        subsets: [{ addresses: [{ ip: '127.0.0.1' }], ports: [{ name: 'https', port: 6443, protocol: 'TCP' }] }],
+      },
+      {
+        metadata: { labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+        addressType: 'IPv4',
+        endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+        ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
+      },
+    ]
+    expect(await read()).toMatchObject(expected)
+    for (const kind of [services, endpoints, slices]) await client.delete(kind, at('kubernetes'))
+    await clock.settle()
+    expect(await read()).toMatchObject(expected)
+  })
+})
+
 describe('custom resource definitions', () => {
   it('come to rest, whichever names they ask for', async () => {
     const word = fc.constantFrom('ants', 'bees', 'cats')

@@ -11,8 +11,9 @@ import type { Served } from './catalog.ts'
 import { cleanupFinalizer, emptied, emptying, nextStep } from './crd/controller.ts'
 import { crdTable } from './crd/definition-rules.ts'
 import { servedBy } from './crd/serving.ts'
-import { type Deleting, plainDeletion, remove } from './delete.ts'
+import { plainDeletion, remove } from './delete.ts'
 import { createGarbageCollector } from './garbage-collector.ts'
+import { deleteContent, namespaceManager, released, withDeletionConditions } from './namespace-deletion.ts'
 import { createOwnerGraph } from './owner-graph.ts'
 import type { ClusterState } from './state.ts'
 import type { Change, StoredObject, Table } from './storage.ts'
@@ -46,13 +47,18 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
 
   const noteAll = (table: Table, change: Change): void => {
     garbageCollector.follow(table, change)
-    const { object, type } = change
-    const { uid, namespace, deletionTimestamp } = object.metadata
+    const { object, previous, type } = change
+    const { uid, namespace, deletionTimestamp, finalizers = [] } = object.metadata
+    const isLetGo =
+      previous?.metadata.deletionTimestamp !== undefined && previous.metadata.finalizers?.length !== finalizers.length
+    // A namespace that is being deleted reports what is left in it, and by which finalizers.
+    if (namespace !== undefined && (type === 'DELETED' || isLetGo)) {
+      const holder = storage.table('namespaces').get(undefined, namespace)
+      if (holder?.metadata.deletionTimestamp) note(holder.metadata.uid)
+    }
     if (type !== 'DELETED') {
       if (deletionTimestamp !== undefined) note(uid)
     } else {
-      const holder = namespace === undefined ? undefined : storage.table('namespaces').get(undefined, namespace)
-      if (holder?.metadata.deletionTimestamp) note(holder.metadata.uid)
       const crd = table.size === 0 ? storage.table(crdTable).get(undefined, table.name) : undefined
       if (crd?.metadata.deletionTimestamp) note(crd.metadata.uid)
     }
@@ -63,8 +69,8 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
     garbageCollector.retryUnknown()
   }
 
-  const write = (served: Served, live: StoredObject, object: UntypedObject): void =>
-    void commit(state, { served, dryRun: false }, live, object)
+  const write = (served: Served, live: StoredObject, object: UntypedObject): StoredObject =>
+    commit(state, { served, dryRun: false }, live, object)
 
   const look = (uid: string): void => {
     const found = graph.find(uid)
@@ -83,29 +89,28 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
   }
 
   /** Deletes all of these; true when nothing holds any of them. */
-  const clear = (table: Table, namespace: string | undefined, deleting: Deleting): boolean => {
+  const clear = (table: Table): boolean => {
     const served = catalog.ofTable(table.name)
     if (!served) return true
     return table
-      .objects(namespace)
-      .map((object) => remove(state, served, object, deleting).isGone)
+      .objects()
+      .map((object) => remove(state, served, object, plainDeletion).isGone)
       .every(Boolean)
   }
 
   const emptyNamespace = (served: Served, object: StoredObject): void => {
-    const { name } = object.metadata
-    // Background: objects that wait for their dependents, or would orphan them, go at once.
-    const deleting: Deleting = { ...plainDeletion, propagation: 'Background' }
-    if (![...storage.tables()].map((table) => clear(table, name, deleting)).every(Boolean)) return
-    const { finalizers: _finalizers, ...spec } = (object['spec'] ?? {}) as { readonly finalizers?: readonly string[] }
-    write(served, object, { ...object, spec })
+    const content = deleteContent(state, object.metadata.name)
+    const found = withDeletionConditions(object, content, state.clock.now())
+    // Written even where the namespace goes in the same go: a watch sees the conditions, as on a real cluster.
+    const told = found === object ? object : write(served, object, asServer(served, object, found, namespaceManager))
+    if (told && content.remaining === 0) write(served, told, released(told))
   }
 
   const emptyResource = (served: Served, object: StoredObject): void => {
     const now = state.clock.now()
     const begun = emptying(object, now)
     if (begun !== object) write(served, object, asServer(served, object, begun))
-    else if (clear(storage.table(object.metadata.name), undefined, plainDeletion))
+    else if (clear(storage.table(object.metadata.name)))
       write(served, object, asServer(served, object, emptied(object, now)))
   }
 
@@ -121,9 +126,14 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
   }
 
   /** What the server says about an object is recorded as its own word. */
-  const asServer = (served: Served, live: StoredObject, updated: UntypedObject): UntypedObject =>
+  const asServer = (
+    served: Served,
+    live: StoredObject,
+    updated: UntypedObject,
+    manager = 'kube-apiserver',
+  ): UntypedObject =>
     updateObject<UntypedObject>({
-      manager: 'kube-apiserver',
+      manager,
       subresource: 'status',
       schema: served.schema,
       definitions: served.definitions,

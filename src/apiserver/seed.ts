@@ -5,6 +5,7 @@
 import { formatTime } from '../kube/duration.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { bootstrapPolicy } from './access/bootstrap-policy.ts'
+import { provideApiService } from './api-service.ts'
 import { provide } from './provisions.ts'
 import type { ClusterState } from './state.ts'
 
@@ -23,21 +24,6 @@ const priorityClasses = [
       'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
   },
 ] as const
-
-/** The way to the API server itself, for pods. */
-const apiService = {
-  spec: {
-    type: 'ClusterIP',
-    clusterIP: '10.0.0.1',
-    clusterIPs: ['10.0.0.1'],
-    ipFamilies: ['IPv4'],
-    ipFamilyPolicy: 'SingleStack',
-    internalTrafficPolicy: 'Cluster',
-    sessionAffinity: 'None',
-    ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }],
-  },
-  status: { loadBalancer: {} },
-} as const
 
 /** `rootCa` is what pods trust, where they act for service accounts. */
 export function seed(state: ClusterState, rootCa?: string): void {
@@ -69,11 +55,6 @@ export function seed(state: ClusterState, rootCa?: string): void {
       ...rest,
     })
   }
-  put('services', {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
-    ...apiService,
-  })
+  provideApiService(state)
   if (rootCa !== undefined) for (const name of namespaces) provide(state, name, rootCa)
 }

@@ -9,6 +9,7 @@ import { gatherRoles } from './access/role-aggregation.ts'
 import { checkAdmission } from './admission/admission.ts'
 import { admissionPlugins } from './admission/plugins.ts'
 import { keepQuotas } from './admission/quota-ledger.ts'
+import { keepApiService } from './api-service.ts'
 import { bindPod } from './binding.ts'
 import { type Call, checkVerb, readObject } from './call.ts'
 import { create } from './create.ts'
@@ -42,6 +43,7 @@ export const writePath: WritePath = {
     keepHouse(state, { collectGarbage })
     gatherRoles(state)
     keepQuotas(state)
+    if (collectGarbage) keepApiService(state)
     if (serviceAccounts) keepServiceAccounts(state, rootCa)
   },
 }
