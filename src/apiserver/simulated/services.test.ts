@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { condition, simulated, template, webSelector } from '../../../test/simulated.ts'
+import { condition, simulated, type SimulatedCluster, template, webSelector } from '../../../test/simulated.ts'
+import type { EndpointSlice } from '../../kube/types/discovery/v1.ts'
+
+async function slicesOf(cluster: SimulatedCluster, service: string): Promise<readonly EndpointSlice[]> {
+  const slices = await cluster.list('EndpointSlice')
+  return slices.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === service)
+}
 
 describe('the endpoints of a service', () => {
   it('are its ready pods, in both forms', async () => {
@@ -10,7 +16,7 @@ describe('the endpoints of a service', () => {
     await cluster.create('Deployment', 'web', { spec: { replicas: 3, selector: webSelector, template: template() } })
     await cluster.seconds(5)
     const ips = (await cluster.list('Pod')).map(({ status }) => status!.podIP!).toSorted()
-    const slices = await cluster.list('EndpointSlice')
+    const slices = await slicesOf(cluster, 'web')
     expect(slices).toHaveLength(1)
     const [slice] = slices
     expect(slice!.metadata.labels).toMatchObject({
@@ -27,7 +33,7 @@ describe('the endpoints of a service', () => {
       metadata: { annotations: { 'simulated.muster.dev/ready': 'false' } },
     })
     await cluster.seconds(1)
-    const after = (await cluster.list('EndpointSlice'))[0]!
+    const after = (await slicesOf(cluster, 'web'))[0]!
     const unready = after.endpoints?.filter(({ conditions }) => conditions?.ready === false)
     expect(unready?.map(({ targetRef }) => targetRef?.name)).toEqual([first!.metadata.name])
     expect((await cluster.get('Endpoints', 'web')).subsets?.[0]?.notReadyAddresses).toHaveLength(1)
@@ -39,7 +45,7 @@ describe('the endpoints of a service', () => {
     await cluster.create('ReplicaSet', 'web', { spec: { replicas: 230, selector: webSelector, template: template() } })
     await cluster.seconds(10)
     const sizes = async (): Promise<readonly number[]> =>
-      (await cluster.list('EndpointSlice')).map(({ endpoints }) => endpoints?.length ?? 0).toSorted((a, b) => a - b)
+      (await slicesOf(cluster, 'web')).map(({ endpoints }) => endpoints?.length ?? 0).toSorted((a, b) => a - b)
     expect(await sizes()).toEqual([30, 100, 100])
     await cluster.merge('ReplicaSet', 'web', { spec: { replicas: 0 } })
     await cluster.seconds(10)
@@ -79,12 +85,9 @@ describe('the endpoints of a service', () => {
     await pod('new', 9090)
     await pod('other', 7070, 'admin')
     await cluster.seconds(5)
-    const slices = await cluster.list('EndpointSlice')
-    const offered = slices
-      .filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'web')
-      .flatMap(({ ports, endpoints }) =>
-        (endpoints ?? []).map(({ targetRef }) => `${targetRef?.name} ${ports?.map(({ port }) => port).join() ?? ''}`),
-      )
+    const offered = (await slicesOf(cluster, 'web')).flatMap(({ ports, endpoints }) =>
+      (endpoints ?? []).map(({ targetRef }) => `${targetRef?.name} ${ports?.map(({ port }) => port).join() ?? ''}`),
+    )
     expect(offered.toSorted()).toEqual(['new 9090', 'old 8080', 'other '])
     const { subsets = [] } = await cluster.get('Endpoints', 'web')
     const inSubsets = subsets.map(
@@ -95,18 +98,14 @@ describe('the endpoints of a service', () => {
     await cluster.remove('Pod', 'old')
     await cluster.remove('Pod', 'other')
     await cluster.seconds(5)
-    const left = (await cluster.list('EndpointSlice')).filter(
-      ({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'web',
-    )
+    const left = await slicesOf(cluster, 'web')
     expect(left.map(({ ports }) => ports?.[0]?.port)).toEqual([9090])
   })
 
   it('are mirrored into slices where a user writes them', async () => {
     const cluster = await simulated()
-    const mirrored = async () =>
-      (await cluster.list('EndpointSlice'))
-        .filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'db')
-        .toSorted((a, b) => (a.addressType < b.addressType ? -1 : 1))
+    const mirrored = async (): Promise<readonly EndpointSlice[]> =>
+      (await slicesOf(cluster, 'db')).toSorted((a, b) => (a.addressType < b.addressType ? -1 : 1))
     await cluster.create('Service', 'db', { spec: { ports: [{ port: 5432 }] } })
     await cluster.create('Endpoints', 'db', {
       subsets: [
