@@ -1,10 +1,12 @@
 /**
  * What a server would answer, worked out here: server-side apply is a pure function of the object, the wish and who wishes.
- * What a server adds of its own (defaults, what admission does) is left out: a plan shows what the operator writes.
+ * What a server adds of its own (defaults, what admission does) is left out: a plan shows what the operator writes. Only what
+ * the server had filled in before and fills in again is kept.
  */
 import { applyObject } from '../../kube/apply/apply.ts'
 import { formatTime } from '../../kube/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
+import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { typingOf } from '../../operator/desired.ts'
 import { type Mutation, nameOf } from '../../operator/plan.ts'
@@ -13,6 +15,8 @@ export interface AssumptionOptions {
   /** Under which the operator owns fields. */
   readonly fieldManager: string
   readonly now: number
+  /** What the server fills in of an object that exists. */
+  readonly fill: (after: UntypedObject, live: UntypedObject, resource: Resource) => UntypedObject
 }
 
 /**
@@ -22,7 +26,7 @@ export interface AssumptionOptions {
 export function assume(
   mutation: Mutation,
   live: UntypedObject | undefined,
-  { fieldManager, now }: AssumptionOptions,
+  { fieldManager, now, fill }: AssumptionOptions,
 ): UntypedObject | undefined {
   if (mutation.verb === 'delete') {
     if (!live?.metadata.finalizers?.length) return undefined
@@ -45,7 +49,7 @@ export function assume(
     now,
     ...(mutation.verb === 'status' && { subresource: 'status' }),
   })
-  if (live) return stamped(live, after)
+  if (live) return stamped(live, fill(after, live, mutation.resource))
   const { namespace, name } = nameOf(mutation)
   const place = namespace === undefined ? name : `${namespace}/${name}`
   return {

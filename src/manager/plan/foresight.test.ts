@@ -8,17 +8,19 @@ import { seededRandom } from '../../clock/random.ts'
 import type { Json } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { ConfigMap, Deployment, Secret } from '../../operator/kinds.ts'
+import { ConfigMap, Deployment, Secret, StatefulSet } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineController } from '../../operator/controller.ts'
 import { giveUp } from '../../operator/failure.ts'
-import { integer, list, optional, string } from '../../operator/field.ts'
+import { integer, list, object, optional, string } from '../../operator/field.ts'
 import { defineKind } from '../../operator/kind.ts'
 import type { ObjectOf } from '../../operator/typed-resource.ts'
 import type { View } from '../../operator/view.ts'
 import { defineResource } from '../../operator/resource.ts'
 import { pausedLabel } from '../paused.ts'
 import { openTrial, type Trial } from '../trial.ts'
+// Loaded when the first plan is made: virtual time does not wait for that.
+import './filling.ts'
 import { foresee, type ForesightOptions, type OperatorPlan, type PlannedChange } from './foresight.ts'
 import { planLines } from './text.ts'
 
@@ -177,6 +179,70 @@ describe('foresight', () => {
     expect(text(shown)).toContain('-  replicas: 1\n+  replicas: 3')
     expect(text(shown)).toContain('--- v1/Secret/default/a\n+++ /dev/null')
     expect(text(shown)).toContain('# memcached: 0 to create, 2 to change, 1 to delete.')
+  })
+
+  it('shows no change of what the server fills in again: claim templates, references, zero values, other words', async () => {
+    const Gadget = defineKind({
+      group: 'test.example.com',
+      version: 'v1',
+      kind: 'Gadget',
+      spec: {
+        size: optional(integer()),
+        parts: optional(list(object({ name: string(), weight: integer({ default: 7 }) }))),
+      },
+    })
+    const set = defineResource({
+      for: App,
+      kind: StatefulSet,
+      fromCR: ({ cr: { spec } }) => ({
+        spec: {
+          replicas: spec.size,
+          serviceName: 'a',
+          minReadySeconds: 0,
+          selector: { matchLabels: labels },
+          template: {
+            metadata: { labels },
+            spec: {
+              containers: [
+                {
+                  name: 'a',
+                  image: 'a:1',
+                  stdin: false,
+                  env: [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+                  resources: { requests: { memory: '1024Mi' } },
+                },
+              ],
+              tolerations: [{ key: 'a', operator: 'Exists' }],
+              volumes: [{ name: 'v', configMap: { name: 'v', items: [{ key: 'a', path: 'a' }] } }],
+            },
+          },
+          volumeClaimTemplates: [
+            {
+              metadata: { name: 'data' },
+              spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1024Mi' } } },
+            },
+          ],
+        },
+      }),
+    })
+    const gadget = defineResource({
+      for: App,
+      kind: Gadget,
+      fromCR: ({ cr: { spec } }) => ({ spec: { size: spec.size, parts: [{ name: 'one' }] } }),
+    })
+    const operator = appOperator({ resources: [set, gadget] })
+    trial = await openTrial(operator)
+    await trial.create(App, app('a', { size: 1 }))
+    await trial.settle()
+    await trial.stop()
+    await trial.client.patch(App, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
+    const shown = await plan(operator)
+    const mark = 'metadata.annotations["muster.dev/desired"]'
+    const paths = shown.changes.map((one) => [what(one), one.fields.map(({ path }) => path).toSorted()])
+    expect(paths.slice(0, 2)).toEqual([
+      ['change StatefulSet a', [mark, 'spec.replicas']],
+      ['change Gadget a', [mark, 'spec.size']],
+    ])
   })
 
   it('shows nothing of what a Secret holds, wherever it comes out', async () => {

@@ -103,6 +103,8 @@ export async function foresee(options: ForesightOptions): Promise<OperatorPlan> 
 
 async function walk(options: ForesightOptions, base: ViewSource, config: unknown, clock: Clock): Promise<OperatorPlan> {
   const { operator, crs } = options
+  // The rules of all built-in kinds: those who never plan need not load them.
+  const { filledIn } = await import('./filling.ts')
   const overlay = overlayOn(base)
   const secrets = meetSecrets()
   const source = noting(overlay, secrets)
@@ -139,7 +141,7 @@ async function walk(options: ForesightOptions, base: ViewSource, config: unknown
       const name = nameOf(mutation)
       const before = overlay.get(resource, name) as UntypedObject | undefined
       try {
-        const after = assume(mutation, before, { fieldManager: operator.name, now: clock.now() })
+        const after = assume(mutation, before, { fieldManager: operator.name, now: clock.now(), fill: filledIn })
         if (after !== before) {
           overlay.write(resource, name, after)
           secrets.note(after)

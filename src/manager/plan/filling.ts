@@ -1,0 +1,67 @@
+/**
+ * What the API server fills in again after a write. A value that has one owner as a whole (the claim templates of a
+ * StatefulSet) is replaced as a whole by an apply, and with it goes what the server had filled in; the server fills it in once
+ * more before it stores the object. A plan that left this out would show changes that never happen.
+ */
+import { rulesOf } from '../../apiserver/kinds/kinds.ts'
+import { structForm } from '../../apiserver/struct-form.ts'
+import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+
+/** `after` with what the server fills in, where `live` has it: all else in a plan is what the operator writes. */
+export function filledIn(after: UntypedObject, live: UntypedObject, resource: Resource): UntypedObject {
+  const filled = defaulted(after, resource)
+  if (!filled) return after
+  const stored = { ...filled, metadata: after.metadata }
+  return picked(
+    after as unknown as Json,
+    stored as unknown as Json,
+    live as unknown as Json,
+  ) as unknown as UntypedObject
+}
+
+/** A kind that the operator defines knows its defaults. */
+interface Defaulting extends Resource {
+  withDefaults(object: UntypedObject): UntypedObject
+}
+
+/** As the server would store it; undefined where that cannot be told. */
+function defaulted(object: UntypedObject, resource: Resource): UntypedObject | undefined {
+  try {
+    if ('withDefaults' in resource) return (resource as Defaulting).withDefaults(object)
+    const { group, plural, version } = resource
+    const { defaults = structForm } = rulesOf(group === '' ? plural : `${plural}.${group}`)
+    return defaults(object, version)
+  } catch {
+    // The server says what is wrong with it better than a plan could.
+    return undefined
+  }
+}
+
+/** What is stored where it is as before, or was filled in before; what is written elsewhere. */
+function picked(after: Json, stored: Json, live: Json | undefined): Json {
+  if (live !== undefined && equalJson(stored, live)) return live
+  if (isJsonObject(after) && isJsonObject(stored)) {
+    const before = isJsonObject(live) ? live : {}
+    const names = [...new Set([...Object.keys(after), ...Object.keys(before)])]
+    const members = names.flatMap((name) => {
+      const [wanted, kept, was] = [ownMember(after, name), ownMember(stored, name), ownMember(before, name)]
+      const is = wanted === undefined ? (was === undefined ? undefined : kept) : pickedMember(wanted, kept, was)
+      return is === undefined ? [] : [[name, is] as const]
+    })
+    return Object.fromEntries(members)
+  }
+  if (isJsonArray(after) && isJsonArray(stored) && after.length === stored.length) {
+    const before = isJsonArray(live) ? live : []
+    return after.map((item, index) => picked(item, stored[index]!, before[index]))
+  }
+  return after
+}
+
+/** A member that is written and neither stored nor there: the server drops zero values of some fields. */
+function pickedMember(wanted: Json, kept: Json | undefined, was: Json | undefined): Json | undefined {
+  if (kept === undefined) return was === undefined ? undefined : wanted
+  return picked(wanted, kept, was)
+}
