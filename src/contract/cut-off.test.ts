@@ -16,7 +16,7 @@ const program = `
 import { cutOff } from ${JSON.stringify(path.join(source, 'contract/cut-off.ts'))}
 await cutOff((line) => process.stderr.write(line + '\\n'))
 const { loadConnection } = await import(${JSON.stringify(path.join(source, 'client/load-connection.ts'))})
-const { readFileSync } = await import('node:fs')
+const { openSync, readdirSync, readFileSync } = await import('node:fs')
 const [dgram, http, net, tls] = await Promise.all(['dgram', 'http', 'net', 'tls'].map((name) => import('node:' + name)))
 const port = Number(process.argv[2])
 const tried = async (reach) => await new Promise((resolve, reject) => reach(resolve, reject)).then(() => 'reached', (error) => error.cause?.code ?? error.code ?? error.message)
@@ -30,6 +30,9 @@ const outcome = {
   connection: await loadConnection().then(({ server }) => server, ({ name }) => name),
   home: read(process.env.HOME + '/.kube/config'),
   named: read(process.env.NAMED),
+  run: readdirSync('/run').length,
+  sys: readdirSync('/sys').length,
+  kernel: (() => { try { return openSync('/proc/sys/kernel/core_pattern', 'r+') } catch { return 'refused' } })(),
   environment: process.env,
 }
 process.stdout.write(JSON.stringify(outcome))
@@ -99,6 +102,9 @@ describe('a process that is offline', () => {
       connection: 'KubeconfigNotFound',
       home: 'ENOENT',
       named: '',
+      run: 0,
+      sys: 0,
+      kernel: 'refused',
     })
     expect(Object.keys(environment).filter((name) => /^KUBE|proxy|TOKEN/i.test(name))).toEqual([])
     expect(environment).toMatchObject({ FLAVOUR: 'plain', PATH: process.env['PATH'] })

@@ -8,7 +8,7 @@
  * hostile, and it is said.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { devNull, networkInterfaces } from 'node:os'
 import path from 'node:path'
@@ -23,14 +23,17 @@ const mark = 'MUSTER_NETWORK_CUT'
 
 /**
  * Run by the shell, as root of a user namespace: USER GROUP PLACE… -- COMMAND…
+ * Settings of the kernel cannot be written: to a process of uid 0 they belong whatever namespace it is in.
  * The command runs as who it was, in another namespace within: what was mounted here it cannot take away. Where a place cannot
  * be emptied, an empty kubeconfig keeps others from being looked for.
  */
 const script = `
 set -eu
 user=$1 group=$2; shift 2
+mount --rbind /proc/sys /proc/sys
+mount -o remount,bind,ro,nosuid,nodev,noexec /proc/sys
 while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then mount -t tmpfs -o mode=755,ro tmpfs "$1"
+  if [ -d "$1" ]; then mount -t tmpfs -o mode=755,ro,size=4k tmpfs "$1"
   elif [ -e "$1" ]; then mount --bind /dev/null "$1"
   fi 2>/dev/null || export KUBECONFIG=/dev/null
   shift
@@ -75,7 +78,7 @@ export async function cutOff(warn: (line: string) => void): Promise<void> {
     return
   }
   const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
-  const [program, ...words] = walled(command, await credentialPlaces(command))
+  const [program, ...words] = walled(command, await hiddenPlaces(command))
   const env = { ...offlineEnvironment(process.env), [mark]: String(process.pid) }
   const child = spawn(program, words, { stdio: 'inherit', env })
   const stop = (signal: NodeJS.Signals): void => void child.kill(signal)
@@ -109,10 +112,14 @@ export function offlineEnvironment(environment: NodeJS.ProcessEnv): NodeJS.Proce
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isKept(name)))
 }
 
-/** Where credentials and files of the manager are; not what the command itself is about. */
-async function credentialPlaces(command: readonly string[]): Promise<readonly string[]> {
-  return (await ownFiles()).filter(
-    (place) => existsSync(place) && command.every((word) => path.relative(place, path.resolve(word)).startsWith('..')),
+/** Where credentials and files of the manager are, sockets of daemons and devices; not what the command itself is about. */
+async function hiddenPlaces(command: readonly string[]): Promise<readonly string[]> {
+  // A namespace cuts off what has an address, and not what has a path: daemons have their sockets below /run.
+  const places = [...(await ownFiles()), '/run', '/var/run', '/sys']
+  // By their real paths: /var/run is a link to /run, and is emptied once.
+  const found = places.filter((place) => existsSync(place)).map((place) => realpathSync(place))
+  return [...new Set(found)].filter((place) =>
+    command.every((word) => path.relative(place, path.resolve(word)).startsWith('..')),
   )
 }
 
