@@ -30,7 +30,10 @@ describe('an embedded cluster on a folder', () => {
     await start(folder)
     const key = path.join(folder, 'data', 'service-accounts.pem')
     await writeFile(key, '')
-    await expect(start(folder)).rejects.toMatchObject({ name: 'SigningKeyInvalid', message: expect.stringContaining(key) as string })
+    await expect(start(folder)).rejects.toMatchObject({
+      name: 'SigningKeyInvalid',
+      message: expect.stringContaining(key) as string,
+    })
     ;(await openFolder(path.join(folder, 'data'))).release()
     // It is not replaced: tokens that were issued before would be no good, and their bearers would not know why.
     expect(await readFile(key, 'utf8')).toBe('')

@@ -2,7 +2,21 @@
  * A command of the contract, answered by a program that the configuration names: behind the walls, within the limits and with
  * the environment that a manager would give it.
  */
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from '../clock/system-clock.ts'
@@ -52,13 +66,12 @@ export async function runProgramCommand(asked: ProgramCommand): Promise<number> 
   const folder = openProgramFolder(name)
   const run = async (network: Network, copied: readonly string[] = []): Promise<number> => {
     const readOnly = input !== undefined && existsSync(input) ? shared(input, folder) : undefined
-    const places = { ...(readOnly !== undefined && { readOnly }), ...(output !== undefined && { output }), copied }
-    // A file that it gets a copy of is not hidden from it.
-    const hidden = hosted.program.hidden?.filter((each) => !copied.includes(each)) ?? []
-    const program = { ...hosted.program, hidden }
-    const running = { ...hosted, ...places, program, network, clock: systemClock, signal }
+    const outputs = output === undefined ? {} : { output, collected: collecting(folder) }
+    const places = { ...(readOnly !== undefined && { readOnly }), ...outputs, copied }
+    const running = { ...hosted, ...places, network, clock: systemClock, signal }
     const seen = words.map((word, at) => (words[at - 1] === '--input-dir' ? (readOnly ?? word) : word))
     const { code, stdout, stderr, trouble } = await runProgram(running, seen)
+    if (output !== undefined) handOver(collecting(folder), output)
     if (stdout !== '') asked.out(stdout.trimEnd())
     if (stderr !== '') err(stderr.trimEnd())
     if (trouble !== undefined) err(`error: ${name}: ${trouble}`)
@@ -100,6 +113,27 @@ function shared(input: string, folder: string): string {
   cpSync(input, copy, { recursive: true, dereference: true })
   for (const each of within(copy)) chmodSync(each, statSync(each).isDirectory() ? 0o755 : 0o644)
   return copy
+}
+
+function collecting(folder: string): string {
+  const place = path.join(folder, 'output')
+  mkdirSync(place, { recursive: true })
+  return place
+}
+
+/** A link that an earlier run has left there is replaced, and never written through. */
+function handOver(from: string, to: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)]
+    const isFolder = lstatSync(target, { throwIfNoEntry: false })?.isDirectory() ?? false
+    if (!isFolder || !entry.isDirectory()) rmSync(target, { recursive: true, force: true })
+    if (entry.isFile()) copyFileSync(source, target, constants.COPYFILE_EXCL)
+    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)
+    else if (entry.isDirectory()) {
+      mkdirSync(target, { recursive: true })
+      handOver(source, target)
+    }
+  }
 }
 
 /** What the context in use refers to. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { listen } from '../../test/loopback.ts'
 import { servedCluster } from '../../test/served-cluster.ts'
+import { systemClock } from '../clock/system-clock.ts'
+import { networkTrouble } from '../contract/external/program.ts'
 import { readOutput } from '../contract/output-reader.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
 import { namedOperator } from './named-operator.ts'
@@ -271,6 +273,29 @@ describe('muster operator, of a program', () => {
     expect(seen('live')).toMatchObject({ cluster: 200, somebody: 403 })
     expect(url).toContain('https://127.0.0.1')
     expect(calls()).toBe(0)
+  })
+
+  it('writes through no link that it has left in its output', async () => {
+    if ((await networkTrouble(systemClock)) !== undefined) return
+    file('victim', 'as it was')
+    file('victims/b', 'as it was')
+    const script = `#!/bin/sh
+out=$5
+if [ "$6" = --first ]; then ln -s ${folder}/victim "$out/a"; ln -s ${folder}/victims "$out/d"
+else echo hostile >"$out/a"; mkdir "$out/d"; echo hostile >"$out/d/b"; fi`
+    file('linker.sh', script)
+    chmodSync(path.join(folder, 'linker.sh'), 0o755)
+    file('in/a.yaml', call)
+    file('muster.yaml', 'operators: {reacher: {program: {command: ./linker.sh}}}')
+    for (const time of ['--first', '--second']) {
+      const words = ['--input-dir', `${folder}/in`, '--output-dir', `${folder}/linked`, time]
+      expect(await ask('apply-configuration', ...words)).toEqual({ code: 0, out: '', err: '' })
+    }
+    const read = (name: string): string => readFileSync(path.join(folder, name), 'utf8').trim()
+    expect(['victim', 'victims/b', 'linked/a', 'linked/d/b'].map(read)).toEqual([
+      ...['as it was', 'as it was'],
+      ...['hostile', 'hostile'],
+    ])
   })
 
   it('is what a name stands for on the command line, too', async () => {

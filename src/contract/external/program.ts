@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ListenOptions, type Server } from 'node:net'
-import { constants, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { type ControlGroup, openControlGroup } from '../../manager/isolation/control-group.ts'
@@ -20,7 +20,9 @@ import {
   machineTrouble,
   mostFileBytes,
   mostProcesses,
+  type Sandboxed,
   sandboxed,
+  signalOf,
   troubleOf,
 } from '../../manager/isolation/sandbox.ts'
 import { statOf, viewOf } from './program-view.ts'
@@ -67,6 +69,8 @@ export interface RunOptions {
   readonly readOnly?: string
   /** The only folder that it may write to, /tmp aside. What it leaves is there when it has ended. */
   readonly output?: string
+  /** In a sandbox, where that is put instead: an empty folder. */
+  readonly collected?: string
   /** Small files that it gets a copy of, at the same path: a kubeconfig. */
   readonly copied?: readonly string[]
   readonly clock: Clock
@@ -96,20 +100,19 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
   const isOpen = network === 'open' || (typeof network === 'object' && 'proxy' in network)
   const proxy = typeof network === 'string' ? undefined : 'proxy' in network ? network.proxy : proxyUrl
   const env = { PATH: systemPath, ...program.env, ...(proxy !== undefined && proxied(proxy)) }
-  let started: readonly string[]
+  let started: Sandboxed
   let group: ControlGroup | undefined
   try {
     group = isOpen ? undefined : openControlGroup(groupLimits(limits))
     const joins = group?.joins ?? []
-    started = isOpen ? limited(own, limits) : walled(own, { ...options, network, limits, searched: env.PATH, joins })
+    started = isOpen ? { command: limited(own, limits), env } : walled(own, { ...options, network, limits, env, joins })
   } catch (error) {
     group?.remove()
     return unstarted((error as Error).message)
   }
-  const [command = '', ...args] = started
+  const [command, ...args] = started.command
   const child = spawn(command, args, {
-    // In the environment, and not among the words: those can be read by everybody on the machine.
-    env: isOpen ? env : { ...env, PATH: systemPath },
+    env: started.env,
     ...(folder !== undefined && { cwd: folder }),
     stdio: withoutInherited(['ignore', 'pipe', 'pipe']),
     // A group of its own: all of it is ended at once.
@@ -150,7 +153,7 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
         for (const stream of [child.stdout, child.stderr]) stream?.destroy()
       })
     })
-    child.on('close', (exit) => resolve(exit ?? undefined))
+    child.on('close', (exit) => resolve(signalOf(exit) === undefined ? (exit ?? undefined) : undefined))
   })
   timer.cancel()
   leaving?.cancel()
@@ -173,14 +176,8 @@ function unstarted(why: string): Ended {
   return { code: undefined, stdout: '', stderr: '', trouble: `it does not start: ${why}` }
 }
 
-/** A shell tells of a command that was ended by a signal with a code of its own. */
-function signalOf(exit: number | null): NodeJS.Signals | undefined {
-  const found = Object.entries(constants.signals).find(([, number]) => exit === 128 + number)
-  return found?.[0] as NodeJS.Signals | undefined
-}
-
 /** Memory is limited even where walls are not to be had. */
-function limited(command: readonly string[], { memoryMb }: ProgramLimits): readonly string[] {
+function limited(command: readonly string[], { memoryMb }: ProgramLimits): readonly [string, ...string[]] {
   const script = `ulimit -c 0; ulimit -f ${mostFileBytes / 512} 2>/dev/null; ulimit -d "$1" 2>/dev/null; shift; exec "$@"`
   return ['/bin/sh', '-c', script, 'limited', String(memoryMb * 1024), ...command]
 }
@@ -210,42 +207,42 @@ require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
 /** Run by the shell, inside the sandbox: NODE RELAY PROBE SOCKET PORT COMMAND… */
 const relayed = `
 node=$1 relay=$2 probe=$3 socket=$4 port=$5; shift 5
-( env -i "$node" -e "$relay" "$socket" "$port" </dev/null >/dev/null 2>&1 & )
-while ! env -i "$node" -e "$probe" "$port"; do :; done
+( /usr/bin/env -i "$node" -e "$relay" "$socket" "$port" </dev/null >/dev/null 2>&1 & )
+while ! /usr/bin/env -i "$node" -e "$probe" "$port"; do :; done
 exec "$@"
 `
 
-interface Walls extends Pick<RunOptions, 'program' | 'readOnly' | 'output' | 'copied'> {
+interface Walls extends Pick<RunOptions, 'program' | 'readOnly' | 'output' | 'collected' | 'copied'> {
   readonly limits: ProgramLimits
   readonly network: Network
-  /** PATH, for the program. */
-  readonly searched: string
+  readonly env: Readonly<Record<string, string>> & { readonly PATH: string }
   readonly joins: readonly string[]
 }
 
 /** @throws Error where it could not run, whatever the sandbox */
-function walled(command: readonly string[], walls: Walls): readonly string[] {
-  const { program, limits, network, searched, readOnly, output, copied = [], joins } = walls
+function walled(command: readonly string[], walls: Walls): Sandboxed {
+  const { program, limits, network, env, readOnly, output, collected, copied = [], joins } = walls
+  const folder = program.folder ?? process.cwd()
   const socket = typeof network === 'object' && 'egress' in network ? network.egress : undefined
-  const view = viewOf(program, searched)
+  const view = viewOf(program, env.PATH)
   if (view.trouble !== undefined) throw new Error(view.trouble)
-  const inputs = readOnly !== undefined && existsSync(readOnly) ? [readOnly] : []
   const whole =
     socket === undefined
       ? command
       : ['/bin/sh', '-c', relayed, 'relayed', process.execPath, relay, probe, socket, String(relayPort), ...command]
-  const given = [readOnly, output, socket, ...copied].filter((each) => each !== undefined)
   return sandboxed(
     {
       root: mountPoint(),
-      readable: [...view.readable, ...inputs, ...(socket === undefined ? [] : [process.execPath])],
-      covered: view.covered.filter((place) => !given.some((each) => `${each}/`.startsWith(`${place}/`))),
+      readable: socket === undefined ? view.readable : [...view.readable, process.execPath],
+      covered: view.covered,
       memoryMb: limits.memoryMb,
       furnished: true,
-      path: searched,
-      folder: program.folder ?? process.cwd(),
+      environment: { ...env, PWD: folder },
+      folder,
       cgroups: joins,
+      ...(readOnly !== undefined && existsSync(readOnly) && { input: readOnly }),
       ...(output !== undefined && { output }),
+      ...(collected !== undefined && { collected }),
       copied,
       ...(socket !== undefined && { socket }),
     },

@@ -44,8 +44,6 @@ export async function processRunner(options: RunnerOptions): Promise<Runner> {
   const walls: SandboxOptions = {
     root: folder,
     readable: [process.execPath, ...readable],
-    // The folder of the module is readable whole, and may be a project with its credentials.
-    covered: [...canary.files, ...readable.map((each) => path.join(each, '.muster'))],
     memoryMb: 2 * limits.memoryMb + nodeMb,
     tools: options.tools,
   }

@@ -9,7 +9,7 @@ import { withoutInherited } from './inherited-descriptors.ts'
 import type { Limits } from './limits.ts'
 import { relayOutput } from './output.ts'
 import { guestFile, permissionFlags } from './readable.ts'
-import { mostProcesses, sandboxed, type SandboxOptions, systemPath } from './sandbox.ts'
+import { mostProcesses, sandboxed, type SandboxOptions, signalOf } from './sandbox.ts'
 
 export interface ProcessGuestOptions {
   readonly readable: readonly string[]
@@ -34,10 +34,10 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
     String(messageBytes),
   ]
   const group = sandbox && openControlGroup({ memoryBytes: sandbox.memoryMb * 2 ** 20, processes: mostProcesses })
-  const [program = '', ...args] = sandbox ? sandboxed({ ...sandbox, cgroups: group?.joins ?? [] }, node) : node
+  const walled = sandbox && sandboxed({ ...sandbox, cgroups: group?.joins ?? [] }, node)
+  const [program = '', ...args] = walled?.command ?? node
   const child = spawn(program, args, {
-    // By it the tools of the sandbox are found; the guest itself gets nothing.
-    env: sandbox ? { PATH: sandbox.tools ?? systemPath } : {},
+    env: walled?.env ?? {},
     cwd: '/',
     stdio: withoutInherited(['ignore', 'pipe', 'pipe', 'pipe', 'pipe']),
     // A group of its own: all of it is ended at once.
@@ -69,7 +69,7 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
     child.on('close', (code, signal) => {
       const isShort = group?.ranOut() ?? false
       group?.remove()
-      resolve(isShort ? outOf(memoryMb) : reasonOf(code, signal, tail, memoryMb))
+      resolve(isShort ? outOf(memoryMb) : reasonOf(code, signal ?? signalOf(code) ?? null, tail, memoryMb))
     })
   })
   return {

@@ -10,6 +10,7 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { withoutInherited } from './inherited-descriptors.ts'
 import type { Canary } from './protocol.ts'
 import { outermost } from './readable.ts'
@@ -27,14 +28,18 @@ export interface SandboxOptions {
   readonly furnished?: boolean
   /** Where it starts. @default / */
   readonly folder?: string
-  /** Its PATH; it keeps the rest of the environment. @default none: the environment is empty */
-  readonly path?: string
+  /** @default empty */
+  readonly environment?: Readonly<Record<string, string>>
   /** A folder that it writes to. What it leaves is copied there once all its processes have ended. */
   readonly output?: string
+  /** Where it is copied to instead. */
+  readonly collected?: string
   /** Small files that it gets a copy of, whatever their mode: a kubeconfig. */
   readonly copied?: readonly string[]
-  /** Within what is readable: files that it cannot open, and folders that are empty to it. */
+  /** Within what is readable: files that it cannot open, and folders that are empty to it but for what is named below. */
   readonly covered?: readonly string[]
+  /** A folder that it may read, wherever that is. */
+  readonly input?: string
   /** The only socket of the machine that it can connect to. Loopback is up then. */
   readonly socket?: string
   /** `cgroup.procs` of the control groups that it joins. */
@@ -56,9 +61,13 @@ const furniture = [
 ] as const
 const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'] as const
 
+/** What the names of its variables begin with, as long as it is built. */
+const carried = 'MUSTER_GIVEN_'
+
 /**
- * Run by the shell, as root of a mount namespace: ROOT UID OWNER OUTPUT FOLDER MEMORY PATH (DEED PATH)… -- COMMAND…
- * OWNER: the uid as the builder sees it. A deed that fails stops it.
+ * Run by the shell, as root of a mount namespace: ROOT UID OWNER OUTPUT COLLECTED FOLDER MEMORY (DEED PATH)… -- COMMAND…
+ * OWNER: the uid as the builder sees it. A deed that fails stops it. It stays the first process: it ends with the manager, and all
+ * others with it, whatever uid they have. What the shell would say of a signal is not heard: last words are the program's.
  *
  * `r` is the root of the sandbox, and is entered by chroot: a process that is chrooted cannot make a user namespace, in which it
  * could mount a tmpfs without a size. The mount namespace's own root holds nothing that leads out.
@@ -69,7 +78,7 @@ const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 const script = `
 set -eu
 umask 022
-root=$1 uid=$2 owner=$3 output=$4 folder=$5 memory=$6 path=$7; shift 7
+root=$1 uid=$2 owner=$3 output=$4 collected=$5 folder=$6 memory=$7; shift 7
 mount -t tmpfs -o size=4m,nr_inodes=16k,mode=755,nosuid,nodev tmpfs "$root"
 cd "$root"
 mkdir r old low none proc output
@@ -122,7 +131,7 @@ while [ "$1" != -- ]; do
     rm copied ;;
   cover)
     if [ -L "r$2" ]; then :
-    elif [ -d "r$2" ]; then mount -t tmpfs -o ro,size=4k,mode=755 tmpfs "r$2"
+    elif [ -d "r$2" ]; then mount -t tmpfs -o size=64k,nr_inodes=64,mode=755,nosuid,nodev tmpfs "r$2"
     elif [ -e "r$2" ]; then mount -o bind,ro covered "r$2"; fi ;;
   furnish)
     sized /tmp 64m 16k 1777
@@ -142,7 +151,7 @@ while [ "$1" != -- ]; do
 done
 shift
 if [ -n "$output" ]; then
-  mount --bind "$output" output
+  mount --bind "$collected" output
   sized "$output" ${mostFileBytes} 64k 755
 fi
 [ -d "r$folder" ] || mkdir -p "r$folder"
@@ -158,34 +167,64 @@ if [ "$uid" = "$owner" ]; then
 else
   apart="--user --map-user=$uid --map-group=$uid --keep-caps" become=
 fi
-if [ -n "$path" ]; then environment="-u OLDPWD -u SHLVL"; else environment=-i; fi
-set -- unshare --cgroup $apart --root=/r --wd="$folder" setpriv $become --no-new-privs --bounding-set=-all --inh-caps=-all \\
-  --ambient-caps=-all prlimit --core=0 --fsize=${mostFileBytes} --nproc=${mostProcesses} --data="$memory" \\
-  env $environment \${path:+PWD="$folder"} \${path:+PATH="$path"} "$@"
-if [ -z "$output" ]; then exec "$@"; fi
 code=0
-"$@" || code=$?
+{ (
+  exec unshare --cgroup $apart --root=/r --wd="$folder" setpriv $become --no-new-privs --bounding-set=-all --inh-caps=-all \\
+    --ambient-caps=-all prlimit --core=0 --fsize=${mostFileBytes} --nproc=${mostProcesses} --data="$memory" "$@" \\
+    2>&9 9>&-
+) || code=$?; } 9>&2 2>&-
 kill -KILL -1 2>&- || :
-cp -R -P "r$output/." output
+if [ -n "$output" ]; then
+  chmod -R ug-s "r$output"
+  cp -R -P "r$output/." output
+fi
 exit $code
 `
 
-/** The command that runs `command` in a sandbox. */
-export function sandboxed(options: SandboxOptions, command: readonly string[]): readonly [string, ...string[]] {
-  const { root, memoryMb, output = '', folder = '/', path: searched = '' } = options
+/**
+ * Run by the shell, inside: NAMES COMMAND…
+ * Variables come under other names: the tools that build the sandbox must not go by them (LD_PRELOAD), and words can be read by every
+ * user of the machine.
+ */
+const restore = `
+names=$1; shift
+unset OLDPWD SHLVL
+for name in $names; do eval "export $name=\\"\\$${carried}$name\\""; unset "${carried}$name"; done
+exec "$@"
+`
+
+export interface Sandboxed {
+  readonly command: readonly [string, ...string[]]
+  /** For the tools that build it. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** How `command` is run in a sandbox. */
+export function sandboxed(options: SandboxOptions, command: readonly string[]): Sandboxed {
+  const { root, memoryMb, output = '', collected = output, folder = '/', environment = {} } = options
   const isRoot = process.getuid?.() === 0
   const uid = isRoot ? freshUser() : 1000
   const namespaces = ['--net', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child']
   const apart = isRoot ? namespaces : ['--user', '--map-root-user', ...namespaces]
-  const facts = [root, uid, isRoot ? uid : 0, output, folder, memoryMb * 2 ** 20, searched].map(String)
-  const words = [...facts, ...deedsOf(options).flat(), '--', ...command]
-  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', script, 'sandbox', ...words]
+  const facts = [root, uid, isRoot ? uid : 0, output, collected, folder, memoryMb * 2 ** 20].map(String)
+  const given = Object.entries(environment)
+  const names = given.map(([name]) => name).join(' ')
+  const inside =
+    names === '' ? ['/usr/bin/env', '-i', ...command] : ['/bin/sh', '-c', restore, 'restore', names, ...command]
+  const words = [...facts, ...deedsOf(options).flat(), '--', ...inside]
+  return {
+    command: ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...apart, '/bin/sh', '-c', script, 'sandbox', ...words],
+    env: {
+      ...Object.fromEntries(given.map(([name, value]) => [`${carried}${name}`, value])),
+      PATH: options.tools ?? systemPath,
+    },
+  }
 }
 
 type Deed = readonly [deed: string, path: string]
 
 function deedsOf(options: SandboxOptions): readonly Deed[] {
-  const { readable, furnished = false, copied = [], covered = [], socket, cgroups = [] } = options
+  const { readable, furnished = false, copied = [], covered = [], input, socket, cgroups = [] } = options
   const given = [...system, ...(furnished ? furniture : [])].filter((each) => existsSync(each))
   const shown = outermost([...given, ...readable])
   const isGiven = (place: string): boolean => given.some((each) => each === place)
@@ -193,8 +232,9 @@ function deedsOf(options: SandboxOptions): readonly Deed[] {
     ...cgroups.map((file): Deed => ['join', file]),
     ...(furnished ? [['furnish', ''] as const, ...present(devices).map((each): Deed => ['device', each])] : []),
     ...shown.map((place): Deed => [deedFor(place, isGiven(place)), place]),
-    ...copied.map((file): Deed => ['copy', file]),
     ...covered.map((place): Deed => ['cover', place]),
+    ...(input === undefined ? [] : [['view', input] as const]),
+    ...copied.map((file): Deed => ['copy', file]),
     ...(socket === undefined ? [] : [['socket', socket] as const]),
   ]
 }
@@ -250,8 +290,7 @@ export async function sandboxTrouble(options: SandboxOptions, canary: Canary): P
   const lacking = machineTrouble()
   if (lacking !== undefined) return lacking
   const words = [process.execPath, '-e', canaryCode, '--', ...canaryWords(canary)]
-  const [program, ...args] = sandboxed(options, words)
-  const { code, output, problem } = await outputOf(program, args, options.tools)
+  const { code, output, problem } = await outputOf(sandboxed(options, words))
   return troubleOf(output, code === 0 ? '' : problem || `exit code ${code}`)
 }
 
@@ -300,13 +339,12 @@ function leaksIn(output: string): readonly string[] | undefined {
   }
 }
 
-async function outputOf(
-  program: string,
-  args: readonly string[],
-  tools: string = systemPath,
-): Promise<{ readonly code: number | undefined; readonly output: string; readonly problem: string }> {
+async function outputOf({
+  command: [program, ...args],
+  env,
+}: Sandboxed): Promise<{ readonly code: number | undefined; readonly output: string; readonly problem: string }> {
   const stdio = withoutInherited(['ignore', 'pipe', 'pipe'])
-  const child = spawn(program, args, { env: { PATH: tools }, stdio, cwd: '/' })
+  const child = spawn(program, args, { env, stdio, cwd: '/' })
   let output = ''
   let problem = ''
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text))
@@ -317,10 +355,16 @@ async function outputOf(
   })
 }
 
+/** A shell tells of a command that was ended by a signal with a code of its own. */
+export function signalOf(exit: number | null): NodeJS.Signals | undefined {
+  const found = Object.entries(constants.signals).find(([, number]) => exit === 128 + number)
+  return found?.[0] as NodeJS.Signals | undefined
+}
+
 /** The first that says something. */
 function firstLine(text: string): string {
   return text.split('\n').find((line) => /[a-z]/i.test(line)) ?? ''
 }
 
-/** Where the tools are. The manager's own PATH is none of a guest's business. */
-export const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin'
+/** Where the tools are. */
+const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin'

@@ -26,7 +26,7 @@ import { runProgram } from '../../../src/contract/external/program.ts'
 import { openProgramFolder, programsFolder } from '../../../src/contract/external/programs-folder.ts'
 import { openControlGroup } from '../../../src/manager/isolation/control-group.ts'
 import { withoutInherited } from '../../../src/manager/isolation/inherited-descriptors.ts'
-import { sandboxed, systemPath } from '../../../src/manager/isolation/sandbox.ts'
+import { sandboxed } from '../../../src/manager/isolation/sandbox.ts'
 import { inherited, type Report, secret } from './situation.ts'
 
 const mark = `muster-hostile-${process.pid}`
@@ -173,9 +173,12 @@ function asGuest(
   }
   // A guest has no environment; this one is told its situation by its words.
   const words = ['/usr/bin/env', ...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command]
-  const [program, ...args] = sandboxed(options, words)
+  const {
+    command: [program, ...args],
+    env: tools,
+  } = sandboxed(options, words)
   const child: ChildProcess = spawn(program, args, {
-    env: { PATH: systemPath },
+    env: tools,
     stdio: withoutInherited(['ignore', 'pipe', 'pipe']),
     cwd: '/',
   })
