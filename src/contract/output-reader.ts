@@ -335,12 +335,9 @@ function weightOf(value: Json | undefined, file: string): number {
   return weigh(value, 0)
 }
 
-/** What somebody else wrote is quoted, and not at any length. */
-const longestProblem = 1000
-
+/** It quotes what a program wrote, at any length: the caller masks it, and cuts it then. */
 function refused(problem: string): MusterError {
-  const shown = problem.length > longestProblem ? `${problem.slice(0, longestProblem)}…` : problem
-  return new MusterError('OutputRefused', `${shown}.`)
+  return new MusterError('OutputRefused', `${problem}.`)
 }
 
 /** Who said nothing about the order gets this one: what others need comes first, what takes away last. */

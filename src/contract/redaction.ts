@@ -4,13 +4,13 @@
  * keys do not.
  *
  * Names stay, too: what an object, its namespace or its kind is called stands in the names of files, and others refer to it. So do
- * versions, uids and times. And what is too short is everywhere by chance, see `hidden-text.ts`: it goes from Secrets alone.
+ * versions, uids and times. And what is too short is everywhere by chance, see `kube/hidden-text.ts`: it goes from Secrets alone.
  */
 import { createHmac, randomBytes } from 'node:crypto'
+import { type HiddenValue, hidingText } from '../kube/hidden-text.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import type { GatherContent } from './gather-folder.ts'
-import { type HiddenValue, hidingText } from './hidden-text.ts'
 import { scalarText } from './scalar-text.ts'
 
 /** `key`: the same key gives the same replacements. @default one that nobody knows */

@@ -5,6 +5,7 @@
  */
 import type { FeedReport } from '../cache/shared-cache.ts'
 import type { Clock } from '../clock/clock.ts'
+import { cutText } from '../kube/hidden-text.ts'
 import { formatResource } from '../kube/kind.ts'
 import { doneIn, type Ledger, outcomeOf } from '../operator/ledger.ts'
 import {
@@ -237,5 +238,5 @@ function feedSummary({ resource, freshness, watches, objects, bytes, consumers }
 }
 
 function cut(words: string, most = mostWords): string {
-  return words.length <= most ? words : `${words.slice(0, most).toWellFormed()}…`
+  return cutText(words, most)
 }

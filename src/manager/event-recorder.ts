@@ -7,6 +7,7 @@ import type { Client } from '../client/client.ts'
 import type { Clock } from '../clock/clock.ts'
 import { formatTime } from '../kube/duration.ts'
 import { isMusterError } from '../kube/errors.ts'
+import { cutText } from '../kube/hidden-text.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { EventDraft } from '../operator/ledger.ts'
@@ -56,7 +57,7 @@ export function createEventRecorder({
   return {
     async record(about, { type, reason, message }, isHeld = () => true) {
       const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
-      const text = message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message
+      const text = cutText(message, longestMessage)
       const id = hash('sha256', JSON.stringify([uid, operator, type, reason, text])).slice(0, 16)
       const now = clock.now()
       const time = formatTime(now)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { outcomeOf, readReport, redact, textsOf } from './action.ts'
+import { outcomeOf, hiding, readReport, textsOf } from './action.ts'
 
 describe('what a program says of itself', () => {
   it('adds up, line by line', () => {
@@ -52,11 +52,17 @@ describe('redaction', () => {
     fc.assert(
       fc.property(fc.array(secret), fc.string(), fc.string(), (secrets, before, after) => {
         for (const each of secrets) {
-          const shown = redact(`${before}${each}${after}`, secrets)
+          const shown = hiding(secrets)(`${before}${each}${after}`)
           for (const hidden of secrets) expect(shown).not.toContain(hidden)
         }
       }),
     )
+  })
+
+  it('comes before a message is cut: no part of a secret is left at its end', () => {
+    const secret = 'correct horse battery staple '.repeat(100).trim()
+    const line = JSON.stringify({ message: `${'x'.repeat(990)} ${secret}` })
+    expect(readReport(line, {}, hiding([secret])).message).toBe(`${'x'.repeat(990)} •••`)
   })
 
   it('finds every text of an input', () => {

@@ -4,6 +4,7 @@
  * `lost` means that nobody knows: the program, and whoever watched it, were killed before its end was written down.
  * It may have done all, some or nothing. Only whoever asked for it can decide, and asks again under another key.
  */
+import { cutText, type Hide, hidingValues } from '../kube/hidden-text.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../kube/json.ts'
 
 export type ActionState = 'running' | 'succeeded' | 'failed' | 'lost'
@@ -70,10 +71,10 @@ export interface Outcome extends Report {
   readonly exitCode?: number | undefined
 }
 
-const longestMessage = 1000
+export const longestMessage = 1000
 
 /** What a line of stdout adds to the report; the same report when it is no line for us. */
-export function readReport(line: string, before: Report): Report {
+export function readReport(line: string, before: Report, hide?: Hide): Report {
   if (!line.startsWith('{')) return before
   let value: unknown
   try {
@@ -81,15 +82,16 @@ export function readReport(line: string, before: Report): Report {
   } catch {
     return before
   }
-  return isJsonObject(value) ? { ...before, ...reportOf(value) } : before
+  return isJsonObject(value) ? { ...before, ...reportOf(value, hide) } : before
 }
 
-export function reportOf(value: JsonObject): Report {
+/** `hide` masks what others must not read; the message is cut then. */
+export function reportOf(value: JsonObject, hide?: Hide): Report {
   const own = new Map(Object.entries(value))
   const [progress, message] = [own.get('progress'), own.get('message')]
   return {
     ...(typeof progress === 'number' ? { progress: Math.min(Math.max(progress, 0), 1) } : {}),
-    ...(typeof message === 'string' ? { message: message.slice(0, longestMessage) } : {}),
+    ...(typeof message === 'string' ? { message: cutText(message, longestMessage, hide) } : {}),
     ...(own.has('result') ? { result: own.get('result') } : {}),
   }
 }
@@ -110,12 +112,13 @@ export function outcomeOf(value: JsonObject | undefined): Outcome | undefined {
 }
 
 /** Hides every one of the secrets in a text that others will read. */
-export function redact(text: string, secrets: readonly string[]): string {
-  return secrets
-    .filter((secret) => secret.length >= 3)
-    .toSorted((a, b) => b.length - a.length)
-    .reduce((shown, secret) => shown.replaceAll(secret, '•••'), text)
+export function hiding(secrets: readonly string[]): Hide {
+  const hide = hidingValues(secrets, mask)
+  const short = secrets.filter((secret) => secret.length === 3)
+  return (text) => short.reduce((shown, secret) => shown.replaceAll(secret, mask), hide(text))
 }
+
+const mask = '•••'
 
 /** Every text within a JSON value. */
 export function textsOf(value: Json | undefined): readonly string[] {

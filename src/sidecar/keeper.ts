@@ -12,7 +12,8 @@ import path from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { systemClock as clock } from '../clock/system-clock.ts'
 import { type Json, parseJson, stringifyJson } from '../kube/json.ts'
-import { type FailureReason, type Outcome, readReport, redact, type Report, textsOf } from './action.ts'
+import { cutText } from '../kube/hidden-text.ts'
+import { type FailureReason, hiding, longestMessage, type Outcome, readReport, type Report, textsOf } from './action.ts'
 import { readSaved, type SavedAction } from './action-folder.ts'
 import { claimDurably, writeDurably } from './durable-file.ts'
 import { ownIdentity } from './process-identity.ts'
@@ -23,7 +24,7 @@ const drainMs = 1000
 /** On a full disk the end of an action is worth some patience. */
 const outcomeTries = 60
 
-const complaintLength = 4096
+const complaintLength = 65_536
 const longestLine = 65_536
 const folder = process.argv[2] ?? ''
 const at = (name: string): string => path.join(folder, name)
@@ -94,8 +95,11 @@ interface Listening {
 }
 
 function listen(child: ChildProcess, secrets: readonly string[]): Listening {
+  const hide = hiding(secrets)
+  const longestSecret = Math.max(0, ...secrets.map(({ length }) => length))
   let report: Report = {}
   let complaint = ''
+  let isCut = false
   let writing: Promise<void> | undefined
   let isStale = false
 
@@ -111,9 +115,9 @@ function listen(child: ChildProcess, secrets: readonly string[]): Listening {
     writing = undefined
   }
   const hear = byLine((line) => {
-    const next = readReport(line, report)
+    const next = readReport(line, report, hide)
     if (next === report) return
-    report = next.message === undefined ? next : { ...next, message: redact(next.message, secrets) }
+    report = next
     isStale = true
     writing ??= save()
   })
@@ -123,6 +127,7 @@ function listen(child: ChildProcess, secrets: readonly string[]): Listening {
     .on('data', hear)
     .once('end', () => hear('\n'))
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    isCut ||= complaint.length + text.length > complaintLength
     complaint = (complaint + text).slice(-complaintLength)
   })
   const closed = once(child, 'close').catch(() => undefined)
@@ -132,7 +137,11 @@ function listen(child: ChildProcess, secrets: readonly string[]): Listening {
   }
   return {
     report: () => report,
-    complaint: () => redact(complaint.trim().split('\n').at(-1) ?? '', secrets),
+    complaint() {
+      // Where it was cut, a part of a secret may stand: as much as the longest is left out.
+      const whole = isCut ? complaint.slice(longestSecret) : complaint
+      return cutText(hide(whole.trim()).split('\n').at(-1) ?? '', longestMessage)
+    },
     settled: settle(),
   }
 }

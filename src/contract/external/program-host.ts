@@ -263,16 +263,17 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
           folder: folder!,
           now: ledger.startedAt,
           kubeconfig: options.kubeconfig,
-          onRefused: ({ message }) => findings.offence(ledger, 'refusedEgress', message),
+          onRefused: ({ message }) => findings.offence(ledger, 'refusedEgress', hidden(message)),
+          hide: hidden,
         }),
       )
       // What one version wants is not judged by what another declared.
       if (programVersion(hosted.program) !== declared!.version) return { ...ledger, path: steps, waiting: replaced }
       steps.push('Check')
       for (const { file } of output.mutations.filter((each) => each.folder === unspecifiedFolder)) {
-        findings.offence(ledger, 'undeclaredWrite', `it wants to write what it does not declare: ${file}`)
+        findings.offence(ledger, 'undeclaredWrite', `it wants to write what it does not declare: ${hidden(file)}`)
       }
-      for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', twice)
+      for (const twice of severalWrites(output.mutations)) findings.offence(ledger, 'severalWrites', hidden(twice))
       const checked = await checkMutations(output.mutations, sending())
       steps.push('CarryOut')
       const { outcomes, sent } = await carriedOut(checked, execute)

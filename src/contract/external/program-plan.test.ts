@@ -4,6 +4,7 @@ import { configMaps, embedded, namespaces } from '../../../test/embedded.ts'
 import type { Client } from '../../client/client.ts'
 import type { OperatorPlan } from '../../manager/plan/foresight.ts'
 import { planLines } from '../../manager/plan/text.ts'
+import { Secret } from '../../operator/kinds.ts'
 import { foreseeProgram } from './program-plan.ts'
 import type { HostedProgram } from './program-run.ts'
 
@@ -16,6 +17,31 @@ async function shop(): Promise<Client> {
   await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { size: '3' } })
   return client
 }
+
+/** Reads a Secret, and repeats what it holds behind so many other characters that it is cut there. */
+const teller = `
+case $1 in
+input-resources)
+  echo 'applyConfigurationResources: {exactResources: [{group: "", version: v1, resource: secrets, namespace: shop, name: token}]}'
+  exit ;;
+output-resources)
+  echo 'configurationResources: {exactResources: [{group: "", version: v1, resource: configmaps, namespace: shop, name: a}]}'
+  exit ;;
+esac
+while [ $# -gt 1 ]; do [ "$1" != --output-dir ] || output=$2; shift; done
+padding=$(printf '%0290d' 0)
+results() { mkdir -p "$output"; printf "controllerResults:\\n- controllerName: c\\n  status: $1\\n" >"$output/controller-results.yaml"; }
+case $HOW in
+stderr) printf '%s %s\\n' "$padding" "$VALUE" >&2; exit 2 ;;
+error) results "Failed\\n  errors: [{message: $padding $VALUE}]"; exit 1 ;;
+name)
+  results Succeeded
+  place=$output/Configuration/Apply/namespaces/shop/core/configmaps
+  mkdir -p "$place"
+  echo 'kind: ConfigMap' >"$place/1234-body-a.yaml"
+  printf 'action: Apply\\nname: %s/%s\\nnamespace: shop\\nresourceType: {Group: "", Resource: configmaps, Version: v1}\\n' "$padding$padding$padding" "$VALUE" >"$place/1234-metadata-a.yaml" ;;
+esac
+`
 
 const plan = (client: Client, env: Readonly<Record<string, string>>, more: Partial<HostedProgram> = {}) =>
   foreseeProgram({
@@ -64,4 +90,26 @@ describe('what a program would write', () => {
     ])
     await expect(plan(client, {}, { live: { allow: [] } })).rejects.toThrow(/runs live/)
   })
+
+  it.each(['stderr', 'name', 'error'])(
+    'tells of no Secret that it reads, however long, where texts are cut: %s',
+    async (HOW) => {
+      const client = await shop()
+      const value = 's3cr3t-'.repeat(300)
+      const metadata = { name: 'token', namespace: 'shop' }
+      await client.create(Secret, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata,
+        data: { token: Buffer.from(value).toString('base64') },
+      })
+      const program = { command: '/bin/sh', args: ['-c', teller, 'teller'], env: { HOW, VALUE: value } }
+      const told = await plan(client, {}, { program }).then(
+        JSON.stringify,
+        (error: unknown) => (error as Error).message,
+      )
+      expect(told).toContain('(secret)')
+      expect(told).not.toContain('s3cr')
+    },
+  )
 })

@@ -54,11 +54,12 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
     return { operator: name, changes: [], crs: [{ ...at, outcome: 'waiting', message }] }
   }
   const folder = openProgramFolder(name)
+  const secrets = meetSecrets()
+  const hide = (text: string): string => maskText(text, secrets.values)
   try {
     const gather = openGatherFolder(path.join(folder, 'input'), { isShared: true })
     const content = await inputsOfCluster(client, list)
     gather.update(content)
-    const secrets = meetSecrets()
     for (const { objects } of content.selected.values()) for (const object of objects) secrets.note(object)
     const output = await runOnce(hosted, {
       ...around,
@@ -66,7 +67,10 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
       folder,
       now: clock.now(),
       onRefused: () => undefined,
+      hide,
     })
+    // Servers quote what they refuse.
+    for (const { content } of output.mutations) secrets.note(content as unknown as KubeObject | undefined)
     const targetOf = (): Target => dryTarget(client)
     const how = { targetOf, declared, fieldManager: name, others: hosted.others }
     const checked = await checkMutations(output.mutations, how)
@@ -77,7 +81,7 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
     for (const { after } of planned.values()) secrets.note(after)
     const problems = [...planned.values()].flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
     const broken = output.results!.flatMap(({ errors }) => errors)
-    const [message] = [...problems, ...broken].map((text) => maskText(text, secrets.values))
+    const [message] = [...problems, ...broken].map(hide)
     const outcome: PlannedCr =
       message === undefined ? { ...at, outcome: 'settled' } : { ...at, outcome: 'failed', message }
     return {
@@ -85,6 +89,9 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
       changes: [...planned.values()].flatMap((each) => changeOf(each, secrets.values)),
       crs: [outcome],
     }
+  } catch (error) {
+    // Without a cause: that would be the very words.
+    throw isMusterError(error) ? new MusterError(error.name, hide(error.message)) : error
   } finally {
     discard(folder)
   }

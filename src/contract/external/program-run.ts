@@ -6,7 +6,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { formatTime } from '../../kube/duration.ts'
-import { MusterError } from '../../kube/errors.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { cutText, type Hide } from '../../kube/hidden-text.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { readYaml } from '../../kube/yaml.ts'
 import { type ReadOutput, readOutput } from '../output-reader.ts'
@@ -84,6 +85,8 @@ export interface RunOnceOptions extends Around {
   /** For one that runs live. */
   readonly kubeconfig?: (() => Promise<string>) | undefined
   readonly onRefused: (refusal: EgressRefusal) => void
+  /** Masks what Secrets among its inputs hold. What it printed and wrote is masked before it is cut. */
+  readonly hide: Hide
 }
 
 /** @throws ExternalFailed, OutputRefused, NetworkNotCut */
@@ -93,15 +96,22 @@ export async function runOnce(hosted: HostedProgram, options: RunOnceOptions): P
     const { code, stderr, trouble } = await start(hosted, options, output)
     // Killed, or ended before it said what became of its controllers: what lies there is half of something.
     if (trouble !== undefined || (code !== 0 && code !== 1)) {
-      throw failed(options.name, hosted, { code, trouble, stderr })
+      throw failed(options.name, hosted, { code, trouble, stderr }, options.hide)
     }
     const read = readOutput(output)
-    if (!read.results) throw failed(options.name, hosted, { code, trouble: 'it left no results', stderr })
+    if (!read.results) throw failed(options.name, hosted, { code, trouble: 'it left no results', stderr }, options.hide)
     return read
+  } catch (error) {
+    if (!isMusterError(error, 'OutputRefused')) throw error
+    // Without a cause: that would be the very words.
+    throw new MusterError('OutputRefused', cutText(error.message, longestProblem, options.hide))
   } finally {
     discard(output)
   }
 }
+
+/** Of what is wrong with an output. */
+const longestProblem = 1000
 
 /** Whatever a program has made of it. */
 export function discard(folder: string): void {
@@ -168,15 +178,19 @@ function failed(
   what: string,
   { limits }: HostedProgram,
   { code, trouble, stderr }: Pick<Ended, 'code' | 'trouble' | 'stderr'>,
+  hide: Hide = (text) => text,
 ): MusterError {
   const { memoryMb } = { ...defaultProgramLimits, ...limits }
   const short = `it ran out of memory, and may have ${memoryMb} MiB for each process (program.memory): `
   const how = trouble ?? `exit code ${code}`
   const isShort = ranOutOfMemory(`${trouble}\n${stderr}`)
-  return new MusterError('ExternalFailed', `${what}: ${isShort ? short : ''}${how}${lastLine(stderr)}.`)
+  return new MusterError('ExternalFailed', `${what}: ${isShort ? short : ''}${how}${lastLine(stderr, hide)}.`)
 }
 
-function lastLine(text: string): string {
-  const line = text.trimEnd().split('\n').at(-1) ?? ''
-  return line === '' ? '' : ` (${line.slice(0, 300)})`
+/** Masked as a whole: a value may have several lines. */
+function lastLine(text: string, hide: Hide): string {
+  const line = hide(text.trimEnd()).split('\n').at(-1) ?? ''
+  return line === '' ? '' : ` (${cutText(line, longestLine)})`
 }
+
+const longestLine = 300

@@ -17,6 +17,7 @@ import type { Writer } from '../../cache/writer.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { type Condition, findCondition, setCondition } from '../../kube/condition.ts'
 import { isMusterError } from '../../kube/errors.ts'
+import { cutText } from '../../kube/hidden-text.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
@@ -136,7 +137,7 @@ export function createTroubles(options: TroublesOptions): Troubles {
     const [worst] = present
     if (worst === undefined) return said ? { cr, conditions: [] } : undefined
     const text = present.map((kind) => causes.get(kind)!.message).join(' ')
-    const message = text.length > longestMessage ? `${text.slice(0, longestMessage - 1)}…` : text
+    const message = cutText(text, longestMessage)
     if (said?.status === 'True' && said.reason === reasonOf(worst) && said.message === message) return undefined
     const { generation: observedGeneration } = cr.metadata
     const update = { type: findingCondition, status: 'True', reason: reasonOf(worst), message } as const

@@ -16,5 +16,14 @@ export interface GuestEvents {
   /** Answers at once: the guest stands still. */
   readonly onRead: (text: string) => string
   readonly onTooLong: (size: number) => void
+  /** Whole lines, masked. */
   readonly onPrinted: (text: string) => void
+  /** What the guest prints is masked by these before it is divided or cut. */
+  readonly secrets: PrintedSecrets
+}
+
+export interface PrintedSecrets {
+  hide(text: string): string
+  /** Values of several lines, which may be printed in several pieces. */
+  ofSeveralLines(): readonly string[]
 }

@@ -2,17 +2,40 @@ import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
+import { hidingValues } from '../../kube/hidden-text.ts'
+import type { PrintedSecrets } from './guest-handle.ts'
 import { relayOutput } from './output.ts'
+
+const none: PrintedSecrets = { hide: (text) => text, ofSeveralLines: () => [] }
+
+/** All that is relayed of these pieces. */
+async function relayed(values: readonly string[], pieces: Iterable<string>): Promise<string> {
+  const stream = new PassThrough()
+  const heard: string[] = []
+  const secrets = {
+    hide: hidingValues(values, '***'),
+    ofSeveralLines: () => values.filter((each) => each.includes('\n')),
+  }
+  relayOutput(stream, { clock: virtualClock(), secrets, onPrinted: (text) => void heard.push(text) })
+  for (const piece of pieces) {
+    stream.write(piece)
+    // Each is heard of alone.
+    await setImmediate()
+  }
+  stream.end()
+  await setImmediate()
+  return heard.join('')
+}
 
 describe('what a guest prints', () => {
   it.each([
     ['in small pieces', 'x\n', 40_000, 256],
-    ['in large ones', 'x'.repeat(10_000), 100, 7],
+    ['in large ones', `${'x'.repeat(9999)}\n`, 100, 7],
   ])('without an end, %s, is passed on only so fast', async (_how, piece, times, most) => {
     const clock = virtualClock()
     const stream = new PassThrough()
     const heard: string[] = []
-    relayOutput(stream, clock, (text) => void heard.push(text))
+    relayOutput(stream, { clock, secrets: none, onPrinted: (text) => void heard.push(text) })
     for (let index = 0; index < times; index++) stream.write(piece)
     await setImmediate()
     await setImmediate()
@@ -29,9 +52,36 @@ describe('what a guest prints', () => {
   it('is passed on as it is, where it is little', async () => {
     const stream = new PassThrough()
     const heard: string[] = []
-    relayOutput(stream, virtualClock(), (text) => void heard.push(text))
+    relayOutput(stream, { clock: virtualClock(), secrets: none, onPrinted: (text) => void heard.push(text) })
     stream.end('grün\n')
     await setImmediate()
     expect(heard.join('')).toBe('grün\n')
+  })
+
+  it('is masked wherever the pieces end in which it comes', async () => {
+    const [secret, key] = [
+      'correct horse battery staple',
+      '-----BEGIN KEY-----\nc2VjcmV0\nc2VjcmV0\n-----END KEY-----\n',
+    ]
+    for (const value of [secret, key]) {
+      const text = `it was ${value}\nand more\n`
+      for (let at = 1; at < text.length; at++) {
+        const shown = await relayed([secret, key], [text.slice(0, at), text.slice(at)])
+        expect(shown).toMatch(/^it was \*\*\*\n*and more\n$/)
+      }
+      expect(await relayed([secret, key], text)).toMatch(/^it was \*\*\*\n*and more\n$/)
+    }
+  })
+
+  it('is not held back for long: a line that only begins like a value comes with the next', async () => {
+    expect(await relayed(['one\ntwo\nthree'], ['one\n', 'two\n', 'four\n'])).toBe('one\ntwo\nfour\n')
+    expect(await relayed(['one\ntwo\nthree'], ['zero\none\n'])).toBe('zero\none\n')
+  })
+
+  it('is masked before a line that is too long is cut, and its rest is dropped', async () => {
+    const value = 's3cr3t-'.repeat(20_000)
+    const shown = await relayed([value], [`it was ${value} and more`, ` and more ${value}`, ' still\nnext\n'])
+    expect(shown).not.toContain('s3cr3t')
+    expect(shown).toContain('it was ***')
   })
 })

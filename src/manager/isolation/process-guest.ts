@@ -46,10 +46,11 @@ export function startProcessGuest(options: ProcessGuestOptions, events: GuestEve
   const [, stdout, stderr, talk, reads] = child.stdio as unknown as readonly [null, Duplex, Duplex, Duplex, Duplex]
   let tail = ''
   for (const stream of [stdout, stderr]) {
-    relayOutput(stream, clock, (text) => {
+    const onPrinted = (text: string): void => {
       tail = (tail + text).slice(-tailLength)
       events.onPrinted(text)
-    })
+    }
+    relayOutput(stream, { ...events, onPrinted, clock })
   }
   talk.on('data', createFrameReader(events.onText, messageBytes, events.onTooLong))
   reads.on(

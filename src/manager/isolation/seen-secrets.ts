@@ -2,11 +2,11 @@
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { watchSecrets, type WatchedSecrets } from '../../operator/secrecy.ts'
 import type { View } from '../../operator/view.ts'
+import type { PrintedSecrets } from './guest-handle.ts'
 
-export interface SeenSecrets {
+export interface SeenSecrets extends PrintedSecrets {
   /** The same view; what it shows is remembered. */
   watched(view: View): View
-  hide(text: string): string
   /** The same error, told without them. */
   without(reason: unknown): unknown
 }
@@ -24,6 +24,7 @@ export function rememberSecrets(): SeenSecrets {
       return secrets.view
     },
     hide,
+    ofSeveralLines: () => seen.flatMap((secrets) => secrets.ofSeveralLines()),
     without(reason) {
       if (isMusterError(reason)) {
         const { name, message, retryAfterMs } = reason

@@ -41,7 +41,7 @@ export function startWorkerGuest(options: WorkerGuestOptions, events: GuestEvent
     Atomics.add(cell, 0, 1)
     Atomics.notify(cell, 0)
   })
-  for (const stream of [worker.stdout, worker.stderr]) relayOutput(stream, clock, events.onPrinted)
+  for (const stream of [worker.stdout, worker.stderr]) relayOutput(stream, { ...events, clock })
 
   let why: string | undefined
   const ended = new Promise<string>((resolve) => {

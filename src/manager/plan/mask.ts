@@ -2,6 +2,7 @@
  * What must not be shown: everything in a Secret, and every text elsewhere that holds a value of one that was read. Two are
  * masked together, so that it still shows whether they differ.
  */
+import { type Hide, hidingValues } from '../../kube/hidden-text.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
@@ -11,9 +12,6 @@ import { isSecret, secretValues } from '../../operator/secrecy.ts'
 
 export const masked = '(secret)'
 export const otherMasked = '(another secret)'
-
-/** Shorter values (`a`, `true`) are found in texts that have nothing to do with them. */
-const shortest = 4
 
 /** Values of Secrets that were met: those that were read, and those that would be written. */
 export interface MetSecrets {
@@ -27,7 +25,7 @@ export function meetSecrets(): MetSecrets {
     values,
     note(object) {
       if (!object || !isSecret(object)) return
-      for (const value of secretValues(object as UntypedObject)) if (value.length >= shortest) values.add(value)
+      for (const value of secretValues(object as UntypedObject)) values.add(value)
     },
   }
 }
@@ -114,15 +112,21 @@ function isIdentity([first = '', second = '']: readonly string[]): boolean {
 }
 
 function holds(text: string, values: ReadonlySet<string>): boolean {
-  if (text.length < shortest) return false
-  if (values.has(text)) return true
-  for (const value of values) if (text.includes(value)) return true
-  return false
+  return hidingFor(values)(text) !== text
 }
 
-/** The same for what is said in words. */
+/** The same for what is said in words. It is cut afterwards, and not before. */
 export function maskText(text: string, values: ReadonlySet<string>): string {
-  let shown = text
-  for (const value of values) shown = shown.replaceAll(value, masked)
-  return shown
+  return hidingFor(values)(text)
+}
+
+const made = new WeakMap<ReadonlySet<string>, { readonly size: number; readonly hide: Hide }>()
+
+/** Values only ever come to a set. */
+function hidingFor(values: ReadonlySet<string>): Hide {
+  const known = made.get(values)
+  if (known?.size === values.size) return known.hide
+  const hide = hidingValues(values, masked)
+  made.set(values, { size: values.size, hide })
+  return hide
 }

@@ -3,6 +3,7 @@
  * it got there and what is being done. The status is the memory of the life cycle, and all of it: a process that knows
  * nothing else can go on from there.
  */
+import { cutText } from '../../kube/hidden-text.ts'
 import type { Json } from '../../kube/json.ts'
 import { anything, boolean, type Field, integer, list, object, oneOf, optional, schemaField, string } from '../field.ts'
 
@@ -89,7 +90,7 @@ const longestMessage = 1024
 
 /** A message of the application's, no longer than it may be. */
 export function shorten(message: string): string {
-  return message.length <= longestMessage ? message : `${message.slice(0, longestMessage - 1)}…`
+  return cutText(message, longestMessage)
 }
 
 // Type aliases, not interfaces: only those are fields by name, too, which is what a kind takes.

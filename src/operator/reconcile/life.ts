@@ -13,7 +13,12 @@ export async function observeLife(run: Run): Promise<void> {
   const { application } = run.situation.controller.options
   if (!application) return
   try {
-    run.observed = await run.author(() => application.observe(outsideOf(run)))
+    const { actions, ...observed } = await run.author(() => application.observe(outsideOf(run)))
+    // These words end in the status, cut to what it may hold.
+    const masked = actions.map(({ message, ...rest }) =>
+      message === undefined ? rest : { ...rest, message: run.hide(message) },
+    )
+    run.observed = { ...observed, actions: masked }
   } catch (error) {
     if (!isMusterError(error, 'SidecarUnauthorized')) throw error
     // It may be one of its objects that has to be put right before anybody is let in: that comes first.

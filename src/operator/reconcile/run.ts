@@ -6,6 +6,7 @@
  * So the types that authors see end here.
  */
 import type { MusterError } from '../../kube/errors.ts'
+import type { Hide } from '../../kube/hidden-text.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { runAuthorCode } from '../author-code.ts'
 import type { LiveContext, Report } from '../controller.ts'
@@ -48,6 +49,8 @@ export class Run {
 
   /** What was seen of the application, and what follows from it. */
   observed: Observed | undefined
+  /** Masks what the Secrets hold that this run has read. */
+  readonly hide: Hide
   /** Why it did not let us in. */
   unheard: MusterError | undefined
   life: LifecycleStep | undefined
@@ -66,6 +69,7 @@ export class Run {
     this.owner = { operator, controller: controller.name }
     this.context = { cr, view, now: clock.now(), config, live }
     this.journal = new Journal(this.owner, secrets)
+    this.hide = secrets.hide
     this.cr = cr
     this.registered = [...controller.resources]
     this.settled = new Map(memory.settled)

@@ -5,11 +5,13 @@
  *
  * A text is looked at in several views: as it is, and with its escapes read. Each character of a view knows where it came from,
  * so a value that is found in any of them is cut out of the text itself.
+ *
+ * This is the one way to mask secrets, and there is one order: mask, then cut (`cutText`). A text that is cut first may hold the
+ * first half of a value, which no search for the whole value finds.
  */
 import { isUtf8 } from 'node:buffer'
 
 export interface HiddenValue {
-  /** Without white space around it. */
   readonly bytes: Buffer
   readonly standIn: string
 }
@@ -20,11 +22,64 @@ const shortest = 4
 const shortestInWords = 6
 /** What is encoded may be encoded again. */
 const deepest = 3
+const base64Word = /[A-Za-z0-9+/_-]{6,}={0,2}/g
 
-export function hidingText(values: readonly HiddenValue[]): (text: string) => string {
-  const asIs = searchFor(values, textForms)
-  const unspaced = searchFor(values, (value) => textForms(value).flatMap(withoutSpace))
-  const asBytes = searchFor(values, byteForms)
+export interface HidingOptions {
+  /** Looks for values of four and five characters within words, too. @default false */
+  readonly withinWords?: boolean
+  /**
+   * Looks for the beginning of a value where a text ends or an ellipsis stands, too: servers and libraries cut what they quote.
+   * @default false
+   */
+  readonly cutValues?: boolean
+}
+
+export type Hide = (text: string) => string
+
+/** For messages: `standIn` takes the place of each value and of what is left of one that was cut. */
+export function hidingValues(values: Iterable<string>, standIn: string): Hide {
+  // With the white space around it, which goes with it, and without.
+  const spelled = [...new Set(Array.from(values, (value) => [value, value.trim()]).flat())]
+  return (text) => {
+    // Most messages hold none of thousands of values: to see that takes less than to prepare a search for all of them.
+    const seen = spelled.length === 0 ? '' : readingsOf(text, 0)
+    const likely = spelled.filter((value) => mayBeIn(seen, value))
+    if (likely.length === 0) return text
+    const hidden = likely.map((value): HiddenValue => ({ bytes: Buffer.from(value), standIn }))
+    return hidingText(hidden, { withinWords: true, cutValues: true })(text)
+  }
+}
+
+/** A text in all its views, without white space, and what its words are when they are base64. */
+function readingsOf(text: string, depth: number): string {
+  const views = Array.from(viewsOf(text), (view) => view.text.replaceAll(/\s/g, ''))
+  const words = depth < deepest ? (text.match(base64Word) ?? []) : []
+  return [...views, ...words.map((word) => readingsOf(Buffer.from(word, 'base64').toString(), depth + 1))].join('\n')
+}
+
+/** False: it is not there, in no form. */
+function mayBeIn(readings: string, value: string): boolean {
+  const beginning = value.slice(0, 64).replaceAll(/\s/g, '')
+  if (beginning.length < shortest) return value.length > 64 || readings.includes(value)
+  if (readings.includes(beginning.slice(0, shortest))) return true
+  const bytes = Buffer.from(value.slice(0, 8))
+  return [0, 1, 2].some((offset) => {
+    const encoded = middleOf(bytes, offset).slice(0, shortest)
+    return readings.includes(encoded) || readings.includes(urlAlphabet(encoded))
+  })
+}
+
+/** A text of at most `most` characters, masked before it is cut. */
+export function cutText(text: string, most: number, hide: Hide = (same) => same): string {
+  const shown = hide(text)
+  return shown.length <= most ? shown : `${shown.slice(0, most - 1).toWellFormed()}…`
+}
+
+export function hidingText(values: readonly HiddenValue[], options: HidingOptions = {}): Hide {
+  const formsOf = (value: HiddenValue): readonly Form[] => textForms(value, options)
+  const asIs = searchFor(values, formsOf, options)
+  const unspaced = searchFor(values, (value) => formsOf(value).flatMap(withoutSpace), options)
+  const asBytes = searchFor(values, byteForms, options)
   const isNothing = values.length === 0
 
   const hideText = (text: string, depth: number): string => {
@@ -39,7 +94,7 @@ export function hidingText(values: readonly HiddenValue[]): (text: string) => st
   /** Words that are base64, of which something is hidden. */
   const encodedPlaces = (text: string, depth: number): Place[] => {
     const places: Place[] = []
-    for (const { 0: word, index } of text.matchAll(/[A-Za-z0-9+/_-]{6,}={0,2}/g)) {
+    for (const { 0: word, index } of text.matchAll(base64Word)) {
       const bytes = Buffer.from(word, 'base64')
       const hidden = hideBytes(bytes, depth + 1)
       if (hidden === bytes) continue
@@ -71,11 +126,12 @@ interface Form {
   readonly isWord: boolean
 }
 
-function textForms({ bytes, standIn }: HiddenValue): readonly Form[] {
+function textForms({ bytes, standIn }: HiddenValue, { withinWords = false }: HidingOptions): readonly Form[] {
   const text = bytes.toString('utf8')
   // What of it is no text is lost wherever it became one.
   const size = text.replaceAll(/[\s\uFFFD]/g, '').length
-  const plain = size < shortest ? [] : [{ text, by: standIn, isPlain: true, isWord: size < shortestInWords }]
+  const plain =
+    size < shortest ? [] : [{ text, by: standIn, isPlain: true, isWord: !withinWords && size < shortestInWords }]
   return [...plain, ...base64Forms(bytes, standIn)]
 }
 
@@ -222,14 +278,19 @@ function beginningsOf(value: HiddenValue, formsOf: (value: HiddenValue) => reado
 }
 
 /** All of them in one walk, however many there are: by how they begin. */
-function searchFor(values: readonly HiddenValue[], formsOf: (value: HiddenValue) => readonly Form[]): Search {
+function searchFor(
+  values: readonly HiddenValue[],
+  formsOf: (value: HiddenValue) => readonly Form[],
+  { cutValues = false }: HidingOptions,
+): Search {
   const beginnings = values.flatMap((value) => beginningsOf(value, formsOf))
   const byStart = Map.groupBy(beginnings, ({ text }) => text.slice(0, shortest))
-  // Most places are no beginning of any, and that shows without making a text of them.
-  const starts = new Uint8Array(2 ** 21)
+  // Most places are no beginning of any, and that shows without making a text of them. A few values need a small table.
+  const bits = Math.min(Math.max(Math.ceil(Math.log2(16 * beginnings.length + 1)), 8), 21)
+  const starts = new Uint8Array(2 ** bits)
   // Four characters fill it, so what was before them is gone.
   const step = (mark: number, text: string, at: number): number => (mark << 8) ^ text.charCodeAt(at)
-  const placeOf = (mark: number): number => Math.imul(mark, 0x9e_37_79_b1) >>> 11
+  const placeOf = (mark: number): number => Math.imul(mark, 0x9e_37_79_b1) >>> (32 - bits)
   for (const { text } of beginnings) starts[placeOf([0, 1, 2, 3].reduce((mark, at) => step(mark, text, at), 0))] = 1
   return (view, places) => {
     const { text } = view
@@ -241,16 +302,45 @@ function searchFor(values: readonly HiddenValue[], formsOf: (value: HiddenValue)
       const at = next + 1 - shortest
       if (at < 0 || starts[placeOf(mark)] === 0) continue
       for (const beginning of byStart.get(text.slice(at, at + shortest)) ?? []) {
-        if (!text.startsWith(beginning.text, at) || at < (ends.get(beginning) ?? 0)) continue
+        if (at < (ends.get(beginning) ?? 0)) continue
+        const to = endOf(beginning, text, at, cutValues)
+        if (to === undefined) continue
         const form = beginning.whole()
-        const to = at + form.text.length
-        if (!text.startsWith(form.text, at) || (form.isWord && !isWordAt(text, at, to))) continue
+        if (form.isWord && !isWordAt(text, at, to)) continue
         ends.set(beginning, to)
         places.push({ from: view.begin(at), to: view.end(to - 1), by: form.by, isPlain: form.isPlain })
       }
     }
   }
 }
+
+/** Fewer characters of a value that was cut say little of it, and are anywhere by chance. */
+const shortestPart = 8
+
+/** Where the value that begins at a place ends, or was cut. */
+function endOf(
+  { text: beginning, whole }: Beginning,
+  text: string,
+  at: number,
+  cutValues: boolean,
+): number | undefined {
+  if (text.startsWith(beginning, at)) {
+    const form = whole().text
+    if (text.startsWith(form, at)) return at + form.length
+    return cutValues ? endOfPart(form, text, at) : undefined
+  }
+  return cutValues ? endOfPart(beginning, text, at) : undefined
+}
+
+function endOfPart(form: string, text: string, at: number): number | undefined {
+  let length = shortest
+  while (length < form.length && at + length < text.length && form[length] === text[at + length]) length++
+  const to = at + length
+  return length >= shortestPart && (to === text.length || cutMark.test(text.slice(to, to + 4))) ? to : undefined
+}
+
+/** What stands where a text was cut. */
+const cutMark = /^[\s"'`)\]]?(?:…|\.\.\.?)/
 
 function isWordAt(text: string, from: number, to: number): boolean {
   return (

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { cutText, hidingText, hidingValues } from './hidden-text.ts'
+
+const value = 'correct horse battery staple'
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+describe('values hidden in messages', () => {
+  const hide = hidingValues([value, 'correct horse', 'tiny'], '***')
+
+  it.each([
+    ['as they are', `not "${value}"`, 'not "***"'],
+    ['of which one is a part of another', `${value} or correct horse`, '*** or ***'],
+    ['within a word', 'a-tiny2', 'a-***2'],
+    ['with other white space', 'correct\n  horse battery\tstaple!', '***!'],
+    ['cut at the end', `it was ${value.slice(0, 20)}`, 'it was ***'],
+    ['cut before an ellipsis', `"${value.slice(0, 16)}…" is wrong`, '"***…" is wrong'],
+    ['cut before three dots', `"${value.slice(0, 16)}"... is wrong`, '"***"... is wrong'],
+    ['of which too little is left to say anything', 'it was correct', 'it was correct'],
+    ['not at all', 'something else entirely', 'something else entirely'],
+  ])('%s', (_how, text, shown) => {
+    expect(hide(text)).toBe(shown)
+  })
+
+  it('encoded: as a whole, as a part of something, cut, with escapes', () => {
+    const texts = [base64(value), base64(`{"password":"${value}"}`), base64(base64(value)), base64(value).slice(0, 20)]
+    for (const text of texts) expect(hide(`it was ${text}`)).not.toContain(text.slice(-16))
+    const pem = '-----BEGIN KEY-----\nc2VjcmV0\n-----END KEY-----\n'
+    expect(hidingValues([pem], '***')(JSON.stringify({ key: pem }))).toBe('{"key":"***"}')
+    expect(hidingValues(['a b/c?d=e'], '***')(`GET /${encodeURIComponent('a b/c?d=e')}`)).toBe('GET /***')
+  })
+
+  it('leave no part of eight characters behind, whatever is around them and however they are cut', () => {
+    const secret = fc.string({ minLength: 8, maxLength: 40, unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz') })
+    const around = fc.string({ maxLength: 20, unit: fc.constantFrom(...'0123456789 .,:"') })
+    fc.assert(
+      fc.property(secret, around, around, fc.nat(100), (hidden, before, after, most) => {
+        const shown = cutText(`${before}${hidden}${after}`, most + 2, hidingValues([hidden], '***'))
+        expect(shown.length).toBeLessThanOrEqual(most + 2)
+        for (let at = 0; at + 8 <= hidden.length; at++) expect(shown).not.toContain(hidden.slice(at, at + 8))
+        // The same of a text that another program has cut.
+        const cut = hidingValues([hidden], '***')(`${before}${hidden}${after}`.slice(0, most))
+        for (let at = 0; at + 8 <= hidden.length; at++) expect(cut).not.toContain(hidden.slice(at, at + 8))
+      }),
+    )
+  })
+
+  it('are found by the quick look wherever the thorough one finds them', () => {
+    const secrets = fc.array(fc.string({ minLength: 4, maxLength: 12, unit: fc.constantFrom(...'ab1 \n/"\\') }), {
+      maxLength: 4,
+    })
+    const wrap = fc.constantFrom(
+      (text: string) => text,
+      base64,
+      (text: string) => JSON.stringify(text),
+      (text: string) => base64(`x${text}yz`),
+      encodeURIComponent,
+    )
+    fc.assert(
+      fc.property(secrets, fc.array(wrap, { maxLength: 2 }), fc.string({ maxLength: 6 }), (values, wraps, more) => {
+        const text = wraps.reduce((inner, wrapped) => wrapped(inner), more + values.join(more))
+        const all = [...new Set(values.flatMap((each) => [each, each.trim()]))]
+        const thorough = hidingText(
+          all.map((each) => ({ bytes: Buffer.from(each), standIn: '***' })),
+          { withinWords: true, cutValues: true },
+        )
+        expect(hidingValues(values, '***')(text)).toBe(thorough(text))
+      }),
+    )
+  })
+})
+
+describe('a text that is cut', () => {
+  it('is masked first: a value that is longer than what is shown leaves nothing behind', () => {
+    const long = 'x1'.repeat(5000)
+    expect(cutText(`it was ${long}`, 20, hidingValues([long], '***'))).toBe('it was ***')
+    expect(cutText(`${'.'.repeat(15)}${value}`, 20, hidingValues([value], '***'))).toBe(`${'.'.repeat(15)}***`)
+  })
+
+  it('stays text, and is no longer than it may be', () => {
+    expect(cutText('abcdef', 6)).toBe('abcdef')
+    expect(cutText('abcdefg', 6)).toBe('abcde…')
+    expect(cutText('abcd😀fg', 6)).toBe('abcd\uFFFD…')
+  })
+})
