@@ -298,6 +298,50 @@ else echo hostile >"$out/a"; mkdir "$out/d"; echo hostile >"$out/d/b"; fi`
     ])
   })
 
+  it('hides kubeconfigs from it, files that they refer to and the folder .muster; and not those of the one that it is given', async () => {
+    const { kubeconfig } = await servedCluster(folder)
+    // Programs of a manager that is root run under another uid.
+    chmodSync(folder, 0o755)
+    const users = (token: string): unknown => [{ name: 'u', user: { tokenFile: token } }]
+    file('edge/kubeconfig', JSON.stringify({ users: users('token') }))
+    file('edge/token', 'hush')
+    file('own/token', 'given')
+    file('.muster/kubeconfig', 'hush')
+    file('.muster/data/journal', 'hush')
+    const own = path.join(folder, 'own/kubeconfig')
+    file('own/kubeconfig', JSON.stringify({ ...JSON.parse(readFileSync(kubeconfig, 'utf8')), users: users('token') }))
+    const files = [
+      'edge/kubeconfig',
+      'edge/token',
+      'own/token',
+      '.muster/kubeconfig',
+      '.muster/data/journal',
+      'visible',
+    ]
+    file('visible', 'visible')
+    file(
+      'teller.cjs',
+      `const { readFileSync } = require('node:fs')
+      for (const name of ${JSON.stringify(files)}) try { console.log(name + '=' + readFileSync(name, 'utf8')) } catch (error) { console.log(name + '=' + error.code) }`,
+    )
+    const program = { command: process.execPath, args: [path.join(folder, 'teller.cjs')], live: true, readable: ['.'] }
+    const clusters = { edge: { kubeconfig: path.join(folder, 'edge/kubeconfig') } }
+    const identity = { serviceAccount: 'a/b' }
+    const clientConnection = { kubeconfig: own }
+    file('muster.yaml', JSON.stringify({ clientConnection, clusters, operators: { reacher: { program, identity } } }))
+    const answers = async (...words: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+      new Map((await ask(...words)).out.split('\n').map((line) => line.split('=', 2) as [string, string]))
+
+    const offline = await answers('input-resources')
+    for (const name of files.slice(0, -1))
+      expect([name, offline.get(name)]).not.toEqual([name, expect.stringMatching(/hush|given|token/)])
+    expect(offline.get('visible')).toBe('visible')
+    const live = await answers('apply-configuration-live', '--kubeconfig', own)
+    expect(live.get('own/token')).toBe('given')
+    // Empty, or out of reach for another uid.
+    expect(['', 'EACCES']).toContain(live.get('edge/token'))
+  })
+
   it('is what a name stands for on the command line, too', async () => {
     cpSync(path.join(root, 'test/contract/shell-operator.sh'), path.join(folder, 'reacher.sh'))
     file('muster.yaml', 'operators: {reacher: {program: {command: ./reacher.sh}}}')

@@ -1,4 +1,4 @@
-import { copyFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -76,7 +76,17 @@ describe('muster plan', { timeout: 60_000 }, () => {
     const operators = {
       memcached: { from: example, config: {} },
       shell: { program: { command: './shell.sh' }, allowUnenforced: true },
+      teller: { program: { command: './teller.sh' } },
     }
+    await mkdir(path.join(folder, '.muster'))
+    await writeFile(path.join(folder, '.muster', 'kubeconfig'), 'hush\n')
+    await writeFile(
+      path.join(folder, 'teller.sh'),
+      '#!/bin/sh\ncat "$PWD"/kubeconfig "$PWD"/.muster/kubeconfig >&2\nexit 3\n',
+      {
+        mode: 0o755,
+      },
+    )
     await writeFile(path.join(folder, 'muster.yaml'), JSON.stringify({ operators }))
     const named = (...words: readonly string[]) =>
       muster(folder, 'plan', ...words, '--file', 'muster.yaml', '--kubeconfig', kubeconfig)
@@ -89,5 +99,9 @@ describe('muster plan', { timeout: 60_000 }, () => {
     expect([answer.code, answer.stdout]).toEqual([2, expect.stringContaining('+++ v1/ConfigMap/shop/answer')])
     await expect(client.get(ConfigMap, { namespace: 'shop', name: 'answer' })).rejects.toThrow('not found')
     expect((await named('shell', 'x')).stderr).toContain('leave CRs out')
+    // Neither the kubeconfig that the flag names nor that of the project is there for a program.
+    const teller = await named('teller')
+    expect(teller.stderr).toContain('exit code 3')
+    expect(teller.stderr).not.toMatch(/hush|apiVersion|token/)
   })
 })
