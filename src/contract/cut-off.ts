@@ -13,7 +13,6 @@ import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { devNull, networkInterfaces } from 'node:os'
 import path from 'node:path'
 import { MusterError } from '../kube/errors.ts'
-import { ownFiles } from '../manager/config/own-files.ts'
 
 /**
  * Holds the process that has started this one without a network. It proves nothing, and nobody has a network the less for it:
@@ -114,6 +113,8 @@ export function offlineEnvironment(environment: NodeJS.ProcessEnv): NodeJS.Proce
 
 /** Where credentials and files of the manager are, sockets of daemons and devices; not what the command itself is about. */
 async function hiddenPlaces(command: readonly string[]): Promise<readonly string[]> {
+  // Loaded here: most commands of an operator are not offline.
+  const { ownFiles } = await import('../manager/config/own-files.ts')
   // A namespace cuts off what has an address, and not what has a path: daemons have their sockets below /run.
   const places = [...(await ownFiles()), '/run', '/var/run', '/sys']
   // By their real paths: /var/run is a link to /run, and is emptied once.

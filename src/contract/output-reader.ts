@@ -7,6 +7,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from
 import path from 'node:path'
 import { errorCode } from '../client/error-code.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
+import { cutText, type Hide } from '../kube/hidden-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { parseApiVersion } from '../kube/kind.ts'
 import { checkDnsLabel, checkPathSegment } from '../kube/name.ts'
@@ -58,8 +59,25 @@ const known: ReadonlySet<string> = new Set([...folders, resultsFile, 'stdout.log
 /** Namespace folders are no deeper than this. */
 const deepest = 8
 
-/** @throws OutputRefused */
-export function readOutput(folder: string, limits: OutputLimits = defaultOutputLimits): ReadOutput {
+/**
+ * What is wrong with it is quoted: masked by `hide`, and cut then.
+ * @throws OutputRefused
+ */
+export function readOutput(
+  folder: string,
+  limits: OutputLimits = defaultOutputLimits,
+  hide: Hide = (text) => text,
+): ReadOutput {
+  try {
+    return readFolder(folder, limits)
+  } catch (error) {
+    if (!isMusterError(error, 'OutputRefused')) throw error
+    // Without a cause: that would be the very words.
+    throw new MusterError('OutputRefused', `${cutText(error.message.slice(0, -1), longestProblem, hide)}.`)
+  }
+}
+
+function readFolder(folder: string, limits: OutputLimits): ReadOutput {
   const reader = createReader(folder, limits)
   const top = reader.entries('')
   const results = top.find(({ name }) => name === resultsFile)
@@ -335,7 +353,9 @@ function weightOf(value: Json | undefined, file: string): number {
   return weigh(value, 0)
 }
 
-/** It quotes what a program wrote, at any length: the caller masks it, and cuts it then. */
+const longestProblem = 1000
+
+/** It quotes what a program wrote, at any length: `readOutput` masks and cuts it. */
 function refused(problem: string): MusterError {
   return new MusterError('OutputRefused', `${problem}.`)
 }

@@ -6,11 +6,11 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import path from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { formatTime } from '../../kube/duration.ts'
-import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { MusterError } from '../../kube/errors.ts'
 import { cutText, type Hide } from '../../kube/hidden-text.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { readYaml } from '../../kube/yaml.ts'
-import { type ReadOutput, readOutput } from '../output-reader.ts'
+import { defaultOutputLimits, type ReadOutput, readOutput } from '../output-reader.ts'
 import { scalarText } from '../scalar-text.ts'
 import { type EgressRefusal, openEgressProxy } from './egress-proxy.ts'
 import { ranOutOfMemory } from './out-of-memory.ts'
@@ -98,20 +98,13 @@ export async function runOnce(hosted: HostedProgram, options: RunOnceOptions): P
     if (trouble !== undefined || (code !== 0 && code !== 1)) {
       throw failed(options.name, hosted, { code, trouble, stderr }, options.hide)
     }
-    const read = readOutput(output)
+    const read = readOutput(output, defaultOutputLimits, options.hide)
     if (!read.results) throw failed(options.name, hosted, { code, trouble: 'it left no results', stderr }, options.hide)
     return read
-  } catch (error) {
-    if (!isMusterError(error, 'OutputRefused')) throw error
-    // Without a cause: that would be the very words.
-    throw new MusterError('OutputRefused', cutText(error.message, longestProblem, options.hide))
   } finally {
     discard(output)
   }
 }
-
-/** Of what is wrong with an output. */
-const longestProblem = 1000
 
 /** Whatever a program has made of it. */
 export function discard(folder: string): void {

@@ -107,7 +107,7 @@ export function openSession(options: SessionOptions): GuestSession {
   const guest = options.start({
     onText: (text) => guarded(() => hear(text)),
     onRead: (text) => answerRead(text, readerOf, limits, weighReads),
-    onPrinted: (text) => log({ module: module.file, isolation: level, printed: text.trimEnd() }),
+    onPrinted: (text) => log({ module: module.file, isolation: level, printed: secrets.hide(text.trimEnd()) }),
     secrets,
     onTooLong: (size) => end(misbehaved(`It sends ${size} bytes at once; ${limits.messageBytes} are allowed.`)),
   })
