@@ -60,9 +60,9 @@ function readingsOf(text: string, depth: number): string {
 /** False: it is not there, in no form. */
 function mayBeIn(readings: string, value: string): boolean {
   const beginning = value.slice(0, 64).replaceAll(/\s/g, '')
-  if (beginning.length < shortest) return value.length > 64 || readings.includes(value)
-  if (readings.includes(beginning.slice(0, shortest))) return true
+  if (beginning.length < shortest ? value.length > 64 : readings.includes(beginning.slice(0, shortest))) return true
   const bytes = Buffer.from(value.slice(0, 8))
+  if (bytes.length < shortest) return false
   return [0, 1, 2].some((offset) => {
     const encoded = middleOf(bytes, offset).slice(0, shortest)
     return readings.includes(encoded) || readings.includes(urlAlphabet(encoded))

@@ -119,12 +119,16 @@ describe('calls over HTTP', () => {
       const live = createLive({ client: noClient, clock: impatient })
       expect((await live.http({ url: from, headers, redirectTo: [other] })).body).toBe('there')
       expect((await live.http({ url: from, headers })).body).toBe('there')
-      const posted = live.http({ method: 'POST', url: from, headers, body: { password: 'hush' } })
-      if (status < 307) expect((await posted).body).toBe('there')
-      else await expect(posted).rejects.toThrow('the body of a call does not go to another origin')
-      const put = live.http({ method: 'PUT', url: from, headers, body: 'hush' })
-      if (status === 303) expect((await put).body).toBe('there')
-      else await expect(put).rejects.toMatchObject({ name: 'OutsideRefused' })
+      // What a redirect turns into a GET goes on without its body; what would take its body along does not.
+      const outcomes = await Promise.allSettled([
+        live.http({ method: 'POST', url: from, headers, body: { password: 'hush' } }),
+        live.http({ method: 'PUT', url: from, headers, body: 'hush' }),
+      ])
+      const shown = outcomes.map((each) =>
+        each.status === 'fulfilled' ? each.value.body : (each.reason as Error).message,
+      )
+      const refused = `${from} redirects (${status}) to ${other}: the body of a call does not go to another origin.`
+      expect(shown).toEqual([status < 307 ? 'there' : refused, status === 303 ? 'there' : refused])
       expect(seen.every((request) => request.startsWith('GET /there'))).toBe(true)
       expect(seen.join()).not.toContain('hush')
     })

@@ -70,7 +70,7 @@ export async function foreseeProgram(options: ProgramForesightOptions): Promise<
       hide,
     })
     // Servers quote what they refuse.
-    for (const { content } of output.mutations) secrets.note(content as unknown as KubeObject | undefined)
+    for (const wanted of output.mutations) secrets.note(wanted.content as unknown as KubeObject | undefined)
     const targetOf = (): Target => dryTarget(client)
     const how = { targetOf, declared, fieldManager: name, others: hosted.others }
     const checked = await checkMutations(output.mutations, how)

@@ -8,30 +8,27 @@
  * As the rest of the belt, this holds careless code. A process of its own holds hostile code.
  */
 type Callback = (error: Error | null, ...results: unknown[]) => void
-type Members = Record<string, unknown>
 type Callable = (...args: unknown[]) => unknown
 type Constructor = new (...args: unknown[]) => object
 
 /** Replaces what takes descriptors by number in `fs`, `net`, `tty` and `dgram`, and the raw output of `process`. */
 export function guardDescriptors(): void {
-  guardFiles(process.getBuiltinModule('node:fs') as unknown as Members)
+  guardFiles(process.getBuiltinModule('node:fs'))
   const net = process.getBuiltinModule('node:net')
-  for (const name of ['Socket', 'Stream', 'connect', 'createConnection']) guardSockets(net as unknown as Members, name)
-  guardSockets(net.Server.prototype as unknown as Members, 'listen')
-  const tty = process.getBuiltinModule('node:tty') as unknown as Members
-  for (const name of ['ReadStream', 'WriteStream']) guardSockets(tty, name)
-  guardSockets(process.getBuiltinModule('node:dgram').Socket.prototype as unknown as Members, 'bind')
+  for (const name of ['Socket', 'Stream', 'connect', 'createConnection']) guardSockets(net, name)
+  guardSockets(net.Server.prototype, 'listen')
+  for (const name of ['ReadStream', 'WriteStream']) guardSockets(process.getBuiltinModule('node:tty'), name)
+  guardSockets(process.getBuiltinModule('node:dgram').Socket.prototype, 'bind')
   const { format } = process.getBuiltinModule('node:util')
-  const own = process as unknown as Members
-  own['_rawDebug'] = (...words: unknown[]): void => void process.stderr.write(`${format(...words)}\n`)
+  replace(process, '_rawDebug', (...words: unknown[]) => void process.stderr.write(`${format(...words)}\n`))
 }
 
 /** Standard output and standard error. */
 const outputs: ReadonlySet<unknown> = new Set([1, 2])
 
-function guardFiles(fs: Members): void {
+function guardFiles(fs: object): void {
   const opened = new Set<unknown>()
-  const { open, openSync } = fs as { readonly open: Callable; readonly openSync: Callable }
+  const [open, openSync] = [Reflect.get(fs, 'open') as Callable, Reflect.get(fs, 'openSync') as Callable]
   for (const [name, member] of Object.entries(fs)) {
     if (typeof member !== 'function' || name.startsWith('_')) continue
     const toOutput = writers[name]
@@ -67,13 +64,13 @@ function guardFiles(fs: Members): void {
 }
 
 /** Some are accessors that cannot be assigned. */
-function replace(owner: Members, name: string, value: object): void {
+function replace(owner: object, name: string, value: object): void {
   Object.defineProperty(owner, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
 /** A socket over a descriptor is of no use to code that has no network. */
-function guardSockets(owner: Members, name: string): void {
-  const guarded = checked(owner[name] as Callable & Constructor, (args, run) => {
+function guardSockets(owner: object, name: string): void {
+  const guarded = checked(Reflect.get(owner, name) as Callable & Constructor, (args, run) => {
     // The first argument of `connect` and `listen` may be a port; of a terminal it is a descriptor.
     const [stranger] = name.endsWith('Stream') ? descriptorsIn(args) : descriptorsIn(args.slice(0, 1).filter(isRecord))
     return stranger === undefined ? run() : refuse(stranger, [])
@@ -98,7 +95,7 @@ function descriptorsIn(args: readonly unknown[]): readonly number[] {
   return [args[0], ...inOptions].filter((each) => typeof each === 'number')
 }
 
-function isRecord(value: unknown): value is Members {
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)
 }
 

@@ -4,8 +4,10 @@
  */
 import { isMusterError } from '../../kube/errors.ts'
 import type { Health } from '../../kube/health.ts'
+import type { Hide } from '../../kube/hidden-text.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { type Outside, statusOf } from '../lifecycle/application.ts'
+import type { ActionReport } from '../lifecycle/observation.ts'
 import type { LifecycleStep } from '../lifecycle/step.ts'
 import type { Run } from './run.ts'
 
@@ -14,17 +16,18 @@ export async function observeLife(run: Run): Promise<void> {
   if (!application) return
   try {
     const { actions, ...observed } = await run.author(() => application.observe(outsideOf(run)))
-    // These words end in the status, cut to what it may hold.
-    const masked = actions.map(({ message, ...rest }) =>
-      message === undefined ? rest : { ...rest, message: run.hide(message) },
-    )
-    run.observed = { ...observed, actions: masked }
+    run.observed = { ...observed, actions: actions.map((report) => maskedReport(report, run.hide)) }
   } catch (error) {
     if (!isMusterError(error, 'SidecarUnauthorized')) throw error
     // It may be one of its objects that has to be put right before anybody is let in: that comes first.
     run.observed = { reachable: false, actions: [] }
     run.unheard = error
   }
+}
+
+/** Its words end in the status, cut to what it may hold. */
+function maskedReport(report: ActionReport, hide: Hide): ActionReport {
+  return report.message === undefined ? report : { ...report, message: hide(report.message) }
 }
 
 /** It has come to its end, and that is not written yet: nothing is made for it any more. */

@@ -79,7 +79,7 @@ export async function print(word: string): Promise<string> {
   await once((done) => fs.writev(2, [Buffer.from(text(8))], done))
   await once((done) => fs.writeFile(1, text(9), done))
   await once((done) => fs.createWriteStream('', { fd: 2 }).on('error', done).end(text(10), done))
-  ;(process as unknown as { _rawDebug(text: string): void })._rawDebug(text(11))
+  Reflect.apply(Reflect.get(process, '_rawDebug') as (text: string) => void, process, [text(11)])
   process.stderr.write(text(12))
   process.emitWarning(text(13))
   // Closing them is closing nothing.
