@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../../test/project.ts'
 import { builtinResources } from '../kube/builtin.ts'
@@ -14,7 +15,7 @@ import { defineResource } from '../operator/resource.ts'
 import { command } from './generate.ts'
 import { builtinKind, readKindName } from './generate/kept-kind.ts'
 import { initialData } from './generate/manifest.ts'
-import { accessObjects } from './generate/rbac.ts'
+import { accessObjects, rbacFiles } from './generate/rbac.ts'
 
 const nobody = (): void => undefined
 
@@ -165,6 +166,19 @@ describe('the access of an operator', () => {
     expect(new Set(resources('ClusterRole'))).toEqual(
       new Set(['customresourcedefinitions', 'tenants', 'tenants/status', 'tenants/finalizers', 'clusterroles']),
     )
+  })
+
+  it('comes with what the manager needs: it may lead unless the settings say otherwise', async () => {
+    const file = fileURLToPath(new URL('../../examples/memcached/operator.ts', import.meta.url))
+    const leases = async (flags: Parameters<typeof rbacFiles>[1]): Promise<readonly string[]> => {
+      const [made] = await rbacFiles(file, flags)
+      return made!.text.split('---\n').filter((document) => document.includes('- leases'))
+    }
+    const [role] = await leases({})
+    expect(role).toMatch(/kind: Role\nmetadata:\n {2}name: memcached-manager\n {2}namespace: default\n/)
+    expect(await leases({ set: ['leaderElection.leaderElect=false'] })).toEqual([])
+    const [shared] = await leases({ set: ['sharding.enabled=true', 'sharding.namespace=ops'] })
+    expect(shared).toMatch(/namespace: ops\n[^]*- watch/)
   })
 
   it('has names that a server would take', () => {

@@ -6,7 +6,7 @@ import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand, type FlagValues, type Invocation } from './command.ts'
 import type { Made } from './generate/made.ts'
 import { writing } from './named-file.ts'
-import { readNamespaces } from './namespace-flag.ts'
+import { readNamespaces, readObjectName } from './namespace-flag.ts'
 import { nearest } from '../kube/nearest.ts'
 
 const flags = {
@@ -35,6 +35,14 @@ const flags = {
     value: 'NAMESPACE',
     help: 'rbac: where the service account is (default: the first that is served, else default)',
   },
+  file: { type: 'string', short: 'f', value: 'FILE', help: 'rbac: the configuration of the manager that runs it' },
+  set: {
+    type: 'string',
+    value: 'PATH=VALUE',
+    multiple: true,
+    help: 'rbac: a setting of that manager; may be repeated',
+  },
+  configmap: { type: 'string', value: 'NAMESPACE/NAME', help: 'rbac: the ConfigMap that the manager follows' },
 } as const
 
 type GenerateFlags = FlagValues<typeof flags>
@@ -68,10 +76,12 @@ const generators: Readonly<Record<string, Generator>> = {
   },
   rbac: {
     takes: 'MODULE',
-    flags: ['out', 'name', 'namespace', 'account'],
-    async run(module, { flags: { out, name, namespace, account }, out: print }) {
+    flags: ['out', 'name', 'namespace', 'account', 'file', 'set', 'configmap'],
+    async run(module, { flags: { out, name, namespace, account, file, set, configmap }, out: print }) {
       const { rbacFiles } = await import('./generate/rbac.ts')
-      put(await rbacFiles(module, { name, account, namespaces: readNamespaces(namespace) }), out, print)
+      const configMap = configmap === undefined ? undefined : readObjectName('configmap', configmap)
+      const namespaces = readNamespaces(namespace)
+      put(await rbacFiles(module, { name, account, namespaces, file, set, configMap }), out, print)
     },
   },
   resource: { takes: 'KIND', flags: ['out', 'from', 'for', 'crd', 'stdout'], run: resource },
@@ -82,7 +92,8 @@ export const command: Command = defineCommand({
   details: `crd       the CustomResourceDefinitions of the kinds that a module, or its operator, has
 types     TypeScript types of a kind that others define, from a file with its CRD
 docs      reference pages of those kinds, in Markdown
-rbac      a service account and the smallest role that will do for the operator of a module
+rbac      a service account and the smallest roles that will do: one for the operator of a module, one for the manager
+          that runs it. What the manager needs follows from its configuration (--file, --set); without one, it may lead
 resource  a file with a resource to fill in. KIND is a kind or a short name, with its apiVersion where there are several:
           Service, deploy, events.k8s.io/v1/Event. What is there already is never overwritten.`,
   flags,

@@ -1,4 +1,4 @@
-/** `--namespace a,b`: the namespaces that an operator serves. */
+/** Flags that name namespaces (`--namespace a,b`), and objects in them (`--configmap NAMESPACE/NAME`). */
 import { MusterError } from '../kube/errors.ts'
 import { checkDnsLabel } from '../kube/name.ts'
 
@@ -10,4 +10,10 @@ export function readNamespaces(text: string | undefined): readonly string[] | un
     if (problem !== undefined) throw new MusterError('InvalidFlag', `--namespace "${name}": it ${problem}.`)
   }
   return names && [...new Set(names)]
+}
+
+/** @throws InvalidFlag */
+export function readObjectName(flag: string, text: string): string {
+  if (/^[a-z0-9-]+\/[a-z0-9.-]+$/.test(text)) return text
+  throw new MusterError('InvalidFlag', `--${flag} ${text}: write NAMESPACE/NAME.`)
 }

@@ -20,7 +20,7 @@ import { logWriter } from '../manager/log-writer.ts'
 import { writeManagerFile } from './manager-file.ts'
 import { fileOf } from '../manager/loading/module.ts'
 import { loadOperator } from './module.ts'
-import { readNamespaces } from './namespace-flag.ts'
+import { readNamespaces, readObjectName } from './namespace-flag.ts'
 import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 
 export const command: Command = defineCommand({
@@ -72,7 +72,11 @@ standard error, one JSON object a line. Ctrl-C ends it: what is under way is fin
     const muster = await loadOwnMuster(positionals[0] === undefined ? (file ?? 'muster.yaml') : fileOf(positionals[0]))
     const webhooks = readWebhooks(flags.webhooks, flags['webhook-port'])
     const from =
-      file !== undefined ? { file } : configmap !== undefined ? { configMap: checkName(configmap) } : undefined
+      file !== undefined
+        ? { file }
+        : configmap !== undefined
+          ? { configMap: readObjectName('configmap', configmap) }
+          : undefined
     const running = { given, muster, namespaces, webhooks, from, set, out, err, signal }
     if (!flags.embedded) {
       await run({ ...running, install: flags.install ?? false, connection: connectionOptions(flags) })
@@ -252,11 +256,6 @@ function overriding({ given, namespaces, connection }: Running): JsonObject {
     ...(Object.keys(connection).length > 0 && { clientConnection: connection }),
     ...(namespaces && { operators: Object.fromEntries(sections) as JsonObject }),
   }
-}
-
-function checkName(text: string): string {
-  if (/^[a-z0-9-]+\/[a-z0-9.-]+$/.test(text)) return text
-  throw new MusterError('InvalidFlag', `--configmap ${text}: write NAMESPACE/NAME.`)
 }
 
 const usualPort = 9443

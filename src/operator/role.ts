@@ -1,6 +1,7 @@
 /**
  * The smallest role by which an operator can do what it declares. Nothing is asked for that it does not use: reads are
- * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written.
+ * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written. What the manager needs
+ * beside (Leases, registrations of webhooks) is in `src/manager/manager-role.ts`.
  *
  * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name
  * even where it creates; for reads where nothing but names is declared of a kind, since then it is watched by name.
@@ -12,21 +13,31 @@ import type { Operator } from './operator.ts'
 
 const watching = ['list', 'watch'] as const
 
-type Target = Pick<Resource, 'group' | 'plural'>
-/** Without names: of all. */
-type Grant = (target: Target, verbs: readonly string[], names?: readonly string[]) => void
+/** Grants, as they are collected: equal ones become one rule. */
+export interface Grants {
+  /** Without names: of all. */
+  grant(target: Pick<Resource, 'group' | 'plural'>, verbs: readonly string[], names?: readonly string[]): void
+  rules(): readonly PolicyRule[]
+}
+
+export function createGrants(): Grants {
+  const granted = new Map<string, Granted>()
+  return {
+    grant({ group, plural }, verbs, names) {
+      const key = `${group}/${plural}`
+      const { byVerb } = granted.get(key) ?? granted.set(key, { group, plural, byVerb: new Map() }).get(key)!
+      for (const verb of verbs) {
+        const before = byVerb.get(verb)
+        byVerb.set(verb, names && before !== 'all' ? new Set([...(before ?? []), ...names]) : 'all')
+      }
+    },
+    rules: () => rulesOf([...granted.values()]),
+  }
+}
 
 export function roleOf(operator: Operator): ClusterRole {
   const { controllers, inputs, declaredInputs, declaredOutputs } = operator
-  const granted = new Map<string, Granted>()
-  const grant: Grant = ({ group, plural }, verbs, names) => {
-    const key = `${group}/${plural}`
-    const { byVerb } = granted.get(key) ?? granted.set(key, { group, plural, byVerb: new Map() }).get(key)!
-    for (const verb of verbs) {
-      const before = byVerb.get(verb)
-      byVerb.set(verb, names && before !== 'all' ? new Set([...(before ?? []), ...names]) : 'all')
-    }
-  }
+  const { grant, rules } = createGrants()
   for (const [, same] of Map.groupBy(declaredInputs, ({ resource }) => formatResource(resource))) {
     grant(same[0]!.resource, watching, watchedNames(same))
   }
@@ -47,13 +58,12 @@ export function roleOf(operator: Operator): ClusterRole {
     if (resources.length > 0 || makesMore) grant(kind, ['get'], names)
   }
   if (inputs.some(isCustom)) grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, watching)
-  if (operator.webhooks.length + operator.conversions.length > 0) grantWebhooks(grant)
   grant({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
     metadata: { name: operator.name },
-    rules: rulesOf([...granted.values()]),
+    rules: rules(),
   }
 }
 
@@ -61,16 +71,6 @@ export function roleOf(operator: Operator): ClusterRole {
 function watchedNames(inputs: readonly Input[]): readonly string[] | undefined {
   const names = inputs.flatMap((input) => (input.select === 'name' ? [input.name] : []))
   return names.length === inputs.length ? [...new Set(names)] : undefined
-}
-
-/** What whoever serves webhooks keeps: registrations, their bundles, and the Secret with the certificates. */
-function grantWebhooks(grant: Grant): void {
-  const group = 'admissionregistration.k8s.io'
-  for (const plural of ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations']) {
-    grant({ group, plural }, ['get', ...watching, 'create', 'patch', 'delete'])
-  }
-  grant({ group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' }, ['get', ...watching, 'patch'])
-  grant({ group: '', plural: 'secrets' }, ['get', ...watching, 'create', 'patch'])
 }
 
 interface Granted {

@@ -2,6 +2,10 @@
  * What lets an operator act in its own name: a service account, the smallest role that follows from what the operator
  * declares, and the binding of the two. An operator that serves some namespaces gets a Role in each of them; what no
  * namespace has (CRDs, cluster-scoped kinds) stays in a ClusterRole.
+ *
+ * The manager that runs the operator uses the same account, and needs more: Leases, the record of the quarantine, registrations
+ * of webhooks. That follows from its settings, and is in roles of its own (`NAME-manager`). Where the settings give the operator
+ * an account of its own (`identity`), the manager keeps what it reads for the operator, and the account gets the rest.
  */
 import { MusterError } from '../../kube/errors.ts'
 import type { Json } from '../../kube/json.ts'
@@ -10,8 +14,14 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { PolicyRule } from '../../kube/types/rbac/v1.ts'
 import { writeYaml } from '../../kube/yaml.ts'
 import type { Operator } from '../../operator/operator.ts'
+import type { Layer } from '../../manager/config/layer.ts'
+import { composeConfiguration, textLayer } from '../../manager/config/open-configuration.ts'
+import { objectNameOf } from '../../manager/config/options-of.ts'
+import type { Settings } from '../../manager/config/settings.ts'
+import { managerRules, type PlacedRules } from '../../manager/manager-role.ts'
 import { roleOf } from '../../operator/role.ts'
 import { loadOperator } from '../module.ts'
+import { readNamedFile } from '../named-file.ts'
 import type { Made } from './made.ts'
 
 export interface AccessOptions {
@@ -23,42 +33,118 @@ export interface AccessOptions {
   readonly account?: string | undefined
 }
 
-export async function rbacFiles(module: string, options: AccessOptions): Promise<readonly Made[]> {
-  const objects = accessObjects(await loadOperator(module), options)
+export interface ManagerAccessOptions extends AccessOptions {
+  readonly settings: Settings
+  /** `namespace/name`: the ConfigMap that the manager follows. @default none */
+  readonly configMap?: string | undefined
+}
+
+export interface RbacFlags extends AccessOptions {
+  /** A configuration of the manager. */
+  readonly file?: string | undefined
+  readonly configMap?: string | undefined
+  /** `path=value`, each. */
+  readonly set?: readonly string[] | undefined
+}
+
+export async function rbacFiles(module: string, flags: RbacFlags): Promise<readonly Made[]> {
+  const operator = await loadOperator(module)
+  const settings = await settingsFor(operator, flags)
+  const namespaces = flags.namespaces ?? settings.operators[operator.name]?.namespaces
+  const objects = managedAccess(operator, { ...flags, namespaces, settings })
   const documents = objects.map((object) => `---\n${writeYaml(object as unknown as Json)}`)
   return [{ name: 'rbac.yaml', text: documents.join('') }]
 }
 
-/** In the order in which they are applied. @throws InvalidFlag */
+/** Where nothing is said about replicas, one leads: that is how a Deployment is run. */
+async function settingsFor(operator: Operator, { file, set = [] }: RbacFlags): Promise<Settings> {
+  const layers: readonly Layer[] = file === undefined ? [] : [await textLayer(file, await readNamedFile('file', file))]
+  const { configuration } = await composeConfiguration(layers, {
+    flags: set,
+    // Those that the configuration names beside it have roles of their own.
+    operators: () => Promise.resolve([operator]),
+  })
+  const { settings, sources } = configuration
+  const isSaid = ['leaderElection.leaderElect', 'sharding.enabled'].some((path) => sources.has(path))
+  return isSaid ? settings : { ...settings, leaderElection: { ...settings.leaderElection, leaderElect: true } }
+}
+
+interface Account {
+  readonly name: string
+  readonly namespace: string
+}
+
+/** Of the operator alone, in the order in which they are applied. @throws InvalidFlag */
 export function accessObjects(operator: Operator, options: AccessOptions = {}): readonly KubeObject[] {
-  const { name = operator.name, namespaces, account = namespaces?.[0] ?? 'default' } = options
+  const account = accountOf(operator, options)
+  return [serviceAccount(account), ...operatorRoles(operator, options.namespaces, account, () => true)]
+}
+
+/** Of the operator and of the manager that runs it. @throws InvalidFlag */
+export function managedAccess(operator: Operator, options: ManagerAccessOptions): readonly KubeObject[] {
+  const { settings, namespaces, configMap } = options
+  const account = accountOf(operator, options)
+  const { serviceAccount: own } = settings.operators[operator.name]?.identity ?? {}
+  const manager = { ...account, name: `${account.name}-manager` }
+  const ofManager = managerRules({ settings, operators: [operator], configMap }).flatMap((placed) =>
+    placedRoles(manager.name, placed, account),
+  )
+  if (own === undefined) return [...accessObjects(operator, options), ...ofManager]
+  const other = objectNameOf(own)
+  const isRead = (verb: string): boolean => verb === 'list' || verb === 'watch'
+  return [
+    serviceAccount(account),
+    ...(other.name === account.name && other.namespace === account.namespace ? [] : [serviceAccount(other)]),
+    ...operatorRoles(operator, namespaces, other, (verb) => !isRead(verb)),
+    ...operatorRoles(operator, namespaces, account, isRead, `${account.name}-reads`),
+    ...ofManager,
+  ]
+}
+
+function accountOf(operator: Operator, options: AccessOptions): Account {
+  const { name = operator.name, namespaces, account: namespace = namespaces?.[0] ?? 'default' } = options
   for (const [flag, word] of [
     ['name', name],
-    ['account', account],
+    ['account', namespace],
   ] as const) {
     const [problem] = checkDnsLabel(word)
     if (problem !== undefined) throw new MusterError('InvalidFlag', `--${flag} "${word}": it ${problem}.`)
   }
-  const { rules = [] } = roleOf(operator)
+  return { name, namespace }
+}
+
+function serviceAccount({ name, namespace }: Account): KubeObject {
+  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } }
+}
+
+function operatorRoles(
+  operator: Operator,
+  namespaces: readonly string[] | undefined,
+  account: Account,
+  isMeant: (verb: string) => boolean,
+  name = account.name,
+): readonly KubeObject[] {
+  const rules = (roleOf(operator).rules ?? []).flatMap((rule) => {
+    const verbs = rule.verbs.filter(isMeant)
+    return verbs.length > 0 ? [{ ...rule, verbs }] : []
+  })
   const { everywhere, inNamespaces } = namespaces ? split(rules, operator) : { everywhere: rules, inNamespaces: [] }
-  const subject = { kind: 'ServiceAccount', name, namespace: account }
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: account } },
-    ...(everywhere.length > 0 ? grant('ClusterRole', { name }, everywhere, subject) : []),
-    ...(namespaces ?? []).flatMap((namespace) => grant('Role', { name, namespace }, inNamespaces, subject)),
+    ...placedRoles(name, { namespace: undefined, rules: everywhere }, account),
+    ...(namespaces ?? []).flatMap((namespace) => placedRoles(name, { namespace, rules: inNamespaces }, account)),
   ]
 }
 
-function grant(
-  kind: 'ClusterRole' | 'Role',
-  metadata: KubeObject['metadata'] & { readonly name: string },
-  rules: readonly PolicyRule[],
-  subject: object,
-): readonly KubeObject[] {
+/** A role and its binding, where there is anything to grant. */
+function placedRoles(name: string, { namespace, rules }: PlacedRules, account: Account): readonly KubeObject[] {
+  if (rules.length === 0) return []
   const apiVersion = 'rbac.authorization.k8s.io/v1'
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name }
+  const kind = namespace === undefined ? 'ClusterRole' : 'Role'
+  const metadata = namespace === undefined ? { name } : { name, namespace }
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name }
+  const subjects = [{ kind: 'ServiceAccount', ...account }]
   const role = { apiVersion, kind, metadata, rules }
-  return [role, { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects: [subject] } as KubeObject]
+  return [role, { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects } as KubeObject]
 }
 
 interface Split {

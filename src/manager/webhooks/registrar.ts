@@ -5,6 +5,9 @@
  * Several replicas register the same. One that is behind must not undo what another has published: so a write is made on
  * a state that was read before the Secret was. Whoever changed the registration since then knew a newer Secret, and the
  * write fails.
+ *
+ * A manager that may change every registration watches all of a kind, and keeps the bundles of those that it does not host.
+ * One that may not (the role of `muster generate rbac` grants them by name) watches its own by name, and nothing else.
  */
 import type { SharedCache } from '../../cache/shared-cache.ts'
 import type { Subscription } from '../../cache/subscription.ts'
@@ -84,12 +87,18 @@ interface Due {
 export function startRegistrar({ cluster, clock, id, onChange, onProblem }: RegistrarOptions): Registrar {
   const { client, cache } = cluster
   const writer = cache.writer(consumer)
-  const subscriptions = new Map<string, Subscription>()
+  /** By plural, then by name; all of the kind have the name `all`. */
+  const subscriptions = new Map<string, Map<string, Subscription>>()
   const corrections = new Map<string, Correction>()
+  /** By plural: whether every object of the kind may be changed. */
+  const wide = new Map<string, boolean>()
+  let isClosed = false
 
-  const subscribe = (resource: Resource): Subscription => {
-    const known = subscriptions.get(resource.plural)
-    if (known) return known
+  const subscribe = (resource: Resource, name: string): void => {
+    const ofKind = subscriptions.get(resource.plural) ?? new Map<string, Subscription>()
+    if (isClosed || ofKind.has(name)) return
+    subscriptions.set(resource.plural, ofKind)
+    const isOfCrds = resource === definitions
     const made = cache.subscribe(resource, {
       consumer,
       onEvent: onChange,
@@ -97,10 +106,28 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
         if (state === 'synced') onChange()
       },
       // CRDs are large, and there are many: only what we write is kept of them.
-      ...(resource === definitions ? { detail: ['spec.conversion'] } : { labels: { matchLabels: managedBy } }),
+      ...(isOfCrds && { detail: ['spec.conversion'] }),
+      ...(name !== all ? { fields: `metadata.name=${name}` } : !isOfCrds && { labels: { matchLabels: managedBy } }),
     })
-    subscriptions.set(resource.plural, made)
-    return made
+    ofKind.set(name, made)
+  }
+
+  /** Watches what is to be kept, and says whether all of it is known. */
+  const watch = async ({ registrations }: Wanted): Promise<boolean> => {
+    for (const resource of resources) {
+      const { plural } = resource
+      if (!wide.has(plural)) wide.set(plural, await mayPatch(client, resource))
+      if (wide.get(plural)) subscribe(resource, all)
+      else for (const name of ownNames(resource, registrations)) subscribe(resource, name)
+    }
+    return subscribed().every(({ freshness }) => freshness.state !== 'syncing')
+  }
+  const subscribed = (): readonly Subscription[] =>
+    [...subscriptions.values()].flatMap((ofKind) => [...ofKind.values()])
+  /** By name. */
+  const liveOf = (resource: Resource): ReadonlyMap<string, UntypedObject> => {
+    const watching = [...(subscriptions.get(resource.plural)?.values() ?? [])]
+    return new Map(watching.flatMap((one) => one.list().map((object) => [object.metadata.name ?? '', object] as const)))
   }
 
   const lastOf = ({ key, wish }: Due): Correction | undefined => {
@@ -136,19 +163,20 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
   const settle: Registrar['settle'] = async (wanted) => {
     const { operators, registrations, bundle } = wanted
     // What the cluster has is not known yet; we are woken when it is.
-    if (resources.map(subscribe).some(({ freshness }) => freshness.state === 'syncing')) return unsettled
+    if (!(await watch(wanted))) return unsettled
+    const lives = new Map(resources.map((resource) => [resource, liveOf(resource)]))
     const due: Due[] = []
     for (const registration of registrations) {
       const { key, resource, object, isWhole } = registration
-      const live = subscribe(resource).get({ name: object.metadata.name! })
+      const live = lives.get(resource)?.get(object.metadata.name!)
       // A CRD that is not there converts nothing; when it comes, its event wakes us.
       if (live ? registration.isCurrent(live) : !isWhole) continue
       due.push({ key, wish: stringifyJson(object), work: () => correct(registration, wanted) })
     }
     const keys = new Set(registrations.map(({ key }) => key))
     const own = new Set([...operators].map(configurationName))
-    for (const resource of resources) {
-      for (const live of subscribe(resource).list()) {
+    for (const [resource, objects] of lives) {
+      for (const live of objects.values()) {
         const key = `${formatResource(resource)} ${live.metadata.name}`
         if (keys.has(key) || live.metadata.labels?.[certificatesLabel] !== id) continue
         const other = withBundle(resource, live, bundle)
@@ -175,7 +203,8 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
   return {
     settle,
     close() {
-      for (const subscription of subscriptions.values()) subscription.close()
+      isClosed = true
+      for (const subscription of subscribed()) subscription.close()
     },
   }
 }
@@ -183,6 +212,43 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
 const unsettled: Settled = { isCurrent: false, retryAt: undefined }
 
 const resources = [validatingConfigurations, mutatingConfigurations, definitions] as const
+
+/** No object is called that. */
+const all = ''
+
+/** An operator that has configurations of one kind may have had some of the other, which then have to go. */
+function ownNames(resource: Resource, registrations: readonly Registration[]): ReadonlySet<string> {
+  const isOfCrds = resource === definitions
+  const own = registrations.filter((registration) => (registration.resource === definitions) === isOfCrds)
+  return new Set(own.map(({ object }) => object.metadata.name!))
+}
+
+const accessReviews: Resource = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  namespaced: false,
+}
+
+/** Asked, not tried: a refusal would stand in the audit log of the server. */
+async function mayPatch(client: Client, { group, plural }: Resource): Promise<boolean> {
+  const review: UntypedObject = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    metadata: {},
+    spec: { resourceAttributes: { group, resource: plural, verb: 'patch' } },
+  }
+  try {
+    const { status } = (await client.create(accessReviews, review)) as {
+      readonly status?: { readonly allowed?: boolean }
+    }
+    return status?.allowed === true
+  } catch (error) {
+    if (isMusterError(error, 'Forbidden', 'NotFound')) return false
+    throw error
+  }
+}
 
 async function found(client: Client, resource: Resource, name: string): Promise<UntypedObject | undefined> {
   try {
