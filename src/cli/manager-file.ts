@@ -20,7 +20,7 @@ export interface WrittenManagerFile {
   /** The manager that the file names instead: it was started here before, and still answers. */
   readonly other: ManagerFile | undefined
   /** Removes the file, if it is this manager's. */
-  remove(): void
+  remove(this: void): void
 }
 
 /** A second manager in the folder leaves the file of the first alone, and so has none. */

@@ -16,8 +16,13 @@ const watching = ['list', 'watch'] as const
 /** Grants, as they are collected: equal ones become one rule. */
 export interface Grants {
   /** Without names: of all. */
-  grant(target: Pick<Resource, 'group' | 'plural'>, verbs: readonly string[], names?: readonly string[]): void
-  rules(): readonly PolicyRule[]
+  grant(
+    this: void,
+    target: Pick<Resource, 'group' | 'plural'>,
+    verbs: readonly string[],
+    names?: readonly string[],
+  ): void
+  rules(this: void): readonly PolicyRule[]
 }
 
 export function createGrants(): Grants {

@@ -33,7 +33,6 @@ import { defineOperator, type Operator } from '../../src/operator/operator.ts'
 import { defineResource } from '../../src/operator/resource.ts'
 import { defineWebhook, type Webhook } from '../../src/operator/webhook.ts'
 import { type Ground, openGround } from './ground.ts'
-import type { Part } from './operators.ts'
 
 const suffix = `r${Math.floor(performance.timeOrigin).toString(36)}`
 const namespace = `access-${suffix}`
@@ -106,7 +105,7 @@ let ground: Ground
 let admin: Client
 
 beforeAll(async () => {
-  ground = await openGround(namespace, [{ ...plain, own: Gate } as Part])
+  ground = await openGround(namespace, [{ ...plain, own: Gate }])
   admin = ground.client
 }, 60_000)
 afterAll(() => ground.close(), 60_000)

@@ -123,7 +123,10 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
     return subscribed().every(({ freshness }) => freshness.state !== 'syncing')
   }
   const subscribed = (): readonly Subscription[] =>
-    [...subscriptions.values()].flatMap((ofKind) => [...ofKind.values()])
+    subscriptions
+      .values()
+      .flatMap((ofKind) => ofKind.values())
+      .toArray()
   /** By name. */
   const liveOf = (resource: Resource): ReadonlyMap<string, UntypedObject> => {
     const watching = [...(subscriptions.get(resource.plural)?.values() ?? [])]
