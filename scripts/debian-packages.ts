@@ -5,7 +5,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../src/kube/errors.ts'
-import { cacheFolder, type Environment, findProgram, run, whileHolding } from './real-binaries.ts'
+import { cacheFolder, type Environment, findProgram, refuseInTests, run, whileHolding } from './real-binaries.ts'
 
 export interface Wanted<Program> {
   /** Of the folder, and in messages. */
@@ -20,6 +20,7 @@ export async function fromDebian<Program>(wanted: Wanted<Program>, env: Environm
   const folder = join(cacheFolder(env), name)
   const unpacked = await use(folder).catch(() => undefined)
   if (unpacked !== undefined) return unpacked
+  refuseInTests(name, env)
   await mkdir(cacheFolder(env), { recursive: true })
   await whileHolding(`${folder}.lock.db`, async () => {
     if ((await use(folder).catch(() => undefined)) !== undefined) return
@@ -57,6 +58,7 @@ async function download(folder: string, { name, packages }: Wanted<unknown>, env
       'BinaryMissing',
       `${name} is needed, and this machine has no apt-get to fetch it with. Put it on the path.`,
     )
+  process.stderr.write(`fetching ${name} from Debian's packages; this happens once\n`)
   const archives = join(folder, 'archives')
   await mkdir(archives, { recursive: true })
   try {

@@ -95,6 +95,19 @@ export function cacheFolder(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'muster', 'real')
 }
 
+/** Set when every program that the chosen suites need is there. */
+export const readyVariable = 'MUSTER_REAL_READY'
+
+/** A test has a time limit that no build keeps to. @throws BinaryMissing */
+export function refuseInTests(what: string, env: Environment): void {
+  if (!env[readyVariable]) return
+  const why = `${what} is not there, and a test is no place to build or fetch it`
+  throw new MusterError(
+    'BinaryMissing',
+    `${why}: scripts/real-programs.ts says which suites need it before they begin.`,
+  )
+}
+
 /** The folder that holds these programs, built if they are not there yet. */
 async function builtFrom(
   go: string,
@@ -107,6 +120,7 @@ async function builtFrom(
   const built = async (): Promise<boolean> =>
     (await Promise.all(programs.map((program) => isExecutable(join(folder, program))))).every(Boolean)
   if (await built()) return folder
+  refuseInTests(programs.join(' and '), env)
 
   await mkdir(join(folder, '..'), { recursive: true })
   await whileHolding(`${folder}.lock.db`, async () => {

@@ -1,18 +1,22 @@
 /**
  * `npm run test:real`: the suites of `test/real` against a real kube-apiserver and etcd. Arguments choose suites by
- * name; MUSTER_RECORD=1 accepts what the server answers as the new vectors. The last line counts.
+ * name; MUSTER_RECORD=1 accepts what the server answers as the new vectors. Programs that suites need are built or fetched
+ * before the first test. The last line counts.
  */
 import { fileURLToPath } from 'node:url'
 import { describeError } from '../src/kube/errors.ts'
-import { realBinaries } from './real-binaries.ts'
+import { readyVariable, realBinaries } from './real-binaries.ts'
+import { prepareRealPrograms } from './real-programs.ts'
 import { runVitest } from './vitest-run.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 let counts = { passed: 0, failed: 1 }
 try {
+  const names = process.argv.slice(2)
+  await prepareRealPrograms(names)
   const { apiserver, version } = await realBinaries()
   console.log(`kube-apiserver ${version} at ${apiserver}`)
-  counts = runVitest(root, process.argv.slice(2), { MUSTER_TEST_REAL: '1' })
+  counts = runVitest(root, names, { MUSTER_TEST_REAL: '1', [readyVariable]: '1' })
 } catch (error) {
   console.error(describeError(error))
 }

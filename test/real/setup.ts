@@ -4,6 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
+import { readyVariable } from '../../scripts/real-binaries.ts'
+import { prepareRealPrograms } from '../../scripts/real-programs.ts'
 import { type Access, startCluster } from './cluster.ts'
 
 declare module 'vitest' {
@@ -14,6 +16,14 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // `npm run test:real` has done that; vitest may also have been started by hand.
+  if (!process.env[readyVariable]) {
+    const { testFiles } = await project.globTestFiles()
+    // The words that choose suites, and not the values of flags.
+    const names = process.argv.slice(2).filter((word) => testFiles.some((file) => file.includes(word)))
+    await prepareRealPrograms(names)
+    process.env[readyVariable] = '1'
+  }
   const running = process.env['MUSTER_REAL_ACCESS']
   if (running) {
     project.provide('cluster', JSON.parse(await readFile(running, 'utf8')) as Access)
