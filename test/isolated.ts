@@ -338,6 +338,8 @@ export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containm
     it('cannot read the working directory of the manager, which is not its own', async () => {
       const secrets = [path.resolve('README.md'), path.resolve('scripts', 'test.ts')]
       const runner = await openRunner(level, { module: mischief, secrets })
+      // Opened: it has tried to read them, and could not.
+      expect(runner.level).toBe(level)
       await runner.close()
     })
 
