@@ -33,6 +33,8 @@ export interface Served extends Resource, SchemaOfKind {
   readonly convert?: Convert | undefined
   /** Said to whoever uses a version that is on its way out. */
   readonly deprecation?: string | undefined
+  /** The uid of the definition of a custom kind: another one of the same name serves another kind. */
+  readonly definedBy?: string | undefined
   /** A custom kind whose definition is being deleted: its objects go, and no new ones come. */
   readonly isTerminating?: boolean | undefined
   /** Fields that selectors may name, beside name and namespace. */
@@ -73,6 +75,11 @@ function builtins(): Builtins {
     byKind: new Map(sorted.map((served) => [kindKey(formatApiVersion(served), served.kind), served])),
     sorted,
   })
+}
+
+/** Whether a kind that was served when a request began still is: its definition may have gone, and another one have come. */
+export function isDefinedAsBefore(catalog: Catalog, { table, definedBy }: Served): boolean {
+  return definedBy === undefined || catalog.ofTable(table)?.definedBy === definedBy
 }
 
 export function createCatalog(): Catalog {

@@ -10,7 +10,7 @@ import { isReleased } from '../kube/deletion.ts'
 import { equalJson, type Json } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
-import type { Served } from './catalog.ts'
+import { isDefinedAsBefore, type Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
 import { asStored, isHollowChange, putHollow, withoutHollows } from './hollow-metadata.ts'
 import type { KindRules } from './kinds/kind-rules.ts'
@@ -39,7 +39,7 @@ export async function change(
   const { served, namespace, name = '' } = writing
   for (let attempt = 1; attempt <= attempts; attempt++) {
     const stored = findObject(state, served, namespace, name)
-    if (!stored) throw notFound(served, name)
+    if (!stored || !isDefinedAsBefore(state.catalog, served)) throw notFound(served, name)
     const converted = oneAtVersion(stored, served)
     const live = converted instanceof Promise ? await converted : converted
     const produced = produce(live)

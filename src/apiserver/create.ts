@@ -4,7 +4,7 @@ import type { Json } from '../kube/json.ts'
 import { generateName } from '../kube/name.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from './admission/admission.ts'
-import type { Served } from './catalog.ts'
+import { isDefinedAsBefore, type Served } from './catalog.ts'
 import { finalizerWarnings } from './crd/finalizer-warnings.ts'
 import { asStored, putHollow, withoutHollows } from './hollow-metadata.ts'
 import { rulesOf } from './kinds/kinds.ts'
@@ -12,7 +12,7 @@ import { canonicalIp } from './kinds/ip-address.ts'
 import { dnsLabel, dnsSubdomain, type FormatCheck, pathSegment } from './kinds/name-format.ts'
 import { eachInvalid, type Problems, required } from './kinds/problem.ts'
 import { metadataProblems } from './object-meta.ts'
-import { alreadyExists, forbidden, invalid, Refusal } from './refusal.ts'
+import { alreadyExists, forbidden, invalid, noSuchResource, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { storedForm } from './struct-form.ts'
@@ -48,9 +48,7 @@ export async function createOwned(
   const { served, namespace, dryRun } = writing
   const asked = admissionOf(writing, 'CREATE')
   const sent = owned.metadata.name ?? ''
-  if (served.isTerminating) {
-    throw forbidden(served, sent, 'create not allowed while custom resource definition is terminating')
-  }
+  checkDefinition(state, served, sent)
   const admitting = admitObject(state, { ...asked, name: sent, object: owned, oldObject: undefined })
   const admitted = admitting instanceof Promise ? await admitting : admitting
   const defaulted = admitted === owned ? owned : withDefaults(served, admitted)
@@ -61,6 +59,8 @@ export async function createOwned(
   if (checking) await checking
   const kept = oneAtVersion(prepared, served, served.storedAs)
   const stored = asStored(served, kept instanceof Promise ? await kept : kept)
+  // From here on nothing is awaited: what holds now holds when the object is stored.
+  checkDefinition(state, served, name)
   settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
   if (isPlain && !dryRun && Number(prepared.metadata.resourceVersion ?? 0) > 0) {
     throw new Refusal(500, '', 'resourceVersion should not be set on objects to be created')
@@ -71,6 +71,14 @@ export async function createOwned(
   if (dryRun) return (served.custom ? withoutHollows(stored) : stored) as StoredObject
   const put = (one: UntypedObject): StoredObject => state.storage.put(served.table, one)
   return served.custom ? putHollow(stored, put) : put(stored)
+}
+
+/** New objects are of a kind that is served, by the definition that the request began with. */
+function checkDefinition({ catalog }: ClusterState, served: Served, name: string): void {
+  if (!isDefinedAsBefore(catalog, served)) throw noSuchResource()
+  if (catalog.ofTable(served.table)?.isTerminating) {
+    throw forbidden(served, name, 'create not allowed while custom resource definition is terminating')
+  }
 }
 
 /** What the client has no say in, taken out: this is what admission gets to see. */

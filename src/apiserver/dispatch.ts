@@ -48,7 +48,9 @@ function onRoute(call: Call, readBody: ReadBody | undefined): TransportResponse 
   }
   const writePath = state.writePath()
   if (readBody) {
-    return Promise.all([writePath, readBody()]).then(([path, body]) => path.answer({ ...call, request: { ...request, body } }))
+    return Promise.all([writePath, readBody()]).then(([path, body]) =>
+      path.answer({ ...call, request: { ...request, body } }),
+    )
   }
   // A turn less for every write but the first.
   return writePath instanceof Promise ? writePath.then((path) => path.answer(call)) : writePath.answer(call)

@@ -13,7 +13,7 @@ import { type Call, existing } from './call.ts'
 import { commit } from './change.ts'
 import { deletingOf, remove } from './delete.ts'
 import { badRequest, forbidden, internal, methodNotAllowed, Refusal } from './refusal.ts'
-import { type ClusterState, findObject } from './state.ts'
+import type { ClusterState } from './state.ts'
 import type { StoredObject } from './storage.ts'
 import { admissionOf } from './writing.ts'
 import { readRequest, startWriting } from './written-call.ts'
@@ -50,13 +50,13 @@ export async function evictPod(call: Call): Promise<TransportResponse> {
   const eviction = await admitObject(state, { ...asked, object: evictionOf(body, namespace, name) })
   const { metadata, deleteOptions } = eviction as UntypedObject & { readonly deleteOptions?: Json }
   if (metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
-  const pod = existing(call)
   await checkAdmission(state, { ...asked, object: eviction })
+  // Only now, and nothing is awaited from here on: the pod may have gone meanwhile, or another one have its name.
+  const pod = existing(call)
   const wanted = deletingOf(deleteOptions, query)
   const deleting = { ...wanted, dryRun: wanted.dryRun || answering.writing.dryRun }
   if (!isFree(pod)) spend(state, pod, deleting.dryRun)
-  const live = findObject(state, served, route.namespace, name) ?? pod
-  remove(state, served, deleting.dryRun ? live : state.storage.put(served.table, disrupted(live, state)), deleting)
+  remove(state, served, deleting.dryRun ? pod : state.storage.put(served.table, disrupted(pod, state)), deleting)
   return await answering.value(201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
 }
 

@@ -251,13 +251,16 @@ describe('a client that speaks no HTTP', () => {
 })
 
 describe('a client whose target is no path', () => {
-  it.each(['*/api/v1/secrets', 'x/api/v1/secrets', 'api/v1/secrets'])('%s: is refused over HTTP/1.1', async (target) => {
-    const one = await started()
-    const { socket, hears, said } = rawTls(one)
-    socket.write(head('GET', target))
-    await hears('400 Bad Request')
-    expect(said()).not.toContain('SecretList')
-  })
+  it.each(['*/api/v1/secrets', 'x/api/v1/secrets', 'api/v1/secrets'])(
+    '%s: is refused over HTTP/1.1',
+    async (target) => {
+      const one = await started()
+      const { socket, hears, said } = rawTls(one)
+      socket.write(head('GET', target))
+      await hears('400 Bad Request')
+      expect(said()).not.toContain('SecretList')
+    },
+  )
 
   it.each([
     ['x/api/v1/secrets', 'foo'],

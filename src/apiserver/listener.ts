@@ -82,7 +82,12 @@ export async function startListener(api: Answering, options: ListenerOptions): P
   server.on('secureConnection', (socket) => {
     vouchFor(socket, (certificate) => authority.isClient(certificate, clock.now()))
   })
-  const connections = trackConnections(server, api, clock, createBodyBudget(options.maxBodiesBytes ?? defaultBodiesBytes))
+  const connections = trackConnections(
+    server,
+    api,
+    clock,
+    createBodyBudget(options.maxBodiesBytes ?? defaultBodiesBytes),
+  )
   await bind(server, host, port)
 
   let closing: Promise<void> | undefined

@@ -112,8 +112,29 @@ describe('a request target', () => {
         .tuple(fc.constantFrom('one', 'one', 'two', '', '..'), fc.constantFrom('/', '%2F', '//'), fc.oneof(word, mine))
         .map(([namespace, slash, name]) => `api/v1/namespaces/${namespace}/secrets${slash}${name}`),
     )
-    const start = fc.constantFrom('/', '/', '/', '/', '*/', 'x/', '//', '', 'http://h/', '/%2F', '/./', '/clusters/one/')
-    const query = fc.constantFrom('', '?', '?watch=0', '?fieldSelector=metadata.name%3Dmine', '?name=mine', '/?', '%3Fx')
+    const start = fc.constantFrom(
+      '/',
+      '/',
+      '/',
+      '/',
+      '*/',
+      'x/',
+      '//',
+      '',
+      'http://h/',
+      '/%2F',
+      '/./',
+      '/clusters/one/',
+    )
+    const query = fc.constantFrom(
+      '',
+      '?',
+      '?watch=0',
+      '?fieldSelector=metadata.name%3Dmine',
+      '?name=mine',
+      '/?',
+      '%3Fx',
+    )
     const count = { served: 0 }
     await fc.assert(
       fc.asyncProperty(start, path, query, async (before, middle, after) => {

@@ -17,7 +17,7 @@ import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
 import { keepHouse } from './housekeeping.ts'
 import { list } from './list.ts'
 import { checkPatchType, patch, patchOf } from './patch.ts'
-import { badRequest, methodNotAllowed, notFound } from './refusal.ts'
+import { badRequest, methodNotAllowed, modified, notFound } from './refusal.ts'
 import { answer, dressList, dressObject } from './representation.ts'
 import { contentType } from './request-body.ts'
 import type { Route } from './route.ts'
@@ -126,6 +126,9 @@ async function deleteOne(call: Call): Promise<TransportResponse> {
   return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deleting)))
 }
 
+/** Admission is asked again about an object that changed meanwhile, but not for ever. */
+const attempts = 5
+
 /** One object goes, if it is still there when all who have a say have spoken. Of a collection they are told no name. */
 async function removeOne(
   { state, route, user, warnings }: Call,
@@ -134,23 +137,30 @@ async function removeOne(
   deleting: Deleting,
 ): Promise<ReturnType<typeof remove> | undefined> {
   const { served } = route
-  const found = findObject(state, served, namespace, name)
-  if (!found) return undefined
-  await checkAdmission(state, {
-    operation: 'DELETE',
-    served,
-    subresource: '',
-    namespace,
-    name: route.name ?? '',
-    user,
-    dryRun: deleting.dryRun,
-    options: deleting.options,
-    object: undefined,
-    oldObject: await oneAtVersion(found, served),
-    warn: (text) => void warnings.add(text),
-  })
-  const live = findObject(state, served, namespace, name)
-  return live && remove(state, served, live, deleting)
+  for (let attempt = 1; ; attempt++) {
+    const found = findObject(state, served, namespace, name)
+    if (!found) return undefined
+    await checkAdmission(state, {
+      operation: 'DELETE',
+      served,
+      subresource: '',
+      namespace,
+      name: route.name ?? '',
+      user,
+      dryRun: deleting.dryRun,
+      options: deleting.options,
+      object: undefined,
+      oldObject: await oneAtVersion(found, served),
+      warn: (text) => void warnings.add(text),
+    })
+    const live = findObject(state, served, namespace, name)
+    if (!live) return undefined
+    if (live === found) return remove(state, served, live, deleting)
+    if (attempt < attempts) continue
+    // Who writes to it all the time does not keep it from being deleted; another object is not what was asked about.
+    if (live.metadata.uid !== found.metadata.uid) throw modified(served, name)
+    return remove(state, served, live, deleting)
+  }
 }
 
 function deletionWarnings({ served }: Route, { propagation }: Deleting): readonly string[] {

@@ -76,18 +76,23 @@ describe('the lock of a folder', () => {
 
   const crowds: readonly (readonly [string, readonly (readonly string[])[]])[] = [
     ['processes', [here, here, here, here]],
-    ...(canUnshare ? [['processes that are each process 1 of a namespace', [elsewhere, elsewhere, here]] as const] : []),
+    ...(canUnshare
+      ? [['processes that are each process 1 of a namespace', [elsewhere, elsewhere, here]] as const]
+      : []),
   ]
 
-  it.each(crowds)('is had by one of many %s, and by one of the others when that one is killed', async (_name, wrappers) => {
-    const folder = await newFolder()
-    const first = await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
-    // However alike their numbers are: the one that asks now sees a file of a killed process with its own number.
-    const late = await contend(folder, wrappers[0]!)
-    const outcome = late.says()
-    late.child.stdin!.write('go\n')
-    expect(await outcome).toBe('refused')
-    await first.kill()
-    await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
-  })
+  it.each(crowds)(
+    'is had by one of many %s, and by one of the others when that one is killed',
+    async (_name, wrappers) => {
+      const folder = await newFolder()
+      const first = await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
+      // However alike their numbers are: the one that asks now sees a file of a killed process with its own number.
+      const late = await contend(folder, wrappers[0]!)
+      const outcome = late.says()
+      late.child.stdin!.write('go\n')
+      expect(await outcome).toBe('refused')
+      await first.kill()
+      await race(await Promise.all(wrappers.map((wrapper) => contend(folder, wrapper))))
+    },
+  )
 })

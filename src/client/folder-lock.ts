@@ -65,7 +65,10 @@ export function lockFile(file: string): (() => void) | undefined {
 /** It may be about to write it. */
 function describedIn(file: string): string {
   try {
-    const { pid, host } = JSON.parse(fs.readFileSync(file, 'utf8')) as { readonly pid?: unknown; readonly host?: unknown }
+    const { pid, host } = JSON.parse(fs.readFileSync(file, 'utf8')) as {
+      readonly pid?: unknown
+      readonly host?: unknown
+    }
     return `process ${Number(pid)} on ${String(host)}`
   } catch {
     return 'another process'

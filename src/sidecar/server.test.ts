@@ -376,10 +376,7 @@ describe('a sidecar does not start', () => {
 
   it('takes over what a killed one left', async () => {
     await (await start()).stop()
-    await writeFile(
-      path.join(folder, 'state', 'lock.json'),
-      JSON.stringify({ pid: process.pid, host: 'x' }),
-    )
+    await writeFile(path.join(folder, 'state', 'lock.json'), JSON.stringify({ pid: process.pid, host: 'x' }))
     expect((await ask(await start(), 'GET', '/healthz')).status).toBe(200)
   })
 })

@@ -25,10 +25,9 @@ export async function putCluster(server: Server, path: string, body: object): Pr
   return made
 }
 
-export type Answerer = (
-  request: JsonObject,
-  review: JsonObject,
-) => Json | { readonly status: number; readonly text: string }
+type Given = Json | { readonly status: number; readonly text: string }
+
+export type Answerer = (request: JsonObject, review: JsonObject) => Given | Promise<Given>
 
 export interface Receiver {
   readonly url: string
@@ -50,13 +49,13 @@ export async function receiver(): Promise<Receiver> {
   const hook = createServer({ cert: serverPair.cert, key: serverPair.key }, (incoming, response) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => void chunks.push(chunk))
-    incoming.on('end', () => {
+    incoming.on('end', async () => {
       const review = parseJson(Buffer.concat(chunks).toString()) as JsonObject
       const request = review['request'] as JsonObject
       const isProbe = request['name'] === probeName
       if (isProbe) probes++
       else asked.push(request)
-      const given = isProbe ? { allowed: true } : answerer(request, review)
+      const given = isProbe ? { allowed: true } : await answerer(request, review)
       const { status, text } = given as { readonly status?: unknown; readonly text?: string }
       response.setHeader('content-type', text === undefined ? 'application/json' : 'text/plain')
       if (text !== undefined) {

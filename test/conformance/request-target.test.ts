@@ -58,9 +58,14 @@ describe('a path', () => {
     expect([server.masked(admin), server.masked(bob)]).toMatchSnapshot()
   })
 
-  it.each(['/api/v1/namespaces//secrets', '/api/v1/secrets//', '/%61pi/v1/secrets'])('%s is all secrets', async (path) => {
-    const { status, body } = await server.call('GET', path, { query: { fieldSelector: `metadata.namespace=${namespace}` } })
-    expect([status, body]).toMatchObject([200, { kind: 'SecretList', items: [{ metadata: { name: 'a' } }] }])
-    expect(server.masked(await server.as('bob').call('GET', path))).toMatchSnapshot()
-  })
+  it.each(['/api/v1/namespaces//secrets', '/api/v1/secrets//', '/%61pi/v1/secrets'])(
+    '%s is all secrets',
+    async (path) => {
+      const { status, body } = await server.call('GET', path, {
+        query: { fieldSelector: `metadata.namespace=${namespace}` },
+      })
+      expect([status, body]).toMatchObject([200, { kind: 'SecretList', items: [{ metadata: { name: 'a' } }] }])
+      expect(server.masked(await server.as('bob').call('GET', path))).toMatchSnapshot()
+    },
+  )
 })

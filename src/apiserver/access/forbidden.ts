@@ -15,7 +15,12 @@ export function accessForbidden(identity: Identity, asked: Attributes, reason: s
     ...(group !== '' && { group }),
     ...(resource !== '' && { kind: resource }),
   }
-  return new Refusal(403, 'Forbidden', resource === '' ? `forbidden: ${why}` : `${subject} is forbidden: ${why}`, details)
+  return new Refusal(
+    403,
+    'Forbidden',
+    resource === '' ? `forbidden: ${why}` : `${subject} is forbidden: ${why}`,
+    details,
+  )
 }
 
 function describe({ username }: Identity, asked: Attributes): string {

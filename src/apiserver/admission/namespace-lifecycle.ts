@@ -12,6 +12,8 @@ export const namespaceLifecycle: AdmissionPlugin = {
     return request.object
   },
   validate: check,
+  // The namespace may have gone while a webhook was asked: what is stored after that would be in none, for ever.
+  settle: check,
 }
 
 function check(state: ClusterState, request: AdmissionRequest): void {

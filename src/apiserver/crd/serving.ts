@@ -78,6 +78,7 @@ function serveVersion(
     definitions: builtinDefinitions(),
     custom: true,
     deprecation: deprecationOf(version, spec),
+    definedBy: metadata.uid,
     isTerminating: metadata.deletionTimestamp !== undefined,
   }
 }

@@ -204,7 +204,9 @@ describe('the journal', () => {
     await journal.durable()
     for (let bytes = 0; bytes <= 16; bytes++) {
       const crashed = disk.afterCrash(1)
-      await (await crashed.open('segment-00000001')).append(encodeFrame({ sequence: 2, payload: Buffer.alloc(0) }).subarray(0, bytes))
+      await (
+        await crashed.open('segment-00000001')
+      ).append(encodeFrame({ sequence: 2, payload: Buffer.alloc(0) }).subarray(0, bytes))
       await crashed.open('segment-00000002')
       const second = await keep(crashed)
       second.write(changeOf('b', 2))
