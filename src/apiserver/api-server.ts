@@ -67,6 +67,8 @@ export interface ApiServer extends Handler {
    * that is still on the wire: it is called at most once, and only for a request that has been authorized.
    */
   handle(request: TransportRequest, peer?: Peer, readBody?: ReadBody): Promise<TransportResponse>
+  /** Loads what only writes need, where that is not loaded yet: the first write would else wait for it. */
+  prepareWrites(): Promise<void>
   /** A logical cluster by its name, made if it is not there yet. The empty name is the one at `/`. */
   cluster(name: string): Handler
   /** Fills a logical cluster with what a must-gather directory holds. See gather.ts. */

@@ -9,8 +9,8 @@ import type { Handler } from '../client/in-process.ts'
 import type { Method } from '../client/transport.ts'
 import { updateObject } from '../kube/apply/apply.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { type ApiServerOptions, createApiServer, openApiServer } from './api-server.ts'
-import { createLazyApiServer, openLazyApiServer } from './lazy-server.ts'
+import { type ApiServer, type ApiServerOptions, createApiServer, openApiServer } from './api-server.ts'
+import { createLazyApiServer, openLazyApiServer, warmAfterMs, warmWhenIdle } from './lazy-server.ts'
 import { createServer } from './server.ts'
 import type { WritePath } from './state.ts'
 import { writePath } from './write-path.ts'
@@ -60,7 +60,7 @@ async function folderOf(): Promise<string> {
 }
 
 /** A server that counts how often its write path is fetched, which fails as often as told. */
-function counting(failures = 0): { readonly server: Handler; fetched: number } {
+function counting(failures = 0): { readonly server: ApiServer; fetched: number } {
   const counted = {
     fetched: 0,
     server: createServer(options(), async (): Promise<WritePath> => {
@@ -175,5 +175,58 @@ describe('a server that learns to write when somebody writes', () => {
     const second = await openLazyApiServer({ ...options(), folder })
     expect((await ask(second, 'GET', '/apis/example.com/v1/widgets')).status).toBe(200)
     await second.close()
+  })
+})
+
+describe('a server that has nothing to do', () => {
+  it('learns to write by itself, once it has been up for a while', async () => {
+    const counted = counting()
+    const clock = virtualClock()
+    const { server } = warmWhenIdle(counted.server, clock)
+    await ask(server, 'GET', configs)
+    await clock.advance(warmAfterMs - 1)
+    expect(counted.fetched).toBe(0)
+    await clock.advance(1)
+    expect(counted.fetched).toBe(1)
+    expect((await ask(server, 'POST', configs, configMap('a'))).status).toBe(201)
+    expect(counted.fetched).toBe(1)
+  })
+
+  it('does so only when nobody waits for an answer, or has just had one', async () => {
+    const counted = counting()
+    const clock = virtualClock()
+    const answer = Promise.withResolvers<void>()
+    const slow: ApiServer = {
+      ...counted.server,
+      async handle(request) {
+        await answer.promise
+        return await counted.server.handle(request)
+      },
+    }
+    const { server } = warmWhenIdle(slow, clock)
+    const reading = ask(server, 'GET', configs)
+    await clock.advance(10 * warmAfterMs)
+    expect(counted.fetched).toBe(0)
+    answer.resolve()
+    await reading
+    await clock.advance(100)
+    await ask(server, 'GET', configs)
+    await clock.advance(199)
+    expect(counted.fetched).toBe(0)
+    await clock.advance(1)
+    expect(counted.fetched).toBe(1)
+  })
+
+  it('leaves it to the first write where it cannot, and does nothing once it is closed', async () => {
+    const failing = counting(1)
+    const clock = virtualClock()
+    const { server } = warmWhenIdle(failing.server, clock)
+    await clock.advance(warmAfterMs)
+    expect(failing.fetched).toBe(1)
+    expect((await ask(server, 'POST', configs, configMap('a'))).status).toBe(201)
+    const closed = counting()
+    warmWhenIdle(closed.server, clock).stop()
+    await clock.advance(2 * warmAfterMs)
+    expect(closed.fetched).toBe(0)
   })
 })

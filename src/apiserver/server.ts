@@ -174,6 +174,10 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       if (target.cluster !== '') return handleIn(target, request, peer, readBody)
       return handle(readyState(''), request, target, peer, readBody)
     },
+    async prepareWrites() {
+      const path = await writePath()
+      path.rehearse(readyState(''))
+    },
     cluster(name) {
       const state = readyState(name)
       return {

@@ -42,6 +42,8 @@ export interface ClusterState {
 export interface WritePath {
   /** Answers whatever is not a plain read, or raises a Refusal. */
   answer(call: Call): Promise<TransportResponse>
+  /** Goes through a write up to where it would ask or change anything: schemas are loaded, and code is compiled. */
+  rehearse(state: ClusterState): void
   admissionPlugins(options: Pick<Keeping, 'serviceAccounts'>): readonly AdmissionPlugin[]
   /** Starts the controllers that a cluster cannot do without: they follow up changes with their own. */
   keep(state: ClusterState, keeping: Keeping): void

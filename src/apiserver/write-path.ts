@@ -4,6 +4,7 @@
  */
 import type { TransportResponse } from '../client/transport.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
+import { administrator } from './access/identity.ts'
 import { isReview, review } from './access/reviews.ts'
 import { gatherRoles } from './access/role-aggregation.ts'
 import { checkAdmission } from './admission/admission.ts'
@@ -12,7 +13,7 @@ import { keepQuotas } from './admission/quota-ledger.ts'
 import { keepApiService } from './api-service.ts'
 import { bindPod } from './binding.ts'
 import { type Call, checkVerb, readObject } from './call.ts'
-import { create } from './create.ts'
+import { create, withoutSystemFields } from './create.ts'
 import { type Deleting, deletingOf, deletionAnswer, remove } from './delete.ts'
 import { keepHouse } from './housekeeping.ts'
 import { list } from './list.ts'
@@ -30,13 +31,27 @@ import { update } from './update.ts'
 import { oneAtVersion } from './versions.ts'
 import { warningHeaders } from './warning-header.ts'
 import { readRequest, startWriting } from './written-call.ts'
-import { decode } from './writing.ts'
+import { decode, recordUpdate, writingOf } from './writing.ts'
 
 export const writePath: WritePath = {
   answer(call) {
     const { route } = call
     if (route.subresource !== '') return onSubresource(call, onObject)
     return route.name === undefined ? onCollection(call) : onObject(call)
+  },
+  rehearse(state) {
+    const served = state.catalog.find('', 'v1', 'configmaps')!
+    const route: Route = { served, namespace: 'default', name: undefined, subresource: '' }
+    const writing = writingOf(route, {
+      query: new URLSearchParams(),
+      userAgent: '',
+      user: administrator,
+      optionsKind: 'CreateOptions',
+      scan: () => ({ duplicates: [], order: [] }),
+      warn: () => undefined,
+    })
+    const object = decode(writing, { metadata: { name: 'rehearsed' }, data: { key: 'value' } })
+    recordUpdate(state, writing, undefined, withoutSystemFields(writing, object))
   },
   admissionPlugins,
   keep(state, { collectGarbage, serviceAccounts, rootCa }) {

@@ -1,52 +1,45 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import 'node:tls'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { openFolder } from '../apiserver/journal/folder.ts'
-import { runEmbeddedCluster } from './embedded-cluster.ts'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
 
-/** Starts a cluster on the folder, and ends it when it is ready. */
-async function start(folder: string): Promise<void> {
-  const end = new AbortController()
-  await runEmbeddedCluster({
-    port: undefined,
-    kubeconfig: path.join(folder, 'kubeconfig'),
-    folder: path.join(folder, 'data'),
-    signal: end.signal,
-    ready: () => end.abort(),
-  })
+const source = fileURLToPath(new URL('..', import.meta.url))
+
+/** Every file that is loaded with this one: imports of types, and those that come later, do not count. */
+function loadedWith(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found
+  found.add(file)
+  const text = readFileSync(path.join(source, file), 'utf8')
+  for (const [, names = '', from = ''] of text.matchAll(/^(?:import|export) (?!type )([^;'"]*?)from '(\.[^']+)'$/gms)) {
+    const isTypes = names
+      .replaceAll(/[{}]/g, '')
+      .split(',')
+      .every((name) => /^\s*(?:type .*)?$/s.test(name))
+    if (!isTypes) loadedWith(path.join(path.dirname(file), from), found)
+  }
+  return found
 }
 
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'muster-cluster-'))
-  onTestFinished(async () => await rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
-describe('an embedded cluster on a folder', () => {
-  it('does not say that it is ready where its signing key is empty, and leaves the folder to others', async () => {
-    const folder = await newFolder()
-    await start(folder)
-    const key = path.join(folder, 'data', 'service-accounts.pem')
-    await writeFile(key, '')
-    await expect(start(folder)).rejects.toMatchObject({
-      name: 'SigningKeyInvalid',
-      message: expect.stringContaining(key) as string,
-    })
-    ;(await openFolder(path.join(folder, 'data'))).release()
-    // It is not replaced: tokens that were issued before would be no good, and their bearers would not know why.
-    expect(await readFile(key, 'utf8')).toBe('')
+describe('the start of an embedded cluster', () => {
+  it('waits with all that knows kinds and rules for the first request: start and memory at rest depend on it', () => {
+    const loaded = [...loadedWith('cli/embedded-cluster.ts')]
+    expect(loaded).toContain('apiserver/listener.ts')
+    expect(loaded).toContain('apiserver/journal/recovery.ts')
+    expect(loaded).not.toContain('apiserver/server.ts')
+    expect(loaded.length).toBeLessThan(30)
   })
 
-  it('keeps its signing key for its owner alone, and the same over a restart', async () => {
-    const folder = await newFolder()
-    await start(folder)
-    const key = path.join(folder, 'data', 'service-accounts.pem')
-    const before = await readFile(key, 'utf8')
-    await start(folder)
-    expect(await readFile(key, 'utf8')).toBe(before)
-    expect((await stat(key)).mode & 0o777).toBe(0o600)
-    expect((await readdir(path.join(folder, 'data'))).filter((name) => name.endsWith('.draft'))).toEqual([])
+  it('waits with all that writes for the first write: the first answer depends on it', () => {
+    const loaded = [...loadedWith('apiserver/lazy-server.ts')]
+    expect(loaded).toContain('apiserver/dispatch.ts')
+    for (const file of ['apiserver/writing.ts', 'apiserver/kinds/kinds.ts', 'kube/apply/apply.ts', 'kube/cel/value.ts'])
+      expect(loaded).not.toContain(file)
+    expect(loaded.length).toBeLessThan(70)
+  })
+
+  it('sees what comes with a file, and not what it only mentions', () => {
+    const loaded = loadedWith('apiserver/api-server.ts')
+    expect(loaded).toContain('apiserver/dispatch.ts')
+    expect(loaded).not.toContain('apiserver/gather.ts')
   })
 })
