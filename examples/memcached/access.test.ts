@@ -7,6 +7,7 @@ import { hostOperator } from 'muster/manager'
 import { ConfigMap, defineController, defineOperator, defineResource, Deployment, Secret } from 'muster/operator'
 import { describe, expect, it } from 'vitest'
 import { attributesOf } from '../../src/apiserver/access/request-attributes.ts'
+import { parseTarget } from '../../src/apiserver/request-target.ts'
 import { simulatedWorkloads } from '../../src/apiserver/simulated/simulation.ts'
 import { accessObjects } from '../../src/cli/generate/rbac.ts'
 import { seededRandom } from '../../src/clock/random.ts'
@@ -115,8 +116,7 @@ function as(token: string, transport: Transport, tell: (what: string, isRefused:
     async send(request) {
       const headers = { ...request.headers, authorization: `Bearer ${token}` }
       const response = await transport.send({ ...request, headers })
-      const [path = '', query] = request.path.split('?')
-      const wanted = attributesOf(request.method, path, new URLSearchParams(query))
+      const wanted = attributesOf(request.method, parseTarget(request.path)!)
       const isRefused = response.status === 401 || response.status === 403
       if ('resource' in wanted) {
         const { verb, resource, subresource } = wanted

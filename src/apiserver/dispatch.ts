@@ -26,9 +26,8 @@ export function dispatch(
   const user = state.access.admit(request, target, peer)
   const route = findRoute(target, state.catalog)
   if (!route) return respondAbove(state, request, target)
-  const { served, subresource, name = '' } = route
-  const problems = pathSegment(name)
-  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(';')}`)
+  const { served, subresource } = route
+  checkName(route.name ?? '')
   const isThere = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
   const deprecation = isThere ? served.deprecation : undefined
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
@@ -39,6 +38,12 @@ export function dispatch(
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
   const call = { state, request, route, query, dressing, user, warnings }
   return warning(() => onRoute(call, readBody), warnings, dressing.syntax, served.custom)
+}
+
+/** What no object can be called, for its key would lead elsewhere. */
+function checkName(name: string): void {
+  const problems = pathSegment(name)
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(';')}`)
 }
 
 function onRoute(call: Call, readBody: ReadBody | undefined): TransportResponse | Promise<TransportResponse> {

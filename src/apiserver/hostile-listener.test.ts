@@ -280,7 +280,7 @@ describe('a client whose target is no path', () => {
 describe('a client that nobody knows', () => {
   it('is refused before its body is read, and an honest client goes on on the same connection', async () => {
     const one = await started()
-    const { socket, hears } = rawTls(one)
+    const { socket, hears, said } = rawTls(one)
     await once(socket, 'secureConnect')
     const stranger = head('POST', configMaps, 'Content-Length: 100000').replace(token, 'none')
     socket.write(stranger)
@@ -288,6 +288,7 @@ describe('a client that nobody knows', () => {
     await hears('HTTP/1.1 401')
     socket.write(`${' '.repeat(100_000)}${head('GET', '/version')}`)
     await hears('gitVersion')
+    expect(said().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })
 
   it('is refused before its body is read over HTTP/2, too', async () => {

@@ -13,9 +13,9 @@ const apply = { 'content-type': 'application/apply-patch+yaml' }
 
 interface Held extends Embedded {
   /** Settles when a webhook is being asked. */
-  asked(): Promise<void>
+  readonly asked: () => Promise<void>
   /** The webhook answers the first question; all others it answers at once. */
-  answer(): void
+  readonly answer: () => void
   /** The objects that it was asked about. */
   readonly about: JsonObject[]
 }

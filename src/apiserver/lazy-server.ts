@@ -44,7 +44,7 @@ const quietMs = 200
 
 export interface Warming<Server> {
   readonly server: Server
-  stop(): void
+  readonly stop: () => void
 }
 
 /** The same server, which loads what writes need when it has nothing else to do. */

@@ -52,13 +52,16 @@ function withoutAuthority(place: string): string | undefined {
   return behindHost ?? alone
 }
 
-/** Bytes that are no UTF-8 become replacement characters, which no name of a path can be mistaken for. */
+/** Bytes that are no UTF-8 become replacement characters, for the authorizer and the handler alike. */
 function decoded(path: string): string | undefined {
-  if (/[\0-\x1f\x7f]/.test(path)) return undefined
+  if (controls.test(path)) return undefined
   if (!path.includes('%')) return path
   if (/%(?![\da-f]{2})/i.test(path)) return undefined
   return path.replaceAll(/(?:%[\da-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString())
 }
+
+/** Of ASCII: what is above may be a byte of UTF-8 that came without its escape. */
+const controls = /[\p{Cc}--[\u0080-\u009f]]/v
 
 /** `/clusters/blue/api/v1` is `/api/v1` of blue. */
 function clusterIn(path: string): Pick<RequestTarget, 'cluster' | 'path'> {

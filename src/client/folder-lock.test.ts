@@ -30,8 +30,8 @@ const canUnshare = spawnSync(elsewhere[0]!, [...elsewhere.slice(1), 'true']).sta
 
 interface Contender {
   readonly child: ChildProcess
-  says(): Promise<string>
-  kill(): Promise<void>
+  readonly says: () => Promise<string>
+  readonly kill: () => Promise<void>
 }
 
 async function contend(folder: string, wrapper: readonly string[]): Promise<Contender> {

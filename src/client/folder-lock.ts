@@ -10,6 +10,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import type Sqlite from 'node:sqlite'
 import { MusterError } from '../kube/errors.ts'
 
 export interface FolderLock {
@@ -45,9 +46,9 @@ const busy = 5
 /** Takes the lock of a file, which is made if it is not there; undefined when it is taken. Returns what releases it. */
 export function lockFile(file: string): (() => void) | undefined {
   // Only who locks something pays for loading it.
-  const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
+  const sqlite = process.getBuiltinModule('node:sqlite') as Pick<typeof Sqlite, 'DatabaseSync'> | undefined
   if (!sqlite) throw new MusterError('LockUnavailable', `${file}: this Node was built without SQLite.`)
-  let database: import('node:sqlite').DatabaseSync | undefined
+  let database: Sqlite.DatabaseSync | undefined
   try {
     database = new sqlite.DatabaseSync(file, { timeout: 0 })
     database.exec('BEGIN EXCLUSIVE')

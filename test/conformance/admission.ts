@@ -1,4 +1,5 @@
 /** What cases about admission share: a real server takes a moment until it sees a new webhook or policy. */
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { onTestFinished } from 'vitest'
 import { type Json, type JsonObject, parseJson, stringifyJson } from '../../src/kube/json.ts'
@@ -46,31 +47,32 @@ export async function receiver(): Promise<Receiver> {
   const asked: JsonObject[] = []
   let probes = 0
   let answerer: Answerer = () => ({ allowed: true })
+  const respond = async (body: string, response: ServerResponse): Promise<void> => {
+    const review = parseJson(body) as JsonObject
+    const request = review['request'] as JsonObject
+    const isProbe = request['name'] === probeName
+    if (isProbe) probes++
+    else asked.push(request)
+    const given = isProbe ? { allowed: true } : await answerer(request, review)
+    const { status, text } = given as { readonly status?: unknown; readonly text?: string }
+    response.setHeader('content-type', text === undefined ? 'application/json' : 'text/plain')
+    if (text !== undefined) {
+      response.statusCode = status as number
+      response.end(text)
+      return
+    }
+    const { raw, ...rest } = given as JsonObject
+    const whole = {
+      apiVersion: review['apiVersion']!,
+      kind: 'AdmissionReview',
+      response: { uid: request['uid']!, ...rest },
+    }
+    response.end(stringifyJson(raw === undefined ? whole : raw))
+  }
   const hook = createServer({ cert: serverPair.cert, key: serverPair.key }, (incoming, response) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => void chunks.push(chunk))
-    incoming.on('end', async () => {
-      const review = parseJson(Buffer.concat(chunks).toString()) as JsonObject
-      const request = review['request'] as JsonObject
-      const isProbe = request['name'] === probeName
-      if (isProbe) probes++
-      else asked.push(request)
-      const given = isProbe ? { allowed: true } : await answerer(request, review)
-      const { status, text } = given as { readonly status?: unknown; readonly text?: string }
-      response.setHeader('content-type', text === undefined ? 'application/json' : 'text/plain')
-      if (text !== undefined) {
-        response.statusCode = status as number
-        response.end(text)
-        return
-      }
-      const { raw, ...rest } = given as JsonObject
-      const whole = {
-        apiVersion: review['apiVersion']!,
-        kind: 'AdmissionReview',
-        response: { uid: request['uid']!, ...rest },
-      }
-      response.end(stringifyJson(raw === undefined ? whole : raw))
-    })
+    incoming.on('end', () => void respond(Buffer.concat(chunks).toString(), response))
   })
   const port = await listen(hook)
   return {

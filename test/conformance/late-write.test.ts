@@ -11,7 +11,7 @@ interface Slow extends Hooked {
   /** Settles when the first question has come. */
   readonly first: Promise<void>
   /** Answers it; all others are answered at once. */
-  answer(): void
+  readonly answer: () => void
 }
 
 async function slow(kind: 'mutating' | 'validating'): Promise<Slow> {
@@ -107,7 +107,7 @@ describe('while a validating webhook is asked about a delete', () => {
     await server.must('DELETE', `${hook.path}/a`)
     await server.must('POST', hook.path, { body: { metadata: { name: 'a' }, data: { x: '4' } } })
     hook.answer()
-    expect(server.masked(await deleting)).toMatchSnapshot()
-    expect(questions(hook)).toMatchSnapshot()
+    expect(server.masked(await deleting)).toMatchSnapshot('answer')
+    expect(questions(hook)).toMatchSnapshot('questions')
   })
 })

@@ -55,7 +55,7 @@ describe('a path', () => {
     '/openapi/v2/',
   ])('%s is the same to the authorizer and to the handler', async (path) => {
     const [admin, bob] = [await server.call('GET', written(path)), await server.as('bob').call('GET', written(path))]
-    expect([server.masked(admin), server.masked(bob)]).toMatchSnapshot()
+    expect([server.masked(admin), server.masked(bob)]).toMatchSnapshot('administrator and stranger')
   })
 
   it.each(['/api/v1/namespaces//secrets', '/api/v1/secrets//', '/%61pi/v1/secrets'])(
@@ -65,7 +65,7 @@ describe('a path', () => {
         query: { fieldSelector: `metadata.namespace=${namespace}` },
       })
       expect([status, body]).toMatchObject([200, { kind: 'SecretList', items: [{ metadata: { name: 'a' } }] }])
-      expect(server.masked(await server.as('bob').call('GET', path))).toMatchSnapshot()
+      expect(server.masked(await server.as('bob').call('GET', path))).toMatchSnapshot('stranger')
     },
   )
 })

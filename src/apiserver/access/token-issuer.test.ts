@@ -71,7 +71,7 @@ describe('a server', () => {
     ['is empty', ''],
     ['is empty', '\n'],
     ['holds no private key in PEM', 'a secret that is none'],
-    ['holds no private key in PEM', ec.publicKey.export({ type: 'spki', format: 'pem' }).toString()],
+    ['holds no private key in PEM', ec.publicKey.export({ type: 'spki', format: 'pem' })],
     ['holds a key that is neither RSA', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey)],
     ['holds a key that is neither RSA', pemOf(generateKeyPairSync('ed25519').privateKey)],
   ])('does not start with a signing key that %s', (why, signingKey) => {

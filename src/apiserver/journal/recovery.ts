@@ -63,8 +63,8 @@ export async function recover(disk: Disk): Promise<Recovered> {
   const last = segments.at(-1) ?? first
   // Only a folder that never held anything has neither.
   const isNew = snapshot === undefined && segments.length === 0
-  for (let number = first; number <= last && !isNew; number++) {
-    if (segments.includes(number)) continue
+  for (let number = first; number <= last; number++) {
+    if (isNew || segments.includes(number)) continue
     const isAll = snapshot === undefined && number === 1
     const what = isAll ? `${nameOf('snapshot', segments[0]!)}, or all before it,` : nameOf('segment', number)
     throw new MusterError('StorageDamaged', `${what} is missing.`)
