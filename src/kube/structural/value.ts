@@ -6,7 +6,7 @@
  */
 import { requiredValue, tooLongValue, tooManyValues, unsupportedValue } from '../cause.ts'
 import { formatGoJson, isGoInteger, quoteGo } from '../go-text.ts'
-import { equalJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { isUnchanged, keyedItems, oldMember } from './correlation.ts'
 import { type Failure, failedLimit, failedPlainly, failedType, failedValue, fieldAt } from './failure.ts'
@@ -15,14 +15,14 @@ import { checkNumber } from './number.ts'
 
 /** Everything wrong with a value; what was there before and has not changed is not held against it. */
 export function checkValue(value: Json, node: Node, old?: Json): readonly Failure[] {
-  const walk: Walk = { path: [], failures: [] }
+  const walk = startWalk([])
   check(value, node, undefined, walk)
   // Only who has made mistakes needs to know which of them are old.
   return walk.failures.length > 0 && old !== undefined ? checkChange(value, node, old) : walk.failures
 }
 
 function checkChange(value: Json, node: Node, old: Json): readonly Failure[] {
-  const walk: Walk = { path: [], failures: [] }
+  const walk = startWalk([])
   check(value, node, old, walk)
   return walk.failures
 }
@@ -30,13 +30,26 @@ function checkChange(value: Json, node: Node, old: Json): readonly Failure[] {
 interface Walk {
   readonly path: (string | number)[]
   readonly failures: Failure[]
+  /** Those of the failures. */
+  readonly messages: Set<string>
+  /** Characters that may still be said. */
+  room: number
+}
+
+/** A failure may list what would be right, and there may be a failure for each item: together they say so much at most. */
+const mostCharacters = 10_000_000
+
+function startWalk(path: (string | number)[]): Walk {
+  return { path, failures: [], messages: new Set(), room: mostCharacters }
 }
 
 /** Checks a value and says how much was in order. */
 function check(value: Json, node: Node, old: Json | undefined, walk: Walk): number {
   const before = walk.failures.length
   const score = checkAll(value, node, old, walk)
-  if (old !== undefined && walk.failures.length > before && isUnchanged(node, value, old)) walk.failures.length = before
+  if (old !== undefined && walk.failures.length > before && isUnchanged(node, value, old)) {
+    for (const { message } of walk.failures.splice(before)) walk.messages.delete(message)
+  }
   return score
 }
 
@@ -85,8 +98,12 @@ function pathOf({ path }: Walk): string {
 }
 
 /** The same mistake is told once. */
-function add({ failures }: Walk, failure: Failure): void {
-  if (!failures.some(({ message }) => message === failure.message)) failures.push(failure)
+function add(walk: Walk, failure: Failure): void {
+  const { failures, messages } = walk
+  if (walk.room < 0 || messages.has(failure.message)) return
+  walk.room -= failure.message.length
+  messages.add(failure.message)
+  failures.push(failure)
 }
 
 function typeOf(value: Json): string {
@@ -170,11 +187,30 @@ function checkNumberLimits(value: number | bigint, node: Node, walk: Walk): void
   for (const failure of found) add(walk, failure)
 }
 
+const knownChoices = new WeakMap<readonly Json[], ReadonlySet<unknown>>()
+
+/** What an enum allows, to be found at once: a list of a hundred thousand values may meet an enum of as many. */
+function choicesOf(allowed: readonly Json[]): ReadonlySet<unknown> {
+  const known = knownChoices.get(allowed)
+  if (known) return known
+  const made = new Set(allowed.map(keyOfChoice))
+  knownChoices.set(allowed, made)
+  return made
+}
+
+/** Equal values have equal keys: members in any order, and numbers that are long or not. */
+function keyOfChoice(value: Json): unknown {
+  if (typeof value === 'string') return `"${value}`
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`
+  return typeof value === 'object' ? formatGoJson(value) : value
+}
+
 function checkEnum(value: Json, { schema }: Node, walk: Walk): void {
   const allowed = schema.enum
   if (!allowed || allowed.length === 0) return
   // Null is never found, even where it is listed.
-  if (value !== null && (allowed.includes(value) || allowed.some((one) => equalJson(one, value)))) return
+  if (value !== null && choicesOf(allowed).has(keyOfChoice(value))) return
+  if (walk.room < 0) return
   const path = pathOf(walk)
   const listed = allowed.map((one) => (typeof one === 'string' ? one : formatGoJson(one)))
   add(walk, {
@@ -201,7 +237,7 @@ function checkItems(items: readonly Json[], node: Node, old: Json | undefined, w
   if (maxItems !== undefined && items.length > maxItems) {
     addTooMany(walk, items.length, maxItems, 'items')
   }
-  if (uniqueItems && items.some((item, index) => items.slice(0, index).some((one) => equalJson(one, item)))) {
+  if (uniqueItems && new Set(items.map(keyOfChoice)).size < items.length) {
     add(walk, failedLimit(pathOf(walk), '', "shouldn't contain duplicates"))
   }
   return score
@@ -281,9 +317,9 @@ interface Attempt {
 }
 
 function attempt(value: Json, node: Node, { path }: Walk): Attempt {
-  const failures: Failure[] = []
-  const score = check(value, node, undefined, { path, failures })
-  return { failures, score }
+  const walk = startWalk(path)
+  const score = check(value, node, undefined, walk)
+  return { failures: walk.failures, score }
 }
 
 function take(walk: Walk, { failures, score }: Attempt): number {

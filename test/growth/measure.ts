@@ -1,0 +1,53 @@
+/**
+ * Whether the time of a request grows with its size, or with the square of it.
+ *
+ * The measure is processor time of this thread, not the clock: other programs on the machine do not count. The same request is
+ * sent in two sizes, one four times the other; linear work takes four times as long, quadratic work sixteen times. A single
+ * measurement may be off (the engine compiles, memory is cleaned up), so a verdict needs three of them.
+ */
+import type { TransportRequest } from '../../src/client/transport.ts'
+
+/** A request that can be made in any size; `size` counts characters or items. */
+export interface Shape {
+  readonly name: string
+  readonly size: number
+  request(size: number): TransportRequest
+}
+
+export type Send = (request: TransportRequest) => Promise<number>
+
+/** Processor time up to here is no concern, however it grows. */
+const noConcernMs = 60
+/** Between four (linear) and sixteen (quadratic). */
+const mostRatio = 10
+/** Only exponential work, or a large constant, takes so long on requests of these sizes. */
+const ceilingMs = 5000
+/** Texts of so few characters take no time at all, unless it doubles with each. */
+const tinySizes = [8, 16, 24]
+const tinyMs = 1000
+
+/** What is wrong with the growth; undefined when nothing is. */
+export async function growthProblem({ size, request }: Shape, send: Send): Promise<string | undefined> {
+  for (const tiny of tinySizes) {
+    const ms = await cpuMs(send, request(tiny))
+    if (ms > tinyMs) return `${tiny} take ${Math.round(ms)} ms`
+  }
+  const [small, large] = [request(Math.ceil(size / 4)), request(size)]
+  let problem: string | undefined
+  for (let round = 0; round < 3; round++) {
+    const smallMs = await cpuMs(send, small)
+    if (smallMs > ceilingMs) return `${size / 4} take ${Math.round(smallMs)} ms`
+    const largeMs = await cpuMs(send, large)
+    if (largeMs > ceilingMs) return `${size} take ${Math.round(largeMs)} ms`
+    if (largeMs <= noConcernMs || largeMs <= smallMs * mostRatio) return undefined
+    problem = `${size / 4} take ${Math.round(smallMs)} ms, and ${size} take ${Math.round(largeMs)} ms`
+  }
+  return problem
+}
+
+async function cpuMs(send: Send, request: TransportRequest): Promise<number> {
+  const before = process.threadCpuUsage()
+  await send(request)
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1000
+}

@@ -1,0 +1,50 @@
+/** The server that growing requests are sent to, with something to read and to patch. */
+import { createApiServer } from '../../src/apiserver/api-server.ts'
+import type { TransportRequest } from '../../src/client/transport.ts'
+import { seededRandom } from '../../src/clock/random.ts'
+import { virtualClock } from '../../src/clock/virtual-clock.ts'
+import { stringifyJson } from '../../src/kube/json.ts'
+
+/** Answers are read to their end, and their status is given back. */
+export async function growthTarget(rows: number): Promise<(request: TransportRequest) => Promise<number>> {
+  const clock = virtualClock()
+  const server = createApiServer({ clock, random: seededRandom(7) })
+  const send = async (request: TransportRequest): Promise<number> => {
+    const stop = new AbortController()
+    const { status, body } = await server.handle({ ...request, signal: stop.signal })
+    const isWatch = request.path.includes('watch=true')
+    const chunks = body[Symbol.asyncIterator]()
+    for (;;) {
+      const next = chunks.next()
+      // What a watch starts with is there at once; the rest never comes.
+      const read = isWatch ? await Promise.race([next, idle()]) : await next
+      if (read === undefined) {
+        stop.abort()
+        await next.catch(() => undefined)
+        break
+      }
+      if (read.done) break
+    }
+    return status
+  }
+  const create = (path: string, body: object): Promise<number> =>
+    send({ method: 'POST', path, headers: { 'content-type': 'application/json' }, body: stringifyJson(body) })
+  await create('/api/v1/namespaces', { metadata: { name: 'many' } })
+  await create('/api/v1/namespaces/default/configmaps', {
+    metadata: { name: 'live', finalizers: ['example.com/x'] },
+    data: { k: 'example.com/a' },
+  })
+  await create('/api/v1/namespaces/default/pods', {
+    metadata: { name: 'live' },
+    spec: { containers: [{ name: 'a', image: 'a' }] },
+  })
+  for (let row = 0; row < rows; row++) {
+    await create('/api/v1/namespaces/many/configmaps', { metadata: { name: `a${row}`, labels: { n: `${row}` } } })
+  }
+  return send
+}
+
+/** After all that is ready to run. */
+function idle(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(() => resolve(undefined))))
+}
