@@ -7,7 +7,15 @@ import { discover, versionDocument } from './discovery.ts'
 import { pathSegment } from './kinds/name-format.ts'
 import { list } from './list.ts'
 import { badRequest, noSuchResource, Refusal } from './refusal.ts'
-import { answer, answerText, type Dressing, dressList, refuse, representationOf } from './representation.ts'
+import {
+  answer,
+  answerableOf,
+  answerText,
+  type Dressing,
+  dressList,
+  refuse,
+  representationOf,
+} from './representation.ts'
 import type { RequestTarget, ResourcePath } from './request-target.ts'
 import { findRoute } from './route.ts'
 import type { ClusterState } from './state.ts'
@@ -31,7 +39,7 @@ export function dispatch(
   const isThere = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
   const deprecation = isThere ? served.deprecation : undefined
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
-  const representation = representationOf(request.headers['accept'], route.name === undefined, route.served.custom)
+  const representation = representationOf(request.headers['accept'], answerableOf(route))
   if (representation instanceof Refusal)
     return warning(() => Promise.reject(representation), warnings, 'json', served.custom)
   const includeObject = query.get('includeObject') ?? 'Metadata'

@@ -43,20 +43,19 @@ export function scanJsonPatch(text: string, operations: Json): KeyScan {
     }
     seen.add(path)
   }
-  const inValues = isJsonArray(operations) ? operations.flatMap((one, at) => putDoubles(one, at, duplicates)) : []
+  const inValues = isJsonArray(operations) ? duplicates.flatMap((path) => putDouble(operations, path)) : []
   return { duplicates: inValues, order: inValues, before: noticedOf(texts.slice(0, mostReported)) }
 }
 
-/** Where the doubles of an operation's value come to stand. */
-function putDoubles(operation: Json, index: number, duplicates: readonly string[]): readonly string[] {
+/** Where a double in the value of an operation comes to stand. */
+function putDouble(operations: readonly Json[], double: string): readonly string[] {
+  const [, index, rest] = /^\[(\d+)\]\.value([.[].*)$/s.exec(double) ?? []
+  const operation = index === undefined ? undefined : operations[Number(index)]
   const { op, path } = isJsonObject(operation) ? operation : {}
   if ((op !== 'add' && op !== 'replace') || typeof path !== 'string' || path.endsWith('/-')) return []
   const names = path.split('/').slice(1)
   const place = names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).reduce(joinPointer, '')
-  const own = `[${index}].value`
-  return duplicates
-    .filter((one) => one.startsWith(`${own}.`) || one.startsWith(`${own}[`))
-    .map((one) => place + one.slice(own.length))
+  return [`${place}${rest}`]
 }
 
 function joinPointer(path: string, name: string): string {

@@ -47,7 +47,7 @@ export async function evictPod(call: Call): Promise<TransportResponse> {
   const { served, namespace = '', name = '' } = route
   const answering = startWriting(call)
   const asked = { ...admissionOf(answering.writing, 'CREATE'), kind: evictionKind, name, oldObject: undefined }
-  const eviction = await admitObject(state, { ...asked, object: evictionOf(body, namespace, name) })
+  const eviction = await admitObject(state, { ...asked, object: evictionOf(body, namespace) })
   const { metadata, deleteOptions } = eviction as UntypedObject & { readonly deleteOptions?: Json }
   if (metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
   await checkAdmission(state, { ...asked, object: eviction })
@@ -78,9 +78,12 @@ function disrupted(pod: StoredObject, { clock }: ClusterState): UntypedObject {
 const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' } as const
 
 /** As those see it who have a say in it. */
-function evictionOf({ metadata, ...rest }: JsonObject, namespace: string, name: string): UntypedObject {
-  const own = { ...(metadata as { readonly name?: string } | undefined), namespace }
-  return { apiVersion: 'policy/v1', kind: 'Eviction', ...rest, metadata: { ...own, name: own.name || name } }
+function evictionOf({ metadata, ...rest }: JsonObject, namespace: string): UntypedObject {
+  const own = isJsonObject(metadata) ? metadata : {}
+  if (own['namespace'] && own['namespace'] !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  return { apiVersion: 'policy/v1', kind: 'Eviction', ...rest, metadata: { ...own, namespace } }
 }
 
 /** Nothing is disrupted by the end of what does not run, or ends anyway. */

@@ -3,12 +3,13 @@
  * header says which, in the order of the client's liking.
  */
 import type { Json } from '../kube/json.ts'
-import { formatApiVersion } from '../kube/kind.ts'
+import { formatApiVersion, parseApiVersion } from '../kube/kind.ts'
 import type { ListMeta, UntypedObject } from '../kube/object.ts'
 import type { TransportResponse } from '../client/transport.ts'
 import type { Served } from './catalog.ts'
 import { textOnce } from './object-text.ts'
 import { noSuchMediaType, notAcceptable, Refusal } from './refusal.ts'
+import type { Route } from './route.ts'
 import { shownMetadata } from './shown-metadata.ts'
 import { atVersion, oneAtVersion } from './versions.ts'
 
@@ -46,11 +47,31 @@ export function mediaRanges(accept: string | readonly string[] | undefined): rea
 
 const plain: Representation = { form: 'object', syntax: 'json' }
 
+/** What a route can answer with. */
+export interface Answerable {
+  /** Whether it can be watched. */
+  readonly isListed: boolean
+  /** Reviews and actions have no table. */
+  readonly hasTable: boolean
+  readonly isCustom: boolean
+}
+
+/** Subresources that are kinds of their own, and no view of an object. */
+const actions: ReadonlySet<string> = new Set(['token', 'eviction', 'binding'])
+
+export function answerableOf({ served, subresource, name }: Route): Answerable {
+  const isStored = served.verbs.includes('list')
+  return {
+    isListed: name === undefined && isStored,
+    hasTable: isStored && !actions.has(subresource),
+    isCustom: served.custom,
+  }
+}
+
 /** The first wish that can be granted. */
 export function representationOf(
   accept: string | readonly string[] | undefined,
-  isCollection: boolean,
-  isCustom = false,
+  { isListed, hasTable, isCustom }: Answerable,
 ): Representation | Refusal {
   if (accept === 'application/json') return plain
   const ranges = mediaRanges(accept)
@@ -59,14 +80,14 @@ export function representationOf(
   // Of custom resources another handler takes care, which says it in other words, and says more.
   if (!ranges.some(isKnown)) {
     if (isCustom) return notAcceptable(accepted)
-    throw noSuchMediaType(isCollection)
+    throw noSuchMediaType(isListed)
   }
   for (const { type, parameters } of ranges) {
     const syntax = type === 'application/yaml' ? 'yaml' : isJsonType(type) ? 'json' : undefined
     const { as, g, v } = parameters
     if (syntax && as === undefined) return { form: 'object', syntax }
     const form = as !== undefined && g === 'meta.k8s.io' && /^v1(?:beta1)?$/.test(v ?? '') ? forms[as] : undefined
-    if (syntax && form) return { form, syntax, metaVersion: `${g}/${v}` }
+    if (syntax && form && (form !== 'table' || hasTable)) return { form, syntax, metaVersion: `${g}/${v}` }
   }
   throw notAcceptable(accepted)
 }
@@ -93,6 +114,17 @@ export function dressObject(object: UntypedObject, dressing: Dressing, hasHeader
   if (form === 'metadata') return partial(object, dressing)
   const shown = oneAtVersion(object, served)
   return form === 'table' ? tableOfOne(object, shown, { ...dressing, hasHeaders }) : shown
+}
+
+/** What is no object of the resource: a review, the scale of an object. A Status stays as it is. */
+export function dressValue(value: unknown, dressing: Dressing): unknown {
+  const { kind, apiVersion, metadata } = value as UntypedObject
+  if (kind === 'Status') return value
+  if (dressing.form === 'metadata')
+    return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
+  if (dressing.form !== 'metadata list') return value
+  const { group } = parseApiVersion(apiVersion)
+  throw wrongForm('PartialObjectMetadataList, but the requested object is not a list', { group, kind, custom: false })
 }
 
 async function tableOfOne(
@@ -135,7 +167,11 @@ function metaVersionOf({ metaVersion = 'meta.k8s.io/v1' }: Representation): stri
   return metaVersion
 }
 
-function wrongForm(what: string, { group, kind, custom }: Served, suffix = ''): Refusal {
+function wrongForm(
+  what: string,
+  { group, kind, custom }: Pick<Served, 'group' | 'kind' | 'custom'>,
+  suffix = '',
+): Refusal {
   const home = group === '' ? 'core' : group.split('.', 1)[0]!
   const type = custom ? `*unstructured.Unstructured${suffix}` : `*${home}.${kind}${suffix}`
   return new Refusal(406, 'NotAcceptable', `you requested ${what} (${type})`)

@@ -15,7 +15,7 @@ import { logsOf } from './simulated/script.ts'
 import { finalizerProblems } from './object-meta.ts'
 import { patch, patchOf } from './patch.ts'
 import { badRequest, invalid, methodNotAllowed, noSuchResource, notFound } from './refusal.ts'
-import { answer, answerText } from './representation.ts'
+import { answer, answerText, type Dressing, dressValue } from './representation.ts'
 import { checkReplicas, scaleOf, withScale } from './scale.ts'
 import type { StoredObject } from './storage.ts'
 import { oneAtVersion } from './versions.ts'
@@ -61,9 +61,7 @@ async function onScale(call: Call): Promise<TransportResponse> {
   const paths = served.scale!
   if (request.method === 'GET') {
     const scale = scaleOf(await oneAtVersion(existing(call), served), paths)
-    if (dressing.form !== 'table') return await answer(200, scale, dressing.syntax)
-    const { scaleTable } = await import('./printer/scale.ts')
-    return await answer(200, scaleTable(scale, dressing.now), dressing.syntax)
+    return await answer(200, await dressScale(scale, dressing), dressing.syntax)
   }
   const answering = startWriting(call)
   const scaled = async (): Promise<StoredObject> => {
@@ -83,7 +81,14 @@ async function onScale(call: Call): Promise<TransportResponse> {
       })
     })
   }
-  return await answering.value(200, scaleOf(await oneAtVersion(await scaled(), served), paths))
+  const scale = scaleOf(await oneAtVersion(await scaled(), served), paths)
+  return await answering.shown(200, await dressScale(scale, dressing))
+}
+
+async function dressScale(scale: UntypedObject, dressing: Dressing): Promise<unknown> {
+  if (dressing.form !== 'table') return dressValue(scale, dressing)
+  const { scaleTable } = await import('./printer/scale.ts')
+  return scaleTable(scale, dressing.now)
 }
 
 /** The one way to change what holds a namespace: `spec.finalizers`. */

@@ -5,7 +5,7 @@ import type { Recall } from '../kube/recall.ts'
 import type { Call } from './call.ts'
 import { type KeyScan, type Noticed, noticedInYaml, scanJsonPatch, scanKeys, scanMergePatch } from './duplicate-keys.ts'
 import { textOf } from './object-text.ts'
-import { answer, dressObject } from './representation.ts'
+import { answer, dressObject, dressValue } from './representation.ts'
 import { contentType, readBody } from './request-body.ts'
 import type { StoredObject } from './storage.ts'
 import { warningHeaders } from './warning-header.ts'
@@ -31,6 +31,8 @@ export interface Answering {
   object(status: number, object: StoredObject): TransportResponse | Promise<TransportResponse>
   /** An answer that is no object of the resource. */
   value(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
+  /** An answer in the form that the client asked for. */
+  shown(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
 }
 
 const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
@@ -61,7 +63,8 @@ export function startWriting({ state, request, route, query, user, dressing, war
       const dressed = dressObject(object, dressing)
       return dressed instanceof Promise ? dressed.then(say) : say(dressed)
     },
-    value: (status, value) => answer(status, value, dressing.syntax, headers()),
+    shown: (status, value) => answer(status, value, dressing.syntax, headers()),
+    value: (status, value) => answer(status, dressValue(value, dressing), dressing.syntax, headers()),
   }
 }
 

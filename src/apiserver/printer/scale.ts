@@ -5,7 +5,7 @@ import { type ColumnDefinition, columnDefinitions } from './columns.ts'
 
 export function scaleTable(scale: UntypedObject, now: number): unknown {
   const { spec, status } = scale as unknown as {
-    readonly spec: { readonly replicas: number }
+    readonly spec: { readonly replicas?: number }
     readonly status: { readonly replicas: number }
   }
   const { name = '', resourceVersion = '' } = scale.metadata
@@ -30,7 +30,7 @@ export function scaleTable(scale: UntypedObject, now: number): unknown {
     ],
     rows: [
       {
-        cells: [name, spec.replicas, status.replicas, age(scale, { now, list: [] })],
+        cells: [name, spec.replicas ?? 0, status.replicas, age(scale, { now, list: [] })],
         object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: scale.metadata },
       },
     ],
