@@ -15,7 +15,7 @@ import { metadataProblems } from './object-meta.ts'
 import { alreadyExists, forbidden, invalid, noSuchResource, Refusal } from './refusal.ts'
 import { type ClusterState, findObject } from './state.ts'
 import type { StoredObject } from './storage.ts'
-import { storedForm } from './struct-form.ts'
+import { storedForm, zeroOf } from './struct-form.ts'
 import { checksMetadataLast, countsGenerations, hasFreeFinalizers } from './strategy.ts'
 import { oneAtVersion } from './versions.ts'
 import {
@@ -117,13 +117,19 @@ function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject
   const { served } = writing
   const whole = served.custom ? object : storedForm(object)
   // Nodes register themselves, status and all.
-  const { status: _status, ...rest } = whole
-  const clean = served.hasStatus && served.table !== 'nodes' ? (rest as UntypedObject) : whole
+  const clean = served.hasStatus && served.table !== 'nodes' ? withNoStatus(served, whole) : whole
   const counted: UntypedObject = countsGenerations(served)
     ? { ...clean, metadata: { ...clean.metadata, generation: 1 } }
     : clean
   const { prepareCreate } = rulesOf(served.table)
   return prepareCreate ? prepareCreate(counted, kindContext(state, writing)) : counted
+}
+
+/** Nothing is reported yet; what Go writes even then is there. */
+function withNoStatus({ custom }: Served, { status: _status, ...rest }: UntypedObject): UntypedObject {
+  const object = rest as UntypedObject
+  const status = custom ? undefined : zeroOf(object.apiVersion, object.kind, 'status')
+  return status === undefined ? object : { ...object, status }
 }
 
 function checkNew(state: ClusterState, writing: Writing, object: UntypedObject): void {

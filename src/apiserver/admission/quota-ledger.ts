@@ -107,8 +107,10 @@ function tell(state: ClusterState, quota: StoredObject, used: Amounts): void {
     [...used].filter(([name]) => tablesOf(name).length > 0).map(([name, amount]) => [name, formatQuantity(amount)]),
   )
   const { status = {} } = quota as unknown as ResourceQuota
-  const next = { hard, used: shown }
-  if (equalJson({ hard: status.hard, used: status.used }, next)) return
+  if (equalJson({ hard: status.hard ?? {}, used: status.used ?? {} }, { hard, used: shown })) return
+  // What is empty is not written.
+  const isFilled = (amounts: object): boolean => Object.keys(amounts).length > 0
+  const next = { ...(isFilled(hard) && { hard }), ...(isFilled(shown) && { used: shown }) }
   const updated = updateObject<UntypedObject>({
     manager: 'kube-controller-manager',
     subresource: 'status',

@@ -11,7 +11,7 @@ import { apiServiceRules } from './api-service.ts'
 import { certificateSigningRequestRules } from './certificate-signing-request.ts'
 import { configMapRules } from './config-map.ts'
 import { csiDriverRules, csiNodeRules, csiStorageCapacityRules } from './csi.ts'
-import { deviceClassRules, resourceClaimRules, resourceClaimTemplateRules } from './device.ts'
+import { deviceClassRules, deviceTaintRuleRules, resourceClaimRules, resourceClaimTemplateRules } from './device.ts'
 import { endpointSliceRules } from './endpoint-slice.ts'
 import { endpointsRules } from './endpoints.ts'
 import { eventRules } from './event.ts'
@@ -25,6 +25,7 @@ import { networkPolicyRules } from './network-policy.ts'
 import { nodeRules } from './node.ts'
 import { persistentVolumeClaimRules } from './persistent-volume-claim.ts'
 import { persistentVolumeRules } from './persistent-volume.ts'
+import { podCertificateRequestRules } from './pod-certificate-request.ts'
 import { podDisruptionBudgetRules } from './pod-disruption-budget.ts'
 import { priorityClassRules } from './priority-class.ts'
 import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleRules } from './rbac.ts'
@@ -63,6 +64,7 @@ const rules: readonly (readonly [table: string, rules: KindRules])[] = [
   ['apiservices.apiregistration.k8s.io', apiServiceRules],
   ['horizontalpodautoscalers.autoscaling', horizontalPodAutoscalerRules],
   ['certificatesigningrequests.certificates.k8s.io', certificateSigningRequestRules],
+  ['podcertificaterequests.certificates.k8s.io', podCertificateRequestRules],
   ['leases.coordination.k8s.io', leaseRules],
   ['endpointslices.discovery.k8s.io', endpointSliceRules],
   ['flowschemas.flowcontrol.apiserver.k8s.io', flowSchemaRules],
@@ -79,6 +81,7 @@ const rules: readonly (readonly [table: string, rules: KindRules])[] = [
   ['rolebindings.rbac.authorization.k8s.io', roleBindingRules],
   ['clusterrolebindings.rbac.authorization.k8s.io', clusterRoleBindingRules],
   ['deviceclasses.resource.k8s.io', deviceClassRules],
+  ['devicetaintrules.resource.k8s.io', deviceTaintRuleRules],
   ['resourceclaims.resource.k8s.io', resourceClaimRules],
   ['resourceclaimtemplates.resource.k8s.io', resourceClaimTemplateRules],
   ['priorityclasses.scheduling.k8s.io', priorityClassRules],

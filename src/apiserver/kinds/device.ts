@@ -88,3 +88,15 @@ export const deviceClassRules: KindRules = {
   validateCreate: checkClass,
   validateUpdate: checkClass,
 }
+
+export const deviceTaintRuleRules: KindRules = {
+  prepareCreate: (object, { now }) => tainted(object, now),
+  prepareUpdate: (object, _live, { now }) => tainted(object, now),
+}
+
+/** A taint says since when. */
+function tainted(object: UntypedObject, timeAdded: string): UntypedObject {
+  const { spec } = object as { readonly spec?: { readonly taint?: { readonly timeAdded?: string } } }
+  if (!spec?.taint || spec.taint.timeAdded) return object
+  return { ...object, spec: { ...spec, taint: { ...spec.taint, timeAdded } } }
+}
