@@ -90,6 +90,7 @@ export const deviceClassRules: KindRules = {
 }
 
 export const deviceTaintRuleRules: KindRules = {
+  defaults: structForm,
   prepareCreate: (object, { now }) => tainted(object, now),
   prepareUpdate: (object, _live, { now }) => tainted(object, now),
 }
