@@ -397,6 +397,62 @@ describe('volumes', () => {
       },
     ],
     ['a token', { projected: { sources: [{ serviceAccountToken: { path: '', expirationSeconds: 10 } }] } }],
+    [
+      'trust bundles',
+      {
+        projected: {
+          sources: [
+            { clusterTrustBundle: { path: 'a' } },
+            { clusterTrustBundle: { name: 'b', signerName: 'example.com/s', path: 'a' } },
+            { clusterTrustBundle: { name: 'A:b', labelSelector: {}, path: '../a' } },
+            { clusterTrustBundle: { name: '', path: 'n' } },
+            { clusterTrustBundle: { signerName: '', path: '' } },
+            { clusterTrustBundle: { signerName: 'com/s', labelSelector: { matchLabels: { 'a b': '' } }, path: '/c' } },
+            { clusterTrustBundle: { name: 'example.com:signer:good', path: 'good' } },
+          ],
+        },
+      },
+    ],
+    [
+      'certificates',
+      {
+        projected: {
+          sources: [
+            { podCertificate: { signerName: 'example.com/s', keyType: 'ED25519' } },
+            { podCertificate: { signerName: 'a.b/c/d', keyType: 'DSA', keyPath: 'k' } },
+            { podCertificate: { signerName: '', keyType: 'RSA3072', keyPath: 'k', certificateChainPath: '..c' } },
+            {
+              podCertificate: {
+                signerName: 'example.com/s',
+                keyType: 'RSA4096',
+                credentialBundlePath: 'b',
+                maxExpirationSeconds: 3599,
+                userAnnotations: { plain: 'x' },
+              },
+            },
+            {
+              podCertificate: {
+                signerName: 'example.com/s',
+                keyType: 'ECDSAP256',
+                credentialBundlePath: 'c',
+                maxExpirationSeconds: 91 * 24 * 3600 + 1,
+                userAnnotations: { 'example.com/Upper': 'x' },
+              },
+            },
+            {
+              podCertificate: {
+                signerName: 'kubernetes.io/s',
+                keyType: 'ECDSAP384',
+                credentialBundlePath: 'd',
+                maxExpirationSeconds: 24 * 3600 + 1,
+                userAnnotations: { 'b a/d': 'x' },
+              },
+            },
+            { podCertificate: { signerName: 'Exa_mple.com/S_', keyType: 'ECDSAP521', credentialBundlePath: 'e' } },
+          ],
+        },
+      },
+    ],
     ['claim', { persistentVolumeClaim: { claimName: '' } }],
     [
       'ephemeral',

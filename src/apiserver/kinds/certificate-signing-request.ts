@@ -8,9 +8,10 @@ import { pemBlocks } from '../../kube/pem.ts'
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '../../kube/types/certificates/v1.ts'
 import { draftOf, finished, madePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dnsSubdomain } from './name-format.ts'
+
 import { duplicate, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
 import type { Sent } from './sent.ts'
+import { checkSignerName } from './signer-name.ts'
 import { structForm } from '../struct-form.ts'
 import { repeatedValues } from './repetition.ts'
 
@@ -60,20 +61,9 @@ function* checkSpec(object: UntypedObject): Iterable<Problems[number]> {
 }
 
 function* checkSigner(name: string, field: string): Iterable<Problems[number]> {
-  const [domain = '', ...path] = name.split('/')
-  if (name === '') yield required(field)
-  else if (name === 'kubernetes.io/legacy-unknown') {
+  if (name === 'kubernetes.io/legacy-unknown')
     yield invalid(field, name, 'the legacy signerName is not allowed via this API version')
-  } else if (path.length !== 1) {
-    yield invalid(field, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
-  } else {
-    const wrong = dnsSubdomain(domain)
-    for (const remark of wrong) yield invalid(field, domain, `validating label "${domain}": ${remark}`)
-    if (wrong.length === 0 && !domain.includes('.')) {
-      yield invalid(field, domain, 'should be a domain with at least two segments separated by dots')
-    }
-    for (const remark of dnsSubdomain(path[0]!)) yield invalid(field, path[0], remark)
-  }
+  else yield* checkSignerName(name, field)
 }
 
 const conditionsOf = (object: UntypedObject): readonly Sent<CertificateSigningRequestCondition>[] =>

@@ -9,6 +9,7 @@ import type {
   VolumeProjection,
 } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../refusal.ts'
+import { checkPodCertificate, checkTrustBundle } from './credential-projection.ts'
 import { checkClaimTemplate } from './claim-validation.ts'
 import { checkFieldRef, checkResourceRef, filePaths } from './environment-validation.ts'
 import { dnsLabel, dnsSubdomain } from './name-format.ts'
@@ -294,6 +295,9 @@ function* checkProjections({ sources: list }: ProjectedVolumeSource, field: stri
       yield* conflict(file.path, file.path)
     }
     if (source.serviceAccountToken) yield* checkToken(source.serviceAccountToken, field, `${at}.serviceAccountToken`)
+    const { clusterTrustBundle, podCertificate } = source
+    if (clusterTrustBundle) yield* checkTrustBundle(clusterTrustBundle, `${at}.clusterTrustBundle`, conflict)
+    if (podCertificate) yield* checkPodCertificate(podCertificate, `${at}.podCertificate`, conflict)
     if (Object.keys(source).length > 1) yield forbidden(at, 'may not specify more than 1 volume type per source')
   }
 }

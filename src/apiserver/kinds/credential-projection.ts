@@ -1,0 +1,100 @@
+/** Projections of credentials into a volume: trust bundles, and certificates of the pod itself. */
+import type { ClusterTrustBundleProjection, PodCertificateProjection } from '../../kube/types/core/v1.ts'
+import type { Cause } from '../refusal.ts'
+import { checkLabelSelector } from './label-selector.ts'
+import { dnsSubdomain, qualifiedName } from './name-format.ts'
+import { eachInvalid, invalid, type Problems, required, tooLong, unsupported } from './problem.ts'
+import { checkSignerName, isKubernetesSigner } from './signer-name.ts'
+import { checkId, checkOpenPath } from './value-validation.ts'
+
+/** Finds out whether another source of the volume has the path already. */
+export type PathCheck = (path: string, shown: string) => Problems
+
+export function* checkTrustBundle(
+  bundle: ClusterTrustBundleProjection,
+  field: string,
+  conflict: PathCheck,
+): Iterable<Cause> {
+  const { name, signerName, labelSelector, path, user } = bundle
+  if (name !== undefined && signerName !== undefined)
+    yield invalid(field, quoted(bundle), 'only one of name and signerName may be used')
+  else if (name !== undefined) {
+    if (name === '') yield required(`${field}.name`, 'must be a valid object name')
+    for (const remark of bundleName(name))
+      yield invalid(`${field}.name`, name, `not a valid clustertrustbundlename: ${remark}`)
+    if (labelSelector)
+      yield invalid(`${field}.labelSelector`, labelSelector, 'labelSelector must be unset if name is specified')
+  } else if (signerName !== undefined) {
+    if (signerName === '') yield required(`${field}.signerName`, 'must be a valid signer name')
+    yield* checkSignerName(signerName, `${field}.signerName`)
+    yield* checkLabelSelector(labelSelector, `${field}.labelSelector`)
+  } else yield required(field, 'either name or signerName must be specified')
+  if (!path) yield required(`${field}.path`)
+  yield* checkId(user, `${field}.user`)
+  yield* checkOpenPath(path, `${field}.path`)
+  yield* conflict(path, path)
+}
+
+/** The real server quotes its Go structure. */
+function quoted({ name, signerName, labelSelector, optional, path, user }: ClusterTrustBundleProjection): object {
+  const selector = labelSelector ?? null
+  return {
+    Name: name ?? null,
+    SignerName: signerName ?? null,
+    LabelSelector: selector,
+    Optional: optional ?? null,
+    Path: path,
+    User: user ?? null,
+  }
+}
+
+/** `example.com:signer:name` is of a signer, `name` of none. */
+function bundleName(name: string): readonly string[] {
+  return dnsSubdomain(name.slice(name.lastIndexOf(':') + 1))
+}
+
+const keyTypes = ['RSA3072', 'RSA4096', 'ECDSAP256', 'ECDSAP384', 'ECDSAP521', 'ED25519']
+const hour = 3600
+const longestExpiration = 91 * 24 * hour
+const longestKubernetesExpiration = 24 * hour
+const annotationBytes = 256 * 1024
+
+export function* checkPodCertificate(
+  certificate: PodCertificateProjection,
+  field: string,
+  conflict: PathCheck,
+): Iterable<Cause> {
+  const { signerName, userAnnotations, user, keyType, maxExpirationSeconds: seconds } = certificate
+  yield* checkSignerName(signerName ?? '', `${field}.signerName`)
+  yield* checkAnnotations(userAnnotations ?? {}, `${field}.userAnnotations`)
+  yield* checkId(user, `${field}.user`)
+  if (!keyTypes.includes(keyType)) yield unsupported(`${field}.keyType`, keyType ?? '', keyTypes)
+  if (seconds !== undefined) {
+    const expiry = `${field}.maxExpirationSeconds`
+    const longest = isKubernetesSigner(signerName ?? '') ? longestKubernetesExpiration : longestExpiration
+    if (seconds < hour) yield invalid(expiry, seconds, `if provided, maxExpirationSeconds must be >= ${hour}`)
+    if (seconds > longest) yield invalid(expiry, seconds, `if provided, maxExpirationSeconds must be <= ${longest}`)
+  }
+  const members = ['credentialBundlePath', 'keyPath', 'certificateChainPath'] as const
+  for (const member of members) {
+    const path = certificate[member]
+    if (!path) continue
+    yield* checkOpenPath(path, `${field}.${member}`)
+    yield* conflict(path, path)
+  }
+  if (members.every((member) => !certificate[member]))
+    yield required(field, 'specify at least one of credentialBundlePath, keyPath, and certificateChainPath')
+}
+
+function* checkAnnotations(annotations: Readonly<Record<string, string>>, field: string): Iterable<Cause> {
+  let bytes = 0
+  for (const [name, value] of Object.entries(annotations)) {
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+    const key = name.toLowerCase()
+    const wrong = qualifiedName(key)
+    if (key === '') yield required(field)
+    else if (wrong.length > 0) yield* eachInvalid(field, key, wrong)
+    else if (!key.includes('/')) yield invalid(field, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
+  }
+  if (bytes > annotationBytes) yield tooLong(field, annotationBytes)
+}
