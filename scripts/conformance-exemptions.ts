@@ -9,9 +9,12 @@ const output = 'reads what a process in a container prints or finds in its files
 const inside = 'runs a command inside a container'
 const traffic = 'sends traffic to pods or Services'
 const webhook = 'talks to a webhook or an API server that runs in a pod'
+const image = 'relies on an image that does not exist, and so cannot be pulled'
 const probe = 'waits for a probe, a hook or an exit that a process in a container decides'
 
 const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
+  [image, /^apps\/deployment\.go: .*proportional scaling/],
+
   [webhook, /^apimachinery\/webhook\.go: .*should (?:be able to deny|unconditionally|honor|not be able|mutate|deny)/],
   [
     webhook,
@@ -29,7 +32,7 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
   [output, /^common\/node\/sysctl\.go: .*should support/],
   [output, /^common\/node\/pods\.go: .*should (?:support retrieving logs|contain environment)/],
   [output, /^common\/storage\/(?!.*immutable)/],
-  [output, /^kubectl\/logs\.go: /],
+  [output, /^kubectl\/(?:logs\.go: |kubectl\.go: .*should create services for rc)/],
   [output, /^node\/security_context\.go: /],
   [output, /^storage\/(?:subpath|empty_dir_wrapper)\.go: /],
 
@@ -48,5 +51,6 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
   [traffic, /^network\/(?:dns|proxy|hostport|service_latency)\.go: /],
   [traffic, /^network\/service\.go: .*(?:affinity|change the type|functioning NodePort|should serve)/],
   [traffic, /^network\/endpointslice\.go: .*should support a Service with multiple/],
+  [traffic, /^kubectl\/kubectl\.go: .*(?:Update Demo|working application)/],
   [traffic, /^apps\/(?:rc|replica_set)\.go: .*should serve a basic image/],
 ]
