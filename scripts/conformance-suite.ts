@@ -36,9 +36,13 @@ interface SpecReport {
   readonly Failure?: { readonly Message?: string }
 }
 
-export async function listTests(suite: string, folder: string): Promise<readonly ConformanceTest[]> {
+export async function listTests(
+  suite: string,
+  folder: string,
+  signal: AbortSignal,
+): Promise<readonly ConformanceTest[]> {
   const report = join(folder, 'list.json')
-  await runSuite(suite, ['--ginkgo.dry-run', '--ginkgo.focus=\\[Conformance\\]'], report, limitSeconds)
+  await runSuite(suite, ['--ginkgo.dry-run', '--ginkgo.focus=\\[Conformance\\]'], report, limitSeconds, signal)
   return (await specsOf(report)).flatMap((spec) => {
     if (spec.LeafNodeType !== 'It' || spec.State !== 'passed') return []
     const text = [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(' ')
@@ -53,6 +57,7 @@ export async function runTest(
   test: ConformanceTest,
   kubeconfig: string,
   folder: string,
+  signal: AbortSignal,
 ): Promise<Outcome> {
   const report = join(folder, 'result.json')
   const limit = test.isSlow ? slowLimitSeconds : limitSeconds
@@ -70,6 +75,7 @@ export async function runTest(
     ],
     report,
     limit,
+    signal,
   )
   const seconds = (performance.now() - started) / 1000
   const specs = await specsOf(report)
@@ -96,17 +102,24 @@ async function specsOf(report: string): Promise<readonly SpecReport[]> {
 }
 
 /** Runs the program, and returns what it printed. */
-async function runSuite(suite: string, args: readonly string[], report: string, limit: number): Promise<string> {
+async function runSuite(
+  suite: string,
+  args: readonly string[],
+  report: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<string> {
   await rm(report, { force: true })
   const fixed = ['--provider=skeleton', `--ginkgo.json-report=${report}`, '--ginkgo.no-color', '--ginkgo.silence-skips']
-  const child = spawn(suite, [...fixed, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(suite, [...fixed, ...args], { stdio: ['ignore', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' })
   const timer = setTimeout(() => child.kill('SIGKILL'), (limit + graceSeconds) * 1000)
   let output = ''
   const take = (text: string): void => void (output = (output + text).slice(-100_000))
   child.stdout.setEncoding('utf8').on('data', take)
   child.stderr.setEncoding('utf8').on('data', take)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  child.on('error', reject)
+  // Stopped from outside, it has no result, which is one as well.
+  child.on('error', (error) => (signal.aborted ? resolve() : reject(error)))
   child.on('close', () => resolve())
   await promise.finally(() => clearTimeout(timer))
   return output

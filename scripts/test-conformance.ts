@@ -64,14 +64,14 @@ async function runAll(): Promise<number> {
   const suite = process.env[inside] ?? ''
   const folder = await mkdtemp(join(tmpdir(), 'muster-conformance-'))
   const servers = new Set<TestedServer>()
-  let isStopped = false
+  const stopping = new AbortController()
   const stop = (): void => {
-    isStopped = true
+    stopping.abort()
     for (const server of servers) server.stop()
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop)
   try {
-    const all = await listTests(suite, folder)
+    const all = await listTests(suite, folder, stopping.signal)
     const chosen = all.filter(({ file, name }) =>
       positionals.every((part) => file.includes(part) || name.includes(part)),
     )
@@ -87,8 +87,8 @@ async function runAll(): Promise<number> {
       const place = join(folder, `server-${index}`)
       let server = await startServer(place)
       servers.add(server)
-      for (let test = due.shift(); test && !isStopped; test = due.shift()) {
-        const { passed, seconds, message } = await runTest(suite, test, server.kubeconfig, place)
+      for (let test = due.shift(); test && !stopping.signal.aborted; test = due.shift()) {
+        const { passed, seconds, message } = await runTest(suite, test, server.kubeconfig, place, stopping.signal)
         results.push({ test, outcome: passed ? 'passed' : 'failed', seconds, reason: message })
         console.log(
           `${passed ? 'passed' : 'FAILED'} ${Math.round(seconds)} s  ${test.file}: ${test.name}${passed ? '' : `\n  ${message}`}`,
@@ -107,7 +107,7 @@ async function runAll(): Promise<number> {
     console.log(table(results))
     const counts = summarize(results)
     console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts['not applicable']} not applicable`)
-    return counts.failed > 0 || isStopped ? 1 : 0
+    return counts.failed > 0 || stopping.signal.aborted ? 1 : 0
   } finally {
     stop()
     await rm(folder, { recursive: true, force: true })
