@@ -13,7 +13,7 @@ const image = 'relies on an image that does not exist, and so cannot be pulled'
 const probe = 'waits for a probe, a hook or an exit that a process in a container decides'
 
 const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
-  [image, /^apps\/deployment\.go: .*proportional scaling/],
+  [image, /^apps\/(?:deployment\.go: .*proportional scaling|daemon_set\.go: .*without unnecessary restarts)/],
 
   [webhook, /^apimachinery\/webhook\.go: .*should (?:be able to deny|unconditionally|honor|not be able|mutate|deny)/],
   [
@@ -45,6 +45,7 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
     probe,
     /^apps\/job\.go: .*(?:successPolicy|backoffLimitPerIndex|maxFailedIndexes|FailIndex|exit code|sometimes fail)/,
   ],
+  [probe, /^common\/node\/init_container\.go: .*should not start app containers/],
   [probe, /^node\/pre_stop\.go: /],
 
   [traffic, /^common\/network\/networking\.go: /],

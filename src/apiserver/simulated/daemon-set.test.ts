@@ -22,6 +22,27 @@ describe('a DaemonSet', () => {
     })
   })
 
+  it('records its template as clients in Go compute it: members in the order of their names', async () => {
+    const cluster = await simulated({ nodes: simulatedNodes(1) })
+    await cluster.create('DaemonSet', 'agent', { spec: { selector: webSelector, template: template() } })
+    await cluster.seconds(3)
+    const revisions = {
+      group: 'apps',
+      version: 'v1',
+      kind: 'ControllerRevision',
+      plural: 'controllerrevisions',
+      namespaced: true,
+    }
+    const [revision] = (await cluster.client.list(revisions)).items
+    const text = JSON.stringify((revision as { readonly data?: unknown }).data)
+    expect(text).toMatch(
+      /^\{"spec":\{"template":\{"\$patch":"replace","metadata":\{"labels":\{"app":"web"\}\},"spec":\{"containers":/,
+    )
+    const members = [...text.matchAll(/"(\w+)":/g)].map(([, name]) => name!)
+    const ofPodSpec = members.slice(members.indexOf('dnsPolicy'))
+    expect(ofPodSpec).toEqual(ofPodSpec.toSorted())
+  })
+
   it('heeds selectors and taints, and tolerates a cordon', async () => {
     const cluster = await simulated({
       nodes: [

@@ -2,7 +2,8 @@
  * Revisions: what a StatefulSet or DaemonSet looked like, each version of its template an object of its own. They are
  * what makes going back possible, and what pods name to say which version they are.
  */
-import { equalJson, type Json } from '../../kube/json.ts'
+import { canonicalJson } from '../../kube/apply/canonical.ts'
+import { equalJson, type JsonObject, parseJson } from '../../kube/json.ts'
 import { ownerReference } from '../../kube/owner.ts'
 import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { StoredIn } from './cluster.ts'
@@ -19,8 +20,8 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
   const known = cluster
     .controlled('controllerrevisions.apps', owner)
     .toSorted((a, b) => (a.revision ?? 0) - (b.revision ?? 0))
-  const data = { spec: { template: { ...owner.spec.template, $patch: 'replace' } } }
-  const same = known.find((one) => equalJson(one.data, data as unknown as Json))
+  const data = patchOf(owner)
+  const same = known.find((one) => equalJson(one.data, data))
   const newest = known.at(-1)
   if (same && same === newest) return known
   const revision = (newest?.revision ?? 0) + 1
@@ -44,6 +45,12 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
     revision,
   })
   return [...known, made]
+}
+
+/** Members in the order of their names: clients in Go compare the patch byte by byte with the one that they compute. */
+function patchOf({ spec }: Owner): JsonObject {
+  const { template } = spec as { readonly template: object }
+  return parseJson(canonicalJson({ spec: { template: { ...template, $patch: 'replace' } } })) as JsonObject
 }
 
 export function templateOf({ data }: Revision): PodTemplateSpec {
