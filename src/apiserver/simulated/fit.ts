@@ -127,7 +127,7 @@ function matchesRequirement(
   }
 }
 
-function hasPortConflict({ ports }: Needs, others: readonly StoredPod[]): boolean {
+export function hasPortConflict({ ports }: Needs, others: readonly StoredPod[]): boolean {
   return others.some((other) =>
     needsOf(other).ports.some((taken) =>
       ports.some(

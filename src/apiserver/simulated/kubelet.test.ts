@@ -28,6 +28,34 @@ async function state(cluster: SimulatedCluster): Promise<string> {
 }
 
 describe('the kubelet', () => {
+  it('rejects a pod that names its node and does not fit it', async () => {
+    const cluster = await simulated({ nodes: [{ name: 'node-1', cpu: '2' }] })
+    const create = async (name: string, container: object, spec: object = {}): Promise<void> => {
+      const containers = [{ name: 'main', image: 'x:1', ...container }]
+      await cluster.create('Pod', name, { spec: { nodeName: 'node-1', containers, ...spec } })
+      await cluster.seconds(3)
+    }
+    const outcome = async (name: string): Promise<string> => {
+      const { phase, reason, message } = (await cluster.get('Pod', name)).status ?? {}
+      return [phase, reason, message].filter(Boolean).join(' ')
+    }
+    const ports = [{ containerPort: 80, hostPort: 8080 }]
+    await create('first', { ports, resources: { requests: { cpu: '1500m' } } })
+    expect(await outcome('first')).toBe('Running')
+    await create('ports', { ports })
+    expect(await outcome('ports')).toBe(
+      "Failed NodePorts Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    )
+    await create('cpu', { resources: { requests: { cpu: '1' } } })
+    expect(await outcome('cpu')).toBe(
+      "Failed OutOfcpu Pod was rejected: Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000",
+    )
+    await create('selector', {}, { nodeSelector: { gpu: 'yes' } })
+    expect(await outcome('selector')).toMatch(/^Failed NodeAffinity /)
+    await create('small', {})
+    expect(await outcome('small')).toBe('Running')
+  })
+
   it('runs ephemeral containers, which count neither for readiness nor for the phase', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'run-seconds.short': '5', 'exit-code.short': '3' })

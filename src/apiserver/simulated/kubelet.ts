@@ -3,9 +3,10 @@
  * runs; `script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
  */
 import { parseTime } from '../../kube/duration.ts'
-import { type Cluster, keyOf, splitKey, type StoredPod } from './cluster.ts'
+import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { type BackOff, createBackOff } from './container-machine.ts'
 import type { Controller, Tools } from './controller.ts'
+import { rejectedStatus, rejectionOf } from './kubelet-admission.ts'
 import { addressOf, isDown } from './node-fleet.ts'
 import { isFinished } from './pod-facts.ts'
 import { advancePod, stoppedStatus } from './pod-machine.ts'
@@ -33,6 +34,15 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
       : pod
     await hand.remove('pods', stopped, { grace: 0 })
     return undefined
+  }
+
+  /** Fails a pod that does not fit the node, before it starts. */
+  const admit = async (pod: StoredPod, node: StoredIn<'nodes'>): Promise<boolean> => {
+    const rejection = pod.status?.startTime === undefined ? rejectionOf(cluster, pod, node) : undefined
+    if (!rejection) return true
+    await hand.updateStatus('pods', pod, rejectedStatus(pod, rejection, cluster.now()))
+    record(pod, 'Warning', rejection.reason, rejection.message)
+    return false
   }
 
   const run = async (pod: StoredPod, hostIP: string): Promise<number | undefined> => {
@@ -71,7 +81,8 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
       if (!pod || !node || isDown(node)) return undefined
       if (pod.metadata.deletionTimestamp) return await stop(pod)
       const hostIP = addressOf(cluster, node.metadata.name)
-      return isFinished(pod) || hostIP === undefined ? undefined : await run(pod, hostIP)
+      if (isFinished(pod) || hostIP === undefined || !(await admit(pod, node))) return undefined
+      return await run(pod, hostIP)
     },
   }
 }
