@@ -45,6 +45,7 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
     probe,
     /^apps\/job\.go: .*(?:successPolicy|backoffLimitPerIndex|maxFailedIndexes|FailIndex|exit code|sometimes fail)/,
   ],
+  [probe, /^apps\/cronjob\.go: .*should (?:schedule multiple|replace) jobs/],
   [probe, /^common\/node\/init_container\.go: .*should not start app containers/],
   [probe, /^node\/pre_stop\.go: /],
 
