@@ -1,7 +1,6 @@
 /** An author who desires a field that its kind does not have reads which one, where, and what was meant. */
 import { describe, expect, it } from 'vitest'
 import { App as AppKind, app, type AppController, conditionsOf, since, tryApp } from '../../test/kit.ts'
-import type { UntypedObject } from '../kube/object.ts'
 import { integer, optional } from '../operator/field.ts'
 import { defineKind } from '../operator/kind.ts'
 import { ConfigMap, Deployment } from '../operator/kinds.ts'
@@ -68,7 +67,7 @@ const mistakes: readonly (readonly [string, AppController, string])[] = [
     {
       writes: [ConfigMap],
       reconcile: () => ({
-        objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b' }, dta: {} } as UntypedObject],
+        objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b' }, dta: {} }],
       }),
     },
     'Resource ConfigMap/b, in initial: ConfigMap of v1 has no field dta. Did you mean "data"?',
@@ -103,9 +102,10 @@ describe('a field that a kind does not have', () => {
     await trial.close()
   })
 
+  const misspelt: object = { sean: 'x' }
   const reports: readonly (readonly [string, AppController])[] = [
-    ['status()', { status: () => loose({ sean: 'x' }) as object }],
-    ['reconcile()', { reconcile: () => ({ status: loose({ sean: 'x' }) as object }) }],
+    ['status()', { status: () => misspelt }],
+    ['reconcile()', { reconcile: () => ({ status: misspelt }) }],
   ]
   it.each(reports)(
     'is reported of a status as well, in the conditions that are still written: %s',

@@ -464,6 +464,20 @@ describe('pruning', () => {
     await trial.close()
   })
 
+  it.each([null, ''])('goes even where another actor took its mark away: %j', async (mark) => {
+    const trial = await tryApp({ resources: [bulk] })
+    await trial.create(AppKind, app('a', { parts: { x: '1' } }))
+    await trial.settle()
+    await trial.stop()
+    const annotations = { 'muster.dev/desired': mark }
+    await trial.client.patch(ConfigMap, { ...ref, name: 'a-x' }, { metadata: { annotations } }, { type: 'merge' })
+    await trial.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
+    await trial.restart()
+    await trial.settle()
+    expect(await names(trial)).not.toContain('a-x')
+    await trial.close()
+  })
+
   it('leaves alone what another controller of the operator made of the same kind for its own CRs', async () => {
     const OtherKind = defineKind({ group: 'test.example.com', version: 'v1', kind: 'Other', spec: {} })
     const operator = defineOperator({

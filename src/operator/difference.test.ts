@@ -194,8 +194,9 @@ describe('a zero value anywhere in a built-in kind', () => {
       for (const [path, wanted] of zerosBelow(message, entered)) {
         const place = `${resource.kind} ${path}`
         const is = stored(wanted)
-        expect(differences(is, wanted, typing), place).toEqual([])
-        expect(differences(empty, wanted, typing).length > 0, place).toBe(!equalJson(is, empty))
+        const isSeen = differences(empty, wanted, typing).length > 0
+        expect([place, differences(is, wanted, typing)]).toEqual([place, []])
+        expect([place, isSeen]).toEqual([place, !equalJson(is, empty)])
         counted++
       }
     }

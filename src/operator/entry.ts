@@ -7,7 +7,7 @@ import type { JsonObject } from '../kube/json.ts'
 import { formatApiVersion, formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import { controllerOf, isControlledBy } from '../kube/owner.ts'
-import { type Desired, hashAnnotation, markOwner, type Owner, ownerLabel, typingOf } from './desired.ts'
+import { type Desired, hashAnnotation, managedByLabel, markOwner, type Owner, ownerLabel, typingOf } from './desired.ts'
 import { differences } from './difference.ts'
 import { heldBy, noteHeld } from './holding.ts'
 import type { Apply, Delete } from './plan.ts'
@@ -185,7 +185,15 @@ export function made<CR extends KubeObject>(
     ownership === 'reference'
       ? view.ownedBy(kind, cr).filter((object) => isControlledBy(object, cr))
       : view.list(kind, { labels: { matchLabels: { [ownerLabel]: cr.metadata.uid ?? '' } } })
-  return found.filter((object) => markOf(object)?.owner === owner)
+  return found.filter((object) => isMadeBy(object, owner))
+}
+
+/** By its mark; where another actor took that away, by the label, since an operator has one controller for a kind of CRs. */
+function isMadeBy(object: KubeObject, owner: string): boolean {
+  const mark = markOf(object)
+  if (mark) return mark.owner === owner
+  const operator = object.metadata.labels?.[managedByLabel]
+  return operator !== undefined && owner.startsWith(`${operator}.`)
 }
 
 function keyOf(kind: Resource, { namespace = '', name }: ObjectName): string {

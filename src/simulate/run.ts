@@ -301,10 +301,10 @@ async function playScene(options: RunOptions): Promise<Run> {
       // Of an item that is put back, the server may draw anew what it fills in.
       const isBack = path.at(-1)?.kind === 'field' ? isKept(changed.before, is) : is !== undefined
       if (isBack) continue
-      const [wanted, left] = [changed.before, is].map((value) => JSON.stringify(value) ?? 'absent')
+      const [wanted, stays] = [changed.before, is].map((value) => JSON.stringify(value) ?? 'absent')
       record.drifted(
         name,
-        `${name} has ${formatPath(path)} ${left} instead of ${wanted}, and the operator does not put it right`,
+        `${name} has ${formatPath(path)} ${stays} instead of ${wanted}, and the operator does not put it right`,
       )
       return
     }

@@ -12,7 +12,7 @@ import { ConfigMap, Deployment, Secret, StatefulSet } from '../../operator/kinds
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { defineController } from '../../operator/controller.ts'
 import { giveUp } from '../../operator/failure.ts'
-import { integer, list, object, optional, string } from '../../operator/field.ts'
+import { integer, list, object as record, optional, string } from '../../operator/field.ts'
 import { defineKind } from '../../operator/kind.ts'
 import type { ObjectOf } from '../../operator/typed-resource.ts'
 import type { View } from '../../operator/view.ts'
@@ -188,7 +188,7 @@ describe('foresight', () => {
       kind: 'Gadget',
       spec: {
         size: optional(integer()),
-        parts: optional(list(object({ name: string(), weight: integer({ default: 7 }) }))),
+        parts: optional(list(record({ name: string(), weight: integer({ default: 7 }) }))),
       },
     })
     const set = defineResource({
