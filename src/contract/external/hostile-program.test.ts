@@ -4,11 +4,11 @@
  * root, as an ordinary user, too. Where the machine has no walls, a program is refused.
  */
 import { spawn } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { inherited, type Report, secret } from '../../../test/contract/hostile/situation.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { networkTrouble } from './program.ts'
@@ -67,6 +67,55 @@ describe.skipIf(trouble !== undefined)('a hostile program', { timeout: 120_000 }
     const { tried, done } = reportOf('control', uid)
     expect(tried).toBeGreaterThan(25)
     expect(done).toHaveLength(tried)
+  })
+})
+
+/** Starts a program, and a process in the sandbox of the level `process`, which sleep for so long that their time tells them apart. */
+const sleeping = (seconds: string): string => `
+import { spawn } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { systemClock as clock } from ${JSON.stringify(new URL('../../clock/system-clock.ts', import.meta.url).href)}
+import { runProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)}
+import { sandboxed } from ${JSON.stringify(new URL('../../manager/isolation/sandbox.ts', import.meta.url).href)}
+const output = mkdtempSync(process.env.TMPDIR + '/output-')
+const sleep = ['/bin/sleep', '${seconds}']
+void runProgram({ program: { command: sleep[0], args: [sleep[1]] }, limits: { timeoutMs: 1e6 }, output, clock }, [])
+const { command: [program, ...words], env } = sandboxed({ root: mkdtempSync(output + '/root-'), readable: [], memoryMb: 100 }, sleep)
+spawn(program, words, { env, stdio: 'ignore' })
+`
+
+const processesThat = (words: string): number =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === words
+    } catch {
+      return false
+    }
+  }).length
+
+describe.skipIf(trouble !== undefined)('what runs in a sandbox', { timeout: 60_000 }, () => {
+  it.each(isRoot ? [undefined, nobody] : [undefined])('ends when its manager is killed (uid %s)', async (uid) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'muster-orphans-'))
+    chmodSync(folder, 0o777)
+    const seconds = `86400.${process.pid}${uid ?? 0}`
+    const words = `/bin/sleep\0${seconds}\0`
+    const manager = spawn(
+      process.execPath,
+      ['--conditions=muster-source', '--input-type=module', '-e', sleeping(seconds)],
+      {
+        stdio: 'ignore',
+        env: { PATH: process.env['PATH'], TMPDIR: folder },
+        ...(uid !== undefined && { uid, gid: uid }),
+      },
+    )
+    try {
+      await vi.waitFor(() => expect(processesThat(words)).toBe(2), { timeout: 30_000 })
+      manager.kill('SIGKILL')
+      await vi.waitFor(() => expect(processesThat(words)).toBe(0), { timeout: 30_000 })
+    } finally {
+      manager.kill('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 })
 

@@ -78,7 +78,8 @@ function installationOf(file: string): string | undefined {
   const folder = path.dirname(file)
   const around = path.dirname(folder)
   if (!spreadOut.test(path.basename(file)) || path.basename(folder) !== 'bin') return undefined
-  return isWithin(homedir(), around) || isWithin(process.cwd(), around) ? undefined : around
+  const isMore = [homedir(), process.cwd()].some((each) => each === around || isWithin(each, around))
+  return isMore ? undefined : around
 }
 
 /** A path, what it leads to link by link, and where that really is. */

@@ -1,13 +1,14 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { here, patience } from '../../../test/isolated.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { openRunner } from './open-runner.ts'
 import type { Canary } from './protocol.ts'
-import { sandboxTrouble } from './sandbox.ts'
+import { machineTrouble, sandboxed, sandboxTrouble, signalOf, troubleOf } from './sandbox.ts'
 
 /** Machines by what their setpriv does, which is run first. What a real one does, test/real/isolation.test.ts looks at. */
 const machines = {
@@ -87,5 +88,57 @@ describe('a sandbox on a machine that', patience, () => {
       isolation: 'process',
       warning: expect.stringMatching(/^NOT ISOLATED as asked for.*Operation not permitted/) as string,
     })
+  })
+})
+
+describe('how a sandbox is built', () => {
+  const options = { root: '/nowhere', readable: [process.execPath], memoryMb: 100 }
+
+  it('does not go by the variables of what runs in it', () => {
+    const environment = { LD_PRELOAD: '/own/library.so', PATH: '/own/bin', ENV: '/own/start' }
+    const { command, env } = sandboxed({ ...options, environment }, ['/own/program'])
+    expect(env).toEqual({
+      MUSTER_GIVEN_LD_PRELOAD: '/own/library.so',
+      MUSTER_GIVEN_PATH: '/own/bin',
+      MUSTER_GIVEN_ENV: '/own/start',
+      PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+    })
+    // Nor are their values among its words, which every user of the machine can read.
+    expect(command.some((word) => word.includes('/own/library.so'))).toBe(false)
+  })
+
+  it('shows folders through an overlay, and the system as it is', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'muster-shown-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const { command } = sandboxed({ ...options, readable: [folder, process.execPath] }, ['/own/program'])
+    const deedOf = (place: string): string | undefined => command[command.indexOf(place) - 1]
+    expect([deedOf(folder), deedOf(process.execPath), deedOf('/usr')]).toEqual(['view', 'bind', 'bind'])
+  })
+
+  it.each([
+    ['ip: not found', 'install iproute2'],
+    ['setpriv: setresuid failed: Invalid argument', 'the manager is root of a user namespace without further uids'],
+    ['mount: overlay: wrong fs type', 'it needs overlayfs, and for an ordinary user Linux 5.11 or later'],
+  ])('where that fails with “%s” is told with its cure', (failure, cure) => {
+    expect(troubleOf('', failure)).toContain(`no sandbox can be built (${failure}); ${cure}`)
+  })
+
+  it('is not for a manager that is root and cannot give its uid away', () => {
+    const isRoot = process.getuid?.() === 0
+    if (!isRoot || process.platform !== 'linux' || machineTrouble() !== undefined) return
+    const module = new URL('sandbox.ts', import.meta.url).href
+    const code = `import(${JSON.stringify(module)}).then(({ machineTrouble }) => console.log(machineTrouble()))`
+    const words = ['--bounding-set=-sys_admin', process.execPath, '--conditions=muster-source', '-e', code]
+    const { stdout } = spawnSync('setpriv', words, { encoding: 'utf8' })
+    expect(stdout).toBe(
+      'the manager runs as root without CAP_SYS_ADMIN, and cannot give its uid away; run it as another user\n',
+    )
+  })
+
+  it('tells the signal that ended it from the code of the shell', () => {
+    expect([signalOf(137), signalOf(139), signalOf(1), signalOf(null)]).toEqual([
+      ...['SIGKILL', 'SIGSEGV'],
+      ...[undefined, undefined],
+    ])
   })
 })
