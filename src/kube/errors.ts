@@ -765,8 +765,8 @@ export const errorTable = {
   NetworkNotCut: {
     code: 'MUS2004',
     retry: 'terminal',
-    meaning: 'A run must be without a network, and the network cannot be cut off on this machine.',
-    cure: 'Allow unprivileged user namespaces and install util-linux, or say that a run with a network will do (allowUnenforced).',
+    meaning: 'A run must be without a network, or in a sandbox, and that cannot be enforced on this machine.',
+    cure: 'Do what the message says (user namespaces, util-linux, CAP_SYS_ADMIN for root), or set allowUnenforced: true for code that is trusted.',
   },
   InvalidTest: {
     code: 'MUS2005',
