@@ -82,24 +82,26 @@ root=$1 uid=$2 owner=$3 output=$4 collected=$5 folder=$6 memory=$7; shift 7
 mount -t tmpfs -o size=4m,nr_inodes=16k,mode=755,nosuid,nodev tmpfs "$root"
 cd "$root"
 mkdir r old low none proc output
+umask 777
 : > covered
-chmod 000 covered
+umask 022
 mount --bind r r
+folder_of() { [ -d "r\${1%/*}" ] || mkdir -p "r\${1%/*}"; }
 show() {
-  if [ -d "$1" ]; then mkdir -p "r$1"
-  elif [ ! -e "r$1" ]; then mkdir -p "r\${1%/*}"; : > "r$1"; fi
+  if [ -d "$1" ]; then [ -d "r$1" ] || mkdir -p "r$1"
+  elif [ ! -e "r$1" ]; then folder_of "$1"; : > "r$1"; fi
 }
 seal() {
   mount -o remount,bind,ro,nosuid,nodev "$1" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev,noexec "$1"
 }
 sized() {
-  mkdir -p "r$1"
+  [ -d "r$1" ] || mkdir -p "r$1"
   mount -t tmpfs -o "size=$2,nr_inodes=$3,mode=$4,nosuid,nodev,uid=$owner,gid=$owner" tmpfs "r$1"
 }
 while [ "$1" != -- ]; do
   case $1 in
   join) echo 0 > "$2" ;;
-  link) mkdir -p "r\${2%/*}"; ln -s "$(readlink "$2")" "r$2" ;;
+  link) folder_of "$2"; cp -P "$2" "r$2" ;;
   bind)
     show "$2"
     if mount -o bind,ro,nosuid,nodev "$2" "r$2" 2>/dev/null; then :
@@ -134,15 +136,12 @@ while [ "$1" != -- ]; do
     elif [ -d "r$2" ]; then mount -t tmpfs -o size=64k,nr_inodes=64,mode=755,nosuid,nodev tmpfs "r$2"
     elif [ -e "r$2" ]; then mount -o bind,ro covered "r$2"; fi ;;
   furnish)
+    mkdir -p r/tmp r/dev/shm r/etc r/proc
     sized /tmp 64m 16k 1777
     sized /dev/shm 64m 16k 1777
-    mkdir -p r/etc r/proc
     echo "program:x:$uid:$uid::/tmp:/bin/sh" > r/etc/passwd
     echo "program:x:$uid:" > r/etc/group
-    ln -s /proc/self/fd r/dev/fd
-    ln -s /proc/self/fd/0 r/dev/stdin
-    ln -s /proc/self/fd/1 r/dev/stdout
-    ln -s /proc/self/fd/2 r/dev/stderr
+    cp -P /dev/fd /dev/stdin /dev/stdout /dev/stderr r/dev 2>/dev/null || :
     mount -t proc -o ro,nosuid,nodev,noexec proc r/proc 2>/dev/null || : ;;
   device) : > "r$2"; mount --bind "$2" "r$2" ;;
   socket) show "$2"; mount --bind "$2" "r$2"; ip link set lo up ;;
@@ -156,7 +155,9 @@ if [ -n "$output" ]; then
 fi
 [ -d "r$folder" ] || mkdir -p "r$folder"
 mount -t proc -o nosuid,nodev,noexec proc proc 2>/dev/null || mount --rbind /proc proc
-for place in usr bin lib lib64; do [ ! -e "r/$place" ] || ln -s "r/$place" "$place"; done
+tools=
+for place in usr bin lib lib64; do [ ! -e "r/$place" ] || tools="$tools r/$place"; done
+ln -s $tools .
 seal r
 pivot_root . old
 cd /
