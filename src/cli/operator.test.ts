@@ -292,10 +292,8 @@ else echo hostile >"$out/a"; mkdir "$out/d"; echo hostile >"$out/d/b"; fi`
       expect(await ask('apply-configuration', ...words)).toEqual({ code: 0, out: '', err: '' })
     }
     const read = (name: string): string => readFileSync(path.join(folder, name), 'utf8').trim()
-    expect(['victim', 'victims/b', 'linked/a', 'linked/d/b'].map(read)).toEqual([
-      ...['as it was', 'as it was'],
-      ...['hostile', 'hostile'],
-    ])
+    expect(['victim', 'victims/b'].map(read)).toEqual(['as it was', 'as it was'])
+    expect(['linked/a', 'linked/d/b'].map(read)).toEqual(['hostile', 'hostile'])
   })
 
   it('hides kubeconfigs from it, files that they refer to and the folder .muster; and not those of the one that it is given', async () => {

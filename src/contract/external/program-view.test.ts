@@ -6,7 +6,7 @@ import { viewOf } from './program-view.ts'
 
 const mocked = vi.hoisted((): { home: string | undefined } => ({ home: undefined }))
 vi.mock('node:os', async (original) => {
-  const os = await original<typeof import('node:os')>()
+  const os = await original<{ homedir: () => string }>()
   return { ...os, homedir: () => mocked.home ?? os.homedir() }
 })
 

@@ -36,7 +36,7 @@ export function viewOf(program: Program, searched: string): ProgramView {
   const file = command.includes('/') ? path.resolve(folder, command) : foundIn(searched, command)
   if (file === undefined) return { readable: [], covered: [], trouble: `there is no ${command} in PATH` }
   const scripts = args.map((word) => path.resolve(folder, word)).filter((each) => isFile(each))
-  const parts = [file, ...scripts].flatMap((each) => [each, ...interpretersOf(each, searched)])
+  const parts = [file, ...scripts].flatMap((each) => [each].concat(interpretersOf(each, searched)))
   const shown = [...parts.flatMap(partsOf), ...readable.flatMap(linksTo)]
   const blocked = [file, ...scripts, ...readable].find((each) => !isForOthers(each))
   return {
@@ -66,11 +66,10 @@ const spreadOut = /^(?:python|pypy|ruby|perl|java)[\d.]*$/
 const nodeScript = /\.[cm]?[jt]s$/
 
 function partsOf(file: string): readonly string[] {
-  return linksTo(file).flatMap((each) => {
-    const around = installationOf(each)
-    if (around !== undefined) return [each, around]
-    return nodeScript.test(each) ? [each, ...packagesOf(path.dirname(each)).flatMap(linksTo)] : [each]
-  })
+  const found = linksTo(file)
+  const around = found.map(installationOf).filter((each) => each !== undefined)
+  const scripts = found.filter((each) => nodeScript.test(each))
+  return [...found, ...around, ...scripts.flatMap((each) => packagesOf(path.dirname(each)).flatMap(linksTo))]
 }
 
 /** `/opt/python` for `/opt/python/bin/python3`; never a home, or a folder that one is in. */
@@ -129,7 +128,10 @@ function foundIn(searched: string, name: string): string | undefined {
 function coveredIn(folders: readonly string[], hidden: readonly string[]): readonly string[] {
   const kubeconfigs = (process.env['KUBECONFIG'] ?? '').split(path.delimiter).filter((each) => each !== '')
   const places = [
-    ...['/var/run/secrets', '/run/secrets', path.join(homedir(), '.kube'), programsFolder()],
+    '/var/run/secrets',
+    '/run/secrets',
+    path.join(homedir(), '.kube'),
+    programsFolder(),
     ...[...kubeconfigs, ...hidden].map((each) => path.resolve(each)),
     ...[process.cwd(), ...folders].map((each) => path.join(each, '.muster')),
   ]

@@ -7,8 +7,8 @@ import { type ControlGroup, openControlGroup } from './control-group.ts'
 /** Machines by the files that a kernel would show. What is written to a group that is made there stays as it was written. */
 interface Tree {
   readonly mount: string
-  file(name: string, text?: string): void
-  read(name: string): string
+  file(this: void, name: string, text?: string): void
+  read(this: void, name: string): string
 }
 
 function tree(): Tree {

@@ -25,10 +25,7 @@ describe('descriptors that a process inherited', () => {
       for (const stdio of [withoutInherited(plain), plain]) {
         console.log(String(spawnSync(process.execPath, ['-e', ${JSON.stringify(read)}], { stdio }).stdout).trim())
       }`
-    const stdio = [
-      ...Array.from({ length: 40 }, (_, fd) => (fd === 1 ? 'pipe' : 'ignore') as 'pipe' | 'ignore'),
-      descriptor,
-    ]
+    const stdio = [...Array.from({ length: 40 }, (_, fd) => (fd === 1 ? 'pipe' : 'ignore')), descriptor]
     const words = ['--conditions=muster-source', '--input-type=module', '-e', between]
     const { stdout } = spawnSync(process.execPath, words, { stdio, encoding: 'utf8' })
     closeSync(descriptor)

@@ -55,9 +55,20 @@ export const mostProcesses = 1024
 const system = ['/usr', '/lib', '/lib64', '/bin'] as const
 /** What runtimes and shells look for beside. No private key is in any of these. */
 const furniture = [
-  ...['/sbin', '/lib32', '/libx32', '/etc/alternatives', '/etc/ld.so.cache', '/etc/localtime', '/etc/crypto-policies'],
-  ...['/etc/ssl/certs', '/etc/ssl/cert.pem', '/etc/ssl/openssl.cnf', '/etc/pki/tls/certs', '/etc/pki/tls/cert.pem'],
-  ...['/etc/pki/ca-trust/extracted', '/etc/ca-certificates/extracted'],
+  '/sbin',
+  '/lib32',
+  '/libx32',
+  '/etc/alternatives',
+  '/etc/ld.so.cache',
+  '/etc/localtime',
+  '/etc/crypto-policies',
+  '/etc/ssl/certs',
+  '/etc/ssl/cert.pem',
+  '/etc/ssl/openssl.cnf',
+  '/etc/pki/tls/certs',
+  '/etc/pki/tls/cert.pem',
+  '/etc/pki/ca-trust/extracted',
+  '/etc/ca-certificates/extracted',
 ] as const
 const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'] as const
 

@@ -318,4 +318,4 @@ async function main() {
   console.log(JSON.stringify({ tried: chosen.length, done }))
   process.exit(0)
 }
-main()
+void main()

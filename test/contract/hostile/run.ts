@@ -97,10 +97,17 @@ async function main(how: string): Promise<Report> {
   const group = openControlGroup({ memoryBytes: 2 ** 30, processes: 100 })
   group?.remove()
   const addresses = Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address))
+  const files = { temporary, home, readable, input, beside, other, programs: programsFolder() }
   const SITUATION = JSON.stringify({
-    ...{ temporary, home, secret, readable, input, beside, other, programs: programsFolder(), manager: process.pid },
-    ...{ port, addresses, datagrams: datagrams.address().port, abstract: mark, descriptor: inherited, mark },
-    isCounted: group !== undefined,
+    ...files,
+    secret,
+    manager: process.pid,
+    port,
+    addresses,
+    datagrams: datagrams.address().port,
+    abstract: mark,
+    descriptor: inherited,
+    mark,
     output: isProgram ? output : '',
   })
   const env = { SITUATION, DEEDS: how }
