@@ -190,6 +190,18 @@ describe('commands in containers', () => {
     expect(await live.exec({ name: 'p' }, ['x'])).toEqual({ exitCode: 3, stdout: 'out', stderr: 'err' })
   })
 
+  it('that print without an end are ended', async () => {
+    const client = {
+      exec: (_pod, _command, options) =>
+        new Promise((_, reject) => {
+          options?.signal?.addEventListener('abort', () => reject(options.signal?.reason as Error))
+          for (let count = 0; count < 9; count++) options?.onStderr?.(Buffer.alloc(1024 * 1024))
+        }),
+    } as Partial<Client> as Client
+    const running = createLive({ client, clock: virtualClock() }).exec({ name: 'p' }, ['yes', 'secret'])
+    await expect(running).rejects.toThrow('Pod p: yes prints more than 8388608 bytes.')
+  })
+
   it('that do not end are ended', async () => {
     const clock = virtualClock()
     const client = {

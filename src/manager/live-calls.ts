@@ -25,6 +25,15 @@ export function createLive({ client, clock, fetch: send = fetch }: LiveOptions):
       const out: Uint8Array[] = []
       const problems: Uint8Array[] = []
       const deadline = new AbortController()
+      let size = 0
+      const keep = (chunks: Uint8Array[], chunk: Uint8Array): void => {
+        size += chunk.byteLength
+        if (size <= mostBytes) chunks.push(chunk)
+        else
+          deadline.abort(
+            new MusterError('ExecFailed', `Pod ${pod.name}: ${command[0]} prints more than ${mostBytes} bytes.`),
+          )
+      }
       const timer = clock.after(timeoutMs, () => {
         deadline.abort(
           new MusterError('ExecFailed', `Pod ${pod.name}: ${command[0]} did not end within ${timeoutMs} ms.`),
@@ -35,8 +44,8 @@ export function createLive({ client, clock, fetch: send = fetch }: LiveOptions):
           container,
           stdin: stdin === undefined ? undefined : once(stdin),
           signal: deadline.signal,
-          onStdout: (chunk) => void out.push(chunk),
-          onStderr: (chunk) => void problems.push(chunk),
+          onStdout: (chunk) => keep(out, chunk),
+          onStderr: (chunk) => keep(problems, chunk),
         })
         return { exitCode, stdout: text(out), stderr: text(problems) }
       } finally {
