@@ -27,7 +27,7 @@ describe('what an application reports', () => {
     const situation: Partial<Situation<KubeObject>> = {
       operator: 'o',
       controller: { name: 'c', resources: [], timeoutMs: 60_000, options } as Partial<Controller> as Controller,
-      cr: { apiVersion: 'v1', kind: 'App', metadata: { name: 'a' } } as KubeObject,
+      cr: { apiVersion: 'v1', kind: 'App', metadata: { name: 'a' } },
       view: { get: () => secret } as Partial<View> as View,
       clock: systemClock,
       live: offline,
