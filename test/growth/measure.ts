@@ -23,8 +23,8 @@ const mostRatio = 10
 /** Only exponential work, or a large constant, takes so long on requests of these sizes. */
 const ceilingMs = 5000
 /** Texts of so few characters take no time at all, unless it doubles with each. */
-const tinySizes = [8, 16, 24]
-const tinyMs = 1000
+const tinySizes = [4, 8, 12, 14, 16, 18, 20, 22, 24]
+const tinyMs = 300
 
 /** What is wrong with the growth; undefined when nothing is. */
 export async function growthProblem({ size, request }: Shape, send: Send): Promise<string | undefined> {
@@ -32,15 +32,24 @@ export async function growthProblem({ size, request }: Shape, send: Send): Promi
     const ms = await cpuMs(send, request(tiny))
     if (ms > tinyMs) return `${tiny} take ${Math.round(ms)} ms`
   }
+  // Step by step: what grows too fast is found while it is still small.
+  for (const share of [16, 4, 1]) {
+    const problem = await stepProblem(Math.ceil(size / share), request, send)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+async function stepProblem(size: number, request: Shape['request'], send: Send): Promise<string | undefined> {
   const [small, large] = [request(Math.ceil(size / 4)), request(size)]
   let problem: string | undefined
   for (let round = 0; round < 3; round++) {
-    const smallMs = await cpuMs(send, small)
-    if (smallMs > ceilingMs) return `${size / 4} take ${Math.round(smallMs)} ms`
     const largeMs = await cpuMs(send, large)
+    if (largeMs <= noConcernMs) return undefined
+    const smallMs = await cpuMs(send, small)
     if (largeMs > ceilingMs) return `${size} take ${Math.round(largeMs)} ms`
-    if (largeMs <= noConcernMs || largeMs <= smallMs * mostRatio) return undefined
-    problem = `${size / 4} take ${Math.round(smallMs)} ms, and ${size} take ${Math.round(largeMs)} ms`
+    if (largeMs <= smallMs * mostRatio) return undefined
+    problem = `${Math.ceil(size / 4)} take ${Math.round(smallMs)} ms, and ${size} take ${Math.round(largeMs)} ms`
   }
   return problem
 }
