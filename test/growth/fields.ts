@@ -30,7 +30,7 @@ export function fields(): readonly Field[] {
   return builtinResources()
     .filter(({ version }) => /^v\d+$/.test(version))
     .toSorted((a, b) => Number(b.kind === 'Pod') - Number(a.kind === 'Pod'))
-    .flatMap((resource) => [...below({ $ref: `#/${resource.definition}` }, resource, [], seen)])
+    .flatMap((resource) => Array.from(below({ $ref: `#/${resource.definition}` }, resource, [], seen)))
 }
 
 function* below(
@@ -70,7 +70,7 @@ function* below(
 }
 
 function nameOf({ kind }: BuiltinResource, steps: readonly Step[]): string {
-  const parts = steps.map((step) => (step === element ? '[]' : step === value ? '{}' : `.${String(step)}`))
+  const parts = steps.map((step) => (step === element ? '[]' : step === value ? '{}' : `.${step}`))
   return `${kind} ${parts.join('').slice(1)}`
 }
 
@@ -98,7 +98,7 @@ function place(live: Json | undefined, declared: Schema, [step, ...rest]: readon
     return [place(first, schema.items ?? {}, rest, held), ...others]
   }
   const members = isJsonObject(live) ? live : (sampleOf(declared) as JsonObject)
-  const key = step === value ? 'a' : (step as string)
+  const key = step === value ? 'a' : step
   const child = step === value ? (schema.additionalProperties as Schema) : (schema.properties?.[key] ?? {})
   return { ...members, [key]: place(members[key], child, rest, held) }
 }

@@ -11,7 +11,7 @@ import type { TransportRequest } from '../../src/client/transport.ts'
 export interface Shape {
   readonly name: string
   readonly size: number
-  request(size: number): TransportRequest
+  readonly request: (size: number) => TransportRequest
 }
 
 export type Send = (request: TransportRequest) => Promise<number>
@@ -23,7 +23,7 @@ const mostRatio = 10
 /** Only exponential work, or a large constant, takes so long on requests of these sizes. */
 const ceilingMs = 5000
 /** Texts of so few characters take no time at all, unless it doubles with each. */
-const tinySizes = [4, 8, 12, 14, 16, 18, 20, 22, 24]
+const tinySizes = [4, 8, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32]
 const tinyMs = 300
 
 /** What is wrong with the growth; undefined when nothing is. */

@@ -217,22 +217,22 @@ function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   return causes
 }
 
+/** Each remark shows all keys: a thousand remarks are enough. */
 const mostKeys = 1000
 
 function keyNameCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {
   const at = `${path}.x-kubernetes-list-map-keys`
   const repeated = repeatedValues(keys)
-  // Each remark shows all keys: a thousand of them are enough.
-  return keys.slice(0, mostKeys).flatMap((key, index) => {
+  const why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+  const causes: Cause[] = []
+  for (const [index, key] of keys.slice(0, mostKeys).entries()) {
     const own = propertyOf(items, key)
     const isScalar = own?.type !== 'array' && own?.type !== 'object'
-    const why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-    return [
-      ...(own ? [] : [invalidValue(at, keys, 'entries must all be names of item properties')]),
-      ...(own && !isScalar ? [invalidValue(`${path}.items.properties[${key}].type`, items.type, why)] : []),
-      ...(repeated.has(index) ? [invalidValue(at, keys, 'must not contain duplicate entries')] : []),
-    ]
-  })
+    if (!own) causes.push(invalidValue(at, keys, 'entries must all be names of item properties'))
+    else if (!isScalar) causes.push(invalidValue(`${path}.items.properties[${key}].type`, items.type, why))
+    if (repeated.has(index)) causes.push(invalidValue(at, keys, 'must not contain duplicate entries'))
+  }
+  return causes
 }
 
 function keyPresenceCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {

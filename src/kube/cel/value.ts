@@ -156,14 +156,18 @@ export class CelConcatenation extends CelList {
   }
 
   at(index: number): CelValue {
-    let part: CelList = this
-    let rest = index
+    const isLeft = index < this.#left.size
+    let part = isLeft ? this.#left : this.#right
+    let rest = isLeft ? index : index - this.#left.size
+    // Not by recursion: a chain may be longer than the stack.
     while (part instanceof CelConcatenation) {
       spend(1)
       const { size } = part.#left
-      const isLeft: boolean = rest < size
-      if (!isLeft) rest -= size
-      part = isLeft ? part.#left : part.#right
+      if (rest < size) part = part.#left
+      else {
+        rest -= size
+        part = part.#right
+      }
     }
     return part.at(rest)
   }
