@@ -158,8 +158,11 @@ export function evaluate({ text: source, program, problem }: Expression, { value
   try {
     outcome = { value: program.evaluate(values, budget) }
   } catch (error) {
-    if (!(error instanceof CelRuntimeError)) throw error
-    outcome = { error: `expression '${source}' resulted in error: ${error.message}` }
+    // A chain of thousands of variables, each made of the one before, is deeper than the stack.
+    const isTooDeep = error instanceof RangeError
+    if (!isTooDeep && !(error instanceof CelRuntimeError)) throw error
+    const why = isTooDeep ? 'its variables are nested too deep' : error.message
+    outcome = { error: `expression '${source}' resulted in error: ${why}` }
   }
   if (budget.remaining >= 0) return outcome
   throw new OutOfBudget('validation failed due to running out of cost budget, no further validation rules will be run')
