@@ -304,3 +304,69 @@ describe('an ownership circle', () => {
     expect(await stored(graph, plan)).toEqual([undefined])
   })
 })
+
+describe('the garbage collector', () => {
+  const configMaps = '/api/v1/namespaces/default/configmaps'
+  const owner = { kind: 'Widget', name: 'w', uid: 'no-such-uid' }
+
+  async function owned(cluster: Embedded, ownerReferences: readonly object[]): Promise<() => Promise<number>> {
+    const body = { metadata: { name: 'owned', ownerReferences } }
+    await cluster.raw('POST', configMaps, { headers: json, body })
+    return async () => {
+      await cluster.clock.settle()
+      return (await cluster.raw('GET', `${configMaps}/owned`)).status
+    }
+  }
+
+  it('leaves an object alone while the kind of its owner is not served', async () => {
+    const cluster = embedded()
+    const status = await owned(cluster, [{ ...owner, apiVersion: 'example.com/v1' }])
+    expect(await status()).toBe(200)
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    await cluster.raw('POST', crds, { headers: json, body: widgetCrd() })
+    expect(await status()).toBe(404)
+  })
+
+  it('does not take an object of another namespace for the owner', async () => {
+    const cluster = embedded()
+    await cluster.raw('POST', '/api/v1/namespaces', { headers: json, body: { metadata: { name: 'blue' } } })
+    const { list, apiVersion, kind } = homes.blue
+    const made = await cluster.raw('POST', list, { headers: json, body: { metadata: { name: 'n0' } } })
+    const { uid } = (made.json as { readonly metadata: { readonly uid: string } }).metadata
+    const status = await owned(cluster, [{ apiVersion, kind, name: 'n0', uid }])
+    expect(await status()).toBe(404)
+  })
+
+  it('never collects events', async () => {
+    const cluster = embedded()
+    const involvedObject = { namespace: 'default' }
+    const ownerReferences = [{ ...owner, apiVersion: 'v1', kind: 'ConfigMap' }]
+    const path = '/api/v1/namespaces/default/events'
+    await cluster.raw('POST', path, {
+      headers: json,
+      body: { metadata: { name: 'e', ownerReferences }, involvedObject },
+    })
+    await cluster.clock.settle()
+    expect((await cluster.raw('GET', `${path}/e`)).status).toBe(200)
+  })
+
+  it('takes the dependents of a kind that orphans them when clients delete it', async () => {
+    const cluster = embedded()
+    const { raw, clock } = cluster
+    const jobs = '/apis/batch/v1/namespaces/default/jobs'
+    const containers = [{ name: 'c', image: 'i' }]
+    const spec = { template: { spec: { containers, restartPolicy: 'Never' } } }
+    const root = await raw('POST', configMaps, { headers: json, body: { metadata: { name: 'root' } } })
+    const uidOf = (answer: typeof root): string => (answer.json as { metadata: { uid: string } }).metadata.uid
+    const byRoot = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'root', uid: uidOf(root) }]
+    const job = await raw('POST', jobs, {
+      headers: json,
+      body: { metadata: { name: 'j', ownerReferences: byRoot }, spec },
+    })
+    const status = await owned(cluster, [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: uidOf(job) }])
+    await raw('DELETE', `${configMaps}/root`)
+    await clock.settle()
+    expect((await raw('GET', `${jobs}/j`)).status).toBe(404)
+    expect(await status()).toBe(404)
+  })
+})

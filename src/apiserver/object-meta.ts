@@ -25,9 +25,13 @@ function commonProblems({ labels, annotations, ownerReferences }: ObjectMeta): P
 }
 
 function ownFinalizerProblems({ finalizers = [] }: ObjectMeta, isFree: boolean): Problems {
-  return isFree
-    ? finalizers.flatMap((one) => eachInvalid('metadata.finalizers', one, qualifiedName(one)))
-    : finalizerProblems(finalizers, 'metadata.finalizers')
+  const field = 'metadata.finalizers'
+  const isTorn = finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')
+  return [
+    ...finalizers.flatMap((one) => eachInvalid(field, one, qualifiedName(one))),
+    ...(isTorn ? [invalid(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set')] : []),
+    ...(isFree ? [] : finalizers.flatMap((one, index) => unqualified(one, `${field}[${index}]`))),
+  ]
 }
 
 /**
@@ -66,16 +70,13 @@ const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'
 export function finalizerProblems(finalizers: readonly string[], field: string): Problems {
   return finalizers.flatMap((finalizer, index) => [
     ...eachInvalid(field, finalizer, qualifiedName(finalizer)),
-    ...(finalizer.includes('/') || standardFinalizers.has(finalizer)
-      ? []
-      : [
-          invalid(
-            `${field}[${index}]`,
-            finalizer,
-            'name is neither a standard finalizer name nor is it fully qualified',
-          ),
-        ]),
+    ...unqualified(finalizer, `${field}[${index}]`),
   ])
+}
+
+function unqualified(finalizer: string, field: string): Problems {
+  if (finalizer.includes('/') || standardFinalizers.has(finalizer)) return []
+  return [invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]
 }
 
 function labelProblems(labels: Readonly<Record<string, string>>, field: string): Problems {

@@ -40,6 +40,7 @@ describe('create', () => {
     ['a label that is no label', { metadata: { name: 'a', labels: { 'x y': 'z' } } }],
     ['an annotation key that is none', { metadata: { name: 'a', annotations: { 'x y': 'z' } } }],
     ['a finalizer that is no qualified name', { metadata: { name: 'a', finalizers: ['nope nope'] } }],
+    ['finalizers that contradict', { metadata: { name: 'a', finalizers: ['x', 'orphan', '', 'foregroundDeletion'] } }],
     [
       'an owner without uid',
       { metadata: { name: 'a', ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p' }] } },
