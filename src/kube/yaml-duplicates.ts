@@ -14,7 +14,7 @@ import {
   YAMLException,
 } from 'js-yaml'
 import { quoteGo } from './go-text.ts'
-import type { Json } from './json.ts'
+import { type Json, stringifyJson } from './json.ts'
 import { readYaml } from './yaml.ts'
 
 export interface DuplicateKey {
@@ -114,7 +114,7 @@ function keyOf(text: string, event: ScalarEvent): string {
   // Whatever else is that long is text, or may count as such.
   const read: Json = value.length > longestSpecial ? value : readYaml(value)
   if (read === null) return '<nil>'
-  return typeof read === 'string' ? quoteGo(read) : String(read)
+  return typeof read === 'string' ? quoteGo(read) : stringifyJson(read)
 }
 
 const longestSpecial = 40

@@ -58,7 +58,7 @@ describe('a field selector', () => {
       )
       const named = fields.filter((_, index) => answers[index]!.status === 200)
       const refusal = answers.find(({ status }) => status !== 200)
-      shown[path] = `${named.join(' ')} | ${String(at(refusal?.body ?? {}, 'message') ?? '')}`
+      shown[path] = `${named.join(' ')} | ${(at(refusal?.body ?? {}, 'message') as string | undefined) ?? ''}`
     }
     expect(shown).toMatchSnapshot()
   })
@@ -96,7 +96,8 @@ describe('a field selector', () => {
         const { items } = (await server.must('GET', path, {
           query: { fieldSelector: `${field}=${value}` },
         })) as unknown as { readonly items: readonly JsonObject[] }
-        if (items.length > 0) found[`${field}=${value}`] = items.map((item) => at(item, 'metadata', 'name')).join(' ')
+        if (items.length > 0)
+          found[`${field}=${value}`] = items.map((item) => at(item, 'metadata', 'name') as string).join(' ')
       }
     }
     expect(found).toMatchSnapshot()

@@ -205,7 +205,7 @@ describe('a new object', () => {
       const body = { metadata: { name: server.unique('first') }, ...bodies[key] } as unknown as JsonObject
       const named = key.endsWith('/events') ? { ...body, ...eventIn(namespace, key) } : body
       const made = await server.must('POST', path, { body: named })
-      server.cleanUp(`${path}/${String(at(made, 'metadata', 'name'))}`)
+      server.cleanUp(`${path}/${at(made, 'metadata', 'name') as string}`)
       seen[key] = [Object.keys(made).toSorted().join(' '), timeless(made['status'])]
     }
     expect(seen).toMatchSnapshot()
@@ -219,7 +219,7 @@ describe('a new object', () => {
     const { path } = (await stored(namespace)).find((one) => one.key === key)!
     const body = { metadata: { name: server.unique('first') }, ...bodies[key] }
     const made = await server.must('POST', path, { body })
-    server.cleanUp(`${path}/${String(at(made, 'metadata', 'name'))}`)
+    server.cleanUp(`${path}/${at(made, 'metadata', 'name') as string}`)
     expect(timeless(at(made, 'spec', member))).toMatchSnapshot()
   })
 })

@@ -19,7 +19,8 @@ const forms = [
 ]
 
 function said({ status, body }: Answer): string {
-  return [status, at(body, 'kind'), at(body, 'apiVersion'), at(body, 'message')].join(' | ')
+  const [kind, apiVersion, message] = ['kind', 'apiVersion', 'message'].map((member) => at(body, member) as string)
+  return [status, kind, apiVersion, message].join(' | ')
 }
 
 const pods = { verb: 'get', resource: 'pods' }
