@@ -1,4 +1,4 @@
-/** What a new object of every kind looks like: which members it has, and the status that nobody has written yet. */
+/** What a new object of every kind looks like: which members it has, and its first status. */
 import { describe, expect, it } from 'vitest'
 import { builtinResources } from '../../src/kube/builtin.ts'
 import type { Json, JsonObject } from '../../src/kube/json.ts'
