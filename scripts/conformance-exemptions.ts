@@ -37,7 +37,7 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
   [output, /^storage\/(?:subpath|empty_dir_wrapper)\.go: /],
 
   [inside, /^common\/node\/pods\.go: .*remote command execution/],
-  [inside, /^common\/node\/ephemeral_containers\.go: .*will start/],
+  [inside, /^common\/node\/ephemeral_containers\.go: /],
   [inside, /^common\/node\/pod_resize\.go: /],
 
   [probe, /^common\/node\/(?:container_probe|lifecycle_hook)\.go: /],
@@ -46,6 +46,7 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
     /^apps\/job\.go: .*(?:successPolicy|backoffLimitPerIndex|maxFailedIndexes|FailIndex|exit code|sometimes fail)/,
   ],
   [probe, /^apps\/cronjob\.go: .*should (?:schedule multiple|replace) jobs/],
+  [probe, /^common\/node\/kubelet\.go: .*terminated reason/],
   [probe, /^common\/node\/init_container\.go: .*should not start app containers/],
   [probe, /^node\/pre_stop\.go: /],
 

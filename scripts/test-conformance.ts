@@ -72,8 +72,9 @@ async function runAll(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop)
   try {
     const all = await listTests(suite, folder, stopping.signal)
-    const chosen = all.filter(({ file, name }) =>
-      positionals.every((part) => file.includes(part) || name.includes(part)),
+    const chosen = all.filter(
+      ({ file, name }) =>
+        positionals.length === 0 || positionals.some((part) => file.includes(part) || name.includes(part)),
     )
     const results: Result[] = []
     const due: ConformanceTest[] = []
