@@ -10,10 +10,13 @@ const inside = 'runs a command inside a container'
 const traffic = 'sends traffic to pods or Services'
 const webhook = 'talks to a webhook or an API server that runs in a pod'
 const image = 'relies on an image that does not exist, and so cannot be pulled'
+const volume = 'waits for a volume that cannot be mounted; simulated pods start without looking at their volumes'
 const probe = 'waits for a probe, a hook or an exit that a process in a container decides'
 
 const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
   [image, /^apps\/(?:deployment\.go: .*proportional scaling|daemon_set\.go: .*without unnecessary restarts)/],
+
+  [volume, /^auth\/projected_clustertrustbundle\.go: .*should prevent a pod from starting/],
 
   [webhook, /^apimachinery\/webhook\.go: .*should (?:be able to deny|unconditionally|honor|not be able|mutate|deny)/],
   [
@@ -38,6 +41,7 @@ const exemptions: readonly (readonly [reason: string, pattern: RegExp])[] = [
 
   [inside, /^common\/node\/pods\.go: .*remote command execution/],
   [inside, /^common\/node\/ephemeral_containers\.go: /],
+  [inside, /^apps\/statefulset\.go: .*(?:predictable order|Burst scaling|rolling updates and roll backs)/],
   [inside, /^common\/node\/pod_resize\.go: /],
 
   [probe, /^common\/node\/(?:container_probe|lifecycle_hook)\.go: /],

@@ -171,6 +171,13 @@ describe('a namespace that is being deleted', () => {
 
 describe('the Service of the API server', () => {
   const endpoints = { group: '', version: 'v1', kind: 'Endpoints', plural: 'endpoints', namespaced: true }
+  const ranges = {
+    group: 'networking.k8s.io',
+    version: 'v1',
+    kind: 'ServiceCIDR',
+    plural: 'servicecidrs',
+    namespaced: false,
+  }
   const services = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
   const slices = {
     group: 'discovery.k8s.io',
@@ -186,6 +193,7 @@ describe('the Service of the API server', () => {
       await client.get(services, at('kubernetes')),
       await client.get(endpoints, at('kubernetes')),
       await client.get(slices, at('kubernetes')),
+      await client.get(ranges, { name: 'kubernetes' }),
     ]
     const expected = [
       { spec: { ports: [{ name: 'https', port: 443, targetPort: 6443 }] } },
@@ -199,9 +207,11 @@ describe('the Service of the API server', () => {
         endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
         ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
       },
+      { spec: { cidrs: ['10.0.0.0/16'] }, status: { conditions: [{ type: 'Ready', status: 'True' }] } },
     ]
     expect(await read()).toMatchObject(expected)
     for (const kind of [services, endpoints, slices]) await client.delete(kind, at('kubernetes'))
+    await client.delete(ranges, { name: 'kubernetes' })
     await clock.settle()
     expect(await read()).toMatchObject(expected)
   })

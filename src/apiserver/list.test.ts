@@ -58,6 +58,36 @@ describe('listing', () => {
     await expect(client.listPage(configMaps, { continue: page.continue })).rejects.toMatchObject({ name: 'Gone' })
   })
 
+  it('goes on at the latest version where its own is forgotten, with the token of the refusal', async () => {
+    const { client, raw, clock, server } = await filled()
+    const page = async (
+      token: string | undefined,
+    ): Promise<{
+      readonly code?: number
+      readonly metadata: { readonly continue?: string; readonly resourceVersion?: string }
+      readonly items: readonly { readonly metadata: { readonly name: string } }[]
+    }> =>
+      (await raw('GET', `/api/v1/namespaces/default/configmaps?limit=2${token ? `&continue=${token}` : ''}`))
+        .json as never
+    const first = await page(undefined)
+    await clock.advance(6 * 60_000)
+    // Nothing has changed: the version is still the latest.
+    expect(names(await page(first.metadata.continue))).toEqual(['c', 'd'])
+    await client.create(configMaps, configMap('bb'))
+    const refused = await page(first.metadata.continue)
+    expect(refused).toMatchObject({ code: 410, reason: 'Expired' })
+    const second = await page(refused.metadata.continue)
+    expect(names(second)).toEqual(['bb', 'c'])
+    expect(second.metadata.resourceVersion).not.toBe(first.metadata.resourceVersion)
+    await client.create(configMaps, configMap('cc'))
+    expect(names(await page(second.metadata.continue))).toEqual(['d', 'e'])
+
+    server.compact()
+    const compacted = await page(second.metadata.continue)
+    expect(compacted.code).toBe(410)
+    expect(names(await page(compacted.metadata.continue))).toEqual(['cc', 'd'])
+  })
+
   it('refuses a version of the future, and options that contradict each other', async () => {
     const { raw } = await filled()
     const get = async (query: string): Promise<unknown> => (await raw('GET', `/api/v1/configmaps?${query}`)).json

@@ -5,11 +5,11 @@
 import type { ListMeta, UntypedObject } from '../kube/object.ts'
 import { isJsonObject, type Json, parseJson } from '../kube/json.ts'
 import { forbidden, unsupported } from './kinds/problem.ts'
-import { badRequest, type Cause, expired, invalidOptions, tooLargeVersion } from './refusal.ts'
+import { badRequest, type Cause, expired, invalidOptions, type Refusal, tooLargeVersion } from './refusal.ts'
 import type { Route } from './route.ts'
 import { selectionOf } from './selection.ts'
 import type { ClusterState } from './state.ts'
-import type { StoredObject, Table } from './storage.ts'
+import type { StoredObject } from './storage.ts'
 
 export interface Page {
   readonly objects: readonly UntypedObject[]
@@ -17,9 +17,15 @@ export interface Page {
 }
 
 interface ContinueToken {
-  readonly revision: number
+  /** Undefined: the latest. What a list that went on after its history was gone has is not of one revision. */
+  readonly revision: number | undefined
   readonly after: string
+  /** When the first page was read. */
+  readonly since: number
 }
+
+/** Real servers compact their history every five minutes: a list that takes longer cannot go on at its revision. */
+const oldestMs = 5 * 60_000
 
 export function list(state: ClusterState, { served, namespace }: Route, query: URLSearchParams): Page {
   checkListOptions(query)
@@ -28,10 +34,13 @@ export function list(state: ClusterState, { served, namespace }: Route, query: U
   numberIn(query, 'timeoutSeconds')
   const token = readToken(query.get('continue'))
   const table = state.storage.table(served.table)
-  const revision = token?.revision ?? revisionOf(state, query)
+  const now = state.clock.now()
+  const revision = token ? (token.revision ?? state.storage.revision) : revisionOf(state, query)
   // A token that somebody else wrote, or a server that has since lost its memory.
   if (revision > state.storage.revision) throw tooLargeVersion(revision, state.storage.revision)
-  const all = stateAt(table, revision, namespace, token !== undefined)
+  const isOld = token !== undefined && now - token.since > oldestMs && revision < state.storage.revision
+  const all = isOld ? undefined : table.objectsAt(revision, namespace)
+  if (!all) throw tooOld(token)
   const rest = token ? all.filter((object) => keyOf(object) > token.after) : all
   const matching = selection.isEverything ? rest : rest.filter((object) => selection.matches(object))
   const objects = limit > 0 ? matching.slice(0, limit) : matching
@@ -41,25 +50,27 @@ export function list(state: ClusterState, { served, namespace }: Route, query: U
     objects,
     metadata: {
       resourceVersion: String(revision),
-      ...(isCut && { continue: writeToken({ revision, after: keyOf(objects.at(-1)!) }) }),
+      ...(isCut && { continue: writeToken({ revision, after: keyOf(objects.at(-1)!), since: sinceOf(token, now) }) }),
       // With a selector a real server cannot tell.
       ...(isCut && selection.isEverything && { remainingItemCount: matching.length - objects.length }),
     },
   }
 }
 
-function stateAt(
-  table: Table,
-  revision: number,
-  namespace: string | undefined,
-  isContinued: boolean,
-): readonly StoredObject[] {
-  const objects = table.objectsAt(revision, namespace)
-  if (objects) return objects
-  throw expired(
-    isContinued
-      ? 'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.'
-      : 'The resourceVersion for the provided list is too old.',
+/** A list that goes on at the latest revision is new from there on. */
+function sinceOf(token: ContinueToken | undefined, now: number): number {
+  return token?.revision === undefined ? now : token.since
+}
+
+function tooOld(token: ContinueToken | undefined): Refusal {
+  if (!token) return expired('The resourceVersion for the provided list is too old.')
+  const restart = 'You can start a new list without the continue parameter'
+  const goOn = 'or use the continue token in this response to retrieve the remainder of the results'
+  const price =
+    'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list'
+  return expired(
+    `The provided continue parameter is too old to display a consistent list result. ${restart}, ${goOn}. ${price}.`,
+    writeToken({ ...token, revision: undefined }),
   )
 }
 
@@ -128,9 +139,12 @@ function keyOf({ metadata }: StoredObject | UntypedObject): string {
 }
 
 const tokenVersion = 'meta.k8s.io/v1'
+/** In place of a revision; zero would be a token without one. */
+const latest = -1
 
-function writeToken({ revision, after }: ContinueToken): string {
-  return Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start: after })).toString('base64url')
+function writeToken({ revision, after, since }: ContinueToken): string {
+  const token = { v: tokenVersion, rv: revision ?? latest, start: after, since }
+  return Buffer.from(JSON.stringify(token)).toString('base64url')
 }
 
 function readToken(text: string | null): ContinueToken | undefined {
@@ -141,10 +155,11 @@ function readToken(text: string | null): ContinueToken | undefined {
   } catch {
     // Said below, as for a token of the wrong shape.
   }
-  const { v, rv, start } = isJsonObject(token) ? token : {}
-  const isOurs = v === tokenVersion && Number.isSafeInteger(rv) && Number(rv) > 0
+  const { v, rv, start, since } = isJsonObject(token) ? token : {}
+  const isOurs = v === tokenVersion && Number.isSafeInteger(rv) && (Number(rv) > 0 || rv === latest)
   if (!isOurs || typeof start !== 'string' || start === '') {
     throw badRequest('invalid continue token: continue key is not valid')
   }
-  return { revision: Number(rv), after: start }
+  const revision = rv === latest ? undefined : Number(rv)
+  return { revision, after: start, since: typeof since === 'number' ? since : 0 }
 }

@@ -4,18 +4,18 @@
  */
 import type { Cause } from '../kube/cause.ts'
 import type { GroupVersionKind, Resource } from '../kube/kind.ts'
-import type { Status, StatusDetails } from '../kube/object.ts'
+import type { ListMeta, Status, StatusDetails } from '../kube/object.ts'
 
 /** Raised anywhere while a request is carried out; the server turns it into the answer. */
 export class Refusal extends Error {
   readonly status: Status & { readonly code: number }
 
-  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+  constructor(code: number, reason: string, message: string, details?: StatusDetails, metadata: ListMeta = {}) {
     super(message)
     this.status = {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata,
       status: 'Failure',
       message,
       ...(reason !== '' && { reason }),
@@ -95,9 +95,9 @@ export function invalidOptions(kind: string, causes: readonly Cause[]): Refusal 
   return invalid({ group: 'meta.k8s.io', kind }, '', causes)
 }
 
-/** The history that was asked for is gone. */
-export function expired(message: string): Refusal {
-  return new Refusal(410, 'Expired', message)
+/** The history that was asked for is gone. A list may go on with the token that comes along. */
+export function expired(message: string, continueToken?: string): Refusal {
+  return new Refusal(410, 'Expired', message, undefined, continueToken === undefined ? {} : { continue: continueToken })
 }
 
 /** A version that this server has not reached yet. */
