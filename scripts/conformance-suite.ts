@@ -8,6 +8,8 @@ export interface ConformanceTest {
   readonly file: string
   /** Its whole name, without tags: `[sig-api-machinery] Namespaces should …`. */
   readonly name: string
+  /** The last part of its name: `should …`. */
+  readonly title: string
   /** As the suite knows it. */
   readonly text: string
   readonly isSlow: boolean
@@ -47,9 +49,13 @@ export async function listTests(
     if (spec.LeafNodeType !== 'It' || spec.State !== 'passed') return []
     const text = [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(' ')
     const file = spec.LeafNodeLocation.FileName.replace(/^.*\/test\/e2e\//, '')
-    const name = text.replace(/ \[(?:Conformance|Slow|Serial|Disruptive|NodeConformance|LinuxOnly)\]/g, '')
-    return [{ file, name, text, isSlow: (spec.LeafNodeLabels ?? []).includes('Slow') }]
+    const [name, title] = [untagged(text), untagged(spec.LeafNodeText)]
+    return [{ file, name, title, text, isSlow: (spec.LeafNodeLabels ?? []).includes('Slow') }]
   })
+}
+
+function untagged(text: string): string {
+  return text.replace(/ \[(?:Conformance|Slow|Serial|Disruptive|NodeConformance|LinuxOnly|Minimum[^\]]*)\]/g, '')
 }
 
 export async function runTest(

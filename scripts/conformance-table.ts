@@ -15,16 +15,13 @@ export function summarize(results: readonly Result[]): Readonly<Record<Result['o
   return counts
 }
 
-/** In Markdown: one line for each area, then the reasons, most frequent first, then each test that failed. */
+/** In Markdown: one line for each area, then the tests that do not apply by reason and file, then each test that failed. */
 export function table(results: readonly Result[]): string {
   const areas = Map.groupBy(results, ({ test }) => areaOf(test))
   const rows = [...areas]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([area, own]) => [area, summarize(own)] as const)
     .map(([area, { passed, failed, 'not applicable': none }]) => `| ${area} | ${passed} | ${failed} | ${none} |`)
-  const reasons = [...Map.groupBy(results.filter(isExempt), ({ reason }) => reason)]
-    .toSorted(([, a], [, b]) => b.length - a.length)
-    .map(([reason, own]) => `| ${reason} | ${own.length} |`)
   const failed = results
     .filter(({ outcome }) => outcome === 'failed')
     .map(({ test, reason }) => `| ${test.file} | ${test.name} | ${reason.replaceAll('|', '\\|')} |`)
@@ -32,13 +29,36 @@ export function table(results: readonly Result[]): string {
     '| area | passed | failed | not applicable |',
     '| --- | --- | --- | --- |',
     ...rows,
-    ...(reasons.length > 0 ? ['', '| not applicable because | tests |', '| --- | --- |', ...reasons] : []),
+    ...exempted(results),
     ...(failed.length > 0 ? ['', '| file | failed | message |', '| --- | --- | --- |', ...failed] : []),
   ].join('\n')
 }
 
-function isExempt({ outcome }: Result): boolean {
-  return outcome === 'not applicable'
+/** Those that do not apply, by reason and file. Of a file with few others, the others are named. */
+function exempted(results: readonly Result[]): readonly string[] {
+  const exempt = results.filter(({ outcome }) => outcome === 'not applicable')
+  if (exempt.length === 0) return []
+  const files = Map.groupBy(results, ({ test }) => test.file)
+  const lines = [...Map.groupBy(exempt, ({ reason }) => reason)]
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .flatMap(([reason, all]) => [
+      `| **${reason}** | ${all.length} | |`,
+      ...[...Map.groupBy(all, ({ test }) => test.file)]
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([file, own]) => `| ${file} | ${own.length} | ${named(own, files.get(file) ?? [])} |`),
+    ])
+  return ['', '| not applicable | tests | which |', '| --- | --- | --- |', ...lines]
+}
+
+function named(own: readonly Result[], all: readonly Result[]): string {
+  if (own.length === all.length) return 'all'
+  const others = all.filter((result) => !own.includes(result))
+  const titles = (list: readonly Result[]): string =>
+    list
+      .map(({ test }) => test.title)
+      .toSorted()
+      .join('; ')
+  return others.length < own.length ? `all but: ${titles(others)}` : titles(own)
 }
 
 /** `apimachinery`, `common/node`. */
