@@ -31,7 +31,7 @@ const entries = Object.values(manifest.exports)
   .filter((file) => file !== undefined)
   .map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, '$1'))
   // Where a thread or a process of its own begins.
-  .concat('sidecar/keeper', 'manager/isolation/guest-main', 'manager/watchdog/alarm')
+  .concat('sidecar/process-shim', 'manager/isolation/guest-main', 'manager/watchdog/alarm')
 
 /**
  * A module that looks for files beside itself finds them where it would be were it not bundled. `folder` is where in

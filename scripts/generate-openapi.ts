@@ -1,5 +1,5 @@
 /**
- * Generates `src/apiserver/openapi/source.json.br`, from which the embedded server builds its OpenAPI documents:
+ * Generates `src/apiserver/discovery/openapi/source.json.br`, from which the embedded server builds its OpenAPI documents:
  *
  *     kubectl proxy & node scripts/generate-openapi.ts --server http://127.0.0.1:8001
  *
@@ -10,7 +10,7 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { infoOf, type OpenApiSource, type Parameter, type PathItem } from '../src/apiserver/openapi/source.ts'
+import { infoOf, type OpenApiSource, type Parameter, type PathItem } from '../src/apiserver/discovery/openapi/source.ts'
 import type { JsonObject } from '../src/kube/json.ts'
 import { downloadOpenApi, fetchSources, type OpenApiV3, readSources, type Sources } from './kube/sources.ts'
 
@@ -88,7 +88,7 @@ async function main(): Promise<void> {
   const text = Buffer.from(JSON.stringify(source))
   const params = { [constants.BROTLI_PARAM_LGWIN]: 22, [constants.BROTLI_PARAM_SIZE_HINT]: text.length }
   const packed = brotliCompressSync(text, { params })
-  const target = new URL('../src/apiserver/openapi/source.json.br', import.meta.url)
+  const target = new URL('../src/apiserver/discovery/openapi/source.json.br', import.meta.url)
   writeFileSync(fileURLToPath(target), packed)
   console.log(`Kubernetes ${source.version}: ${text.length} bytes of OpenAPI in ${packed.length}`)
 }

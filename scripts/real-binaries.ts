@@ -11,7 +11,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { lockFile } from '../src/client/folder-lock.ts'
+import { lockFile } from '../src/system/folder-lock.ts'
 import { MusterError } from '../src/kube/errors.ts'
 
 export interface RealBinaries {

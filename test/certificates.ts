@@ -1,6 +1,6 @@
 /** Certificates for tests: as the product makes them, on this machine's clock, and expired on demand. */
 import { generateKeyPairSync } from 'node:crypto'
-import { type Certificate, createCertificateAuthority } from '../src/apiserver/access/certificate-authority.ts'
+import { type Certificate, createCertificateAuthority } from '../src/pki/certificate-authority.ts'
 
 /** PEM, as files and kubeconfigs hold them. */
 export type PemPair = Certificate

@@ -1,11 +1,11 @@
 /** An embedded cluster in virtual time with a client beside it, for tests. */
 import { seededRandom } from '../src/clock/random.ts'
 import { type VirtualClock, virtualClock } from '../src/clock/virtual-clock.ts'
-import { type ApiServer, type ApiServerOptions, createApiServer } from '../src/apiserver/api-server.ts'
+import { type ApiServer, type ApiServerOptions, createApiServer } from '../src/apiserver/server/api-server.ts'
 import type { Client, WatchEvent, WatchOptions } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
-import type { Method } from '../src/client/transport.ts'
+import type { Method } from '../src/transport/transport.ts'
 import type { Json } from '../src/kube/json.ts'
 import type { Resource } from '../src/kube/kind.ts'
 import type { UntypedObject } from '../src/kube/object.ts'

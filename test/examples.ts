@@ -7,7 +7,7 @@ import type { JsonObject } from '../src/kube/json.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
 import { readYaml, readYamlDocuments } from '../src/kube/yaml.ts'
 import type { Operator } from '../src/operator/operator.ts'
-import type { MakeOutside } from '../src/simulate/run.ts'
+import type { MakeOutside } from '../src/simulate/faults/run.ts'
 
 const placeOf = (file: string): URL => new URL(`../examples/${file}`, import.meta.url)
 

@@ -2,7 +2,7 @@
  * A disk for tests whose plug can be pulled. What was written and not synced may be lost from any byte on; what was
  * synced stays. It can also run full.
  */
-import type { Disk, DiskFile } from '../src/apiserver/journal/disk.ts'
+import type { Disk, DiskFile } from '../src/apiserver/storage/journal/disk.ts'
 
 interface File {
   bytes: Buffer

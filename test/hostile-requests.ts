@@ -3,7 +3,7 @@
  * are absurd, patches, selectors, paths, headers and credentials of all sorts. A seed gives the same requests each time.
  */
 import { seededRandom } from '../src/clock/random.ts'
-import type { Method, TransportRequest } from '../src/client/transport.ts'
+import type { Method, TransportRequest } from '../src/transport/transport.ts'
 import { builtinDefinitions, type BuiltinResource, builtinResources } from '../src/kube/builtin.ts'
 import { type Json, type JsonObject, stringifyJson } from '../src/kube/json.ts'
 import { formatApiVersion } from '../src/kube/kind.ts'

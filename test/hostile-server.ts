@@ -3,8 +3,8 @@
  * history) and lies, stalls and breaks on demand. One resource, in process, on the clock it is given.
  */
 import type { Clock } from '../src/clock/clock.ts'
-import type { Handler } from '../src/client/in-process.ts'
-import type { TransportRequest, TransportResponse } from '../src/client/transport.ts'
+import type { Handler } from '../src/transport/transport.ts'
+import type { TransportRequest, TransportResponse } from '../src/transport/transport.ts'
 import { isReleased } from '../src/kube/deletion.ts'
 import { MusterError } from '../src/kube/errors.ts'
 import type { ObjectMeta } from '../src/kube/object.ts'

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApiServer } from '../src/apiserver/api-server.ts'
+import { createApiServer } from '../src/apiserver/server/api-server.ts'
 import { createSharedCache, type SharedCache } from '../src/cache/shared-cache.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
@@ -23,11 +23,11 @@ import { ConfigMap } from '../src/operator/kinds.ts'
 import type { Ledger } from '../src/operator/ledger.ts'
 import type { Situation } from '../src/operator/reconcile.ts'
 import { app, App, appOperator } from './kit.ts'
-import { type Host, hostOperator } from '../src/manager/host.ts'
-import { defaultLimits } from '../src/manager/isolation/limits.ts'
+import { type OperatorHost, hostOperator } from '../src/manager/hosting/host.ts'
+import { defaultGuestLimits } from '../src/manager/isolation/limits.ts'
 import { Mischief } from '../src/manager/isolation/mischief/operator.ts'
 import { openRunner, type RunnerOptions } from '../src/manager/isolation/open-runner.ts'
-import type { Level, Runner } from '../src/manager/isolation/runner.ts'
+import type { IsolationLevel, Runner } from '../src/manager/isolation/runner.ts'
 
 /** A file of the isolation tests. */
 export const here = (name: string): string =>
@@ -88,7 +88,7 @@ export interface Manager {
   close(): Promise<void>
 }
 
-export async function openManager(level: Level, options: Partial<RunnerOptions> = {}): Promise<Manager> {
+export async function openManager(level: IsolationLevel, options: Partial<RunnerOptions> = {}): Promise<Manager> {
   const clock = virtualClock()
   const lines: JsonObject[] = []
   const log = (line: JsonObject): void => void lines.push(line)
@@ -119,7 +119,7 @@ export async function openManager(level: Level, options: Partial<RunnerOptions> 
       },
     },
   })
-  const hosts: readonly Host[] = [
+  const hosts: readonly OperatorHost[] = [
     hostOperator({ operator: good, client, cache, onLedger }),
     hostOperator({
       operator: runner.operator,
@@ -207,7 +207,7 @@ export interface Containment {
 }
 
 /** What holds at either level. */
-export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containment): void {
+export function containment(level: Exclude<IsolationLevel, 'inline'>, { deeds }: Containment): void {
   describe(`an operator at the level ${level}`, patience, () => {
     let manager: Manager
     beforeAll(async () => {
@@ -220,7 +220,7 @@ export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containm
       const name = await ask(manager, 'spin')
       await manager.prove()
       // Asked for a sign of life, and given twice the time to give one.
-      await manager.clock.advance(1.5 * defaultLimits.silentMs)
+      await manager.clock.advance(1.5 * defaultGuestLimits.silentMs)
       const { failure, requeueAfterMs } = await concluded(manager, name)
       expect(failure).toMatchObject({ reason: 'OperatorUnresponsive', retry: 'transient' })
       expect(requeueAfterMs).toBeGreaterThan(0)
@@ -253,7 +253,7 @@ export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containm
       const name = await ask(manager, 'hang')
       // The time of four signs of life. Each is given before another object is done with.
       for (let sign = 0; sign < 4; sign++) {
-        await manager.clock.advance(defaultLimits.silentMs / 2)
+        await manager.clock.advance(defaultGuestLimits.silentMs / 2)
         expect((await concluded(manager, await ask(manager, 'nothing'))).failure).toBeUndefined()
       }
       expect((await concluded(manager, name)).failure).toMatchObject({ reason: 'ReconcileTimeout' })
@@ -321,7 +321,7 @@ export function containment(level: Exclude<Level, 'inline'>, { deeds }: Containm
       // What has to be looked at first takes its time; the limit itself is moved by hand.
       const state = { isOver: false }
       void ended.finally(() => (state.isOver = true))
-      while (!state.isOver) await clock.advance(defaultLimits.startMs)
+      while (!state.isOver) await clock.advance(defaultGuestLimits.startMs)
       expect(await ended).toMatchObject({ name: 'OperatorUnresponsive' })
     })
 

@@ -1,10 +1,15 @@
 /** A kind, an operator of one controller and a wire that can be cut: what tests of the operator kit have in common. */
 import type { Client } from '../src/client/client.ts'
-import type { Transport, TransportRequest } from '../src/client/transport.ts'
+import type { Transport, TransportRequest } from '../src/transport/transport.ts'
 import type { Condition } from '../src/kube/condition.ts'
 import type { Resource } from '../src/kube/kind.ts'
 import type { ObjectMeta, UntypedObject } from '../src/kube/object.ts'
-import { openTrial, type Sent, type Trial, type TrialOptions } from '../src/manager/trial.ts'
+import {
+  openTestEnvironment,
+  type SentRequest,
+  type TestEnvironment,
+  type TestEnvironmentOptions,
+} from '../src/manager/testing/test-environment.ts'
 import { type ControllerOptions, defineController } from '../src/operator/controller.ts'
 import { type Field, integer, list, map, optional, string } from '../src/operator/field.ts'
 import { defineKind, type Kind } from '../src/operator/kind.ts'
@@ -57,18 +62,18 @@ export function appOperator(options: AppController): Operator {
   return defineOperator({ name: 'kit', controllers: [defineController({ for: App, ...options })] })
 }
 
-export function tryApp(options: AppController, trial: TrialOptions = {}): Promise<Trial> {
-  return openTrial(appOperator(options), trial)
+export function tryApp(options: AppController, trial: TestEnvironmentOptions = {}): Promise<TestEnvironment> {
+  return openTestEnvironment(appOperator(options), trial)
 }
 
 /** What is sent from here on, as `METHOD last/parts`. */
-export function since(trial: Trial): {
+export function since(trial: TestEnvironment): {
   readonly sent: () => readonly string[]
   readonly writes: () => readonly string[]
 } {
   const from = trial.sent.length
-  const text = ({ method, path }: Sent): string => `${method} ${path.replace(/\?.*/, '')}`
-  const fresh = (): readonly Sent[] => trial.sent.slice(from)
+  const text = ({ method, path }: SentRequest): string => `${method} ${path.replace(/\?.*/, '')}`
+  const fresh = (): readonly SentRequest[] => trial.sent.slice(from)
   return {
     sent: () => fresh().map(text),
     writes: () =>

@@ -1,7 +1,7 @@
 /** The same operator at several levels: it declares the same, and makes the same of the same CRs. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApiServer } from '../src/apiserver/api-server.ts'
+import { createApiServer } from '../src/apiserver/server/api-server.ts'
 import { createSharedCache } from '../src/cache/shared-cache.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
@@ -15,14 +15,14 @@ import { ConfigMap, Deployment, Secret } from '../src/operator/kinds.ts'
 import type { Ledger } from '../src/operator/ledger.ts'
 import { roleOf } from '../src/operator/role.ts'
 import { crds, patience } from './isolated.ts'
-import { hostOperator } from '../src/manager/host.ts'
+import { hostOperator } from '../src/manager/hosting/host.ts'
 import { openRunner } from '../src/manager/isolation/open-runner.ts'
-import type { Level, Runner } from '../src/manager/isolation/runner.ts'
+import type { IsolationLevel, Runner } from '../src/manager/isolation/runner.ts'
 
 const memcached = fileURLToPath(new URL('../examples/memcached/operator.ts', import.meta.url))
 
 /** The first is what the others are compared with. */
-export function sameAt(levels: readonly [Level, ...Level[]]): void {
+export function sameAt(levels: readonly [IsolationLevel, ...IsolationLevel[]]): void {
   describe(`the same operator, at the levels ${levels.join(', ')}`, patience, () => {
     let runners: readonly Runner[] = []
     beforeAll(async () => {

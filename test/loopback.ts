@@ -13,7 +13,7 @@ import {
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Connection, Credentials } from '../src/client/connection.ts'
-import type { Transport, TransportRequest } from '../src/client/transport.ts'
+import type { Transport, TransportRequest } from '../src/transport/transport.ts'
 import { type CertificateAuthority, type PemPair, makeCa } from './certificates.ts'
 
 export const ca: CertificateAuthority = makeCa()

@@ -2,14 +2,14 @@
  * Machines that fail: each has a clock of its own that runs a little fast or slow and can be set, can be stopped and go
  * on later, lose its network or be gone at once. All of them see one embedded API server, in virtual time.
  */
-import { type ApiServer, createApiServer } from '../src/apiserver/api-server.ts'
+import { type ApiServer, createApiServer } from '../src/apiserver/server/api-server.ts'
 import { type Clock, sleepOn, type Timer } from '../src/clock/clock.ts'
 import { type Random, seededRandom } from '../src/clock/random.ts'
 import { type VirtualClock, virtualClock } from '../src/clock/virtual-clock.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
-import type { Transport, TransportRequest } from '../src/client/transport.ts'
+import type { Transport, TransportRequest } from '../src/transport/transport.ts'
 import { MusterError } from '../src/kube/errors.ts'
 
 /**

@@ -1,12 +1,12 @@
 /** A machine made of data: its files, environment and programs are what a test says, and change when it says so. */
-import type { Finished, Machine, Program, WebAnswer, WebRequest } from '../src/client/credentials/machine.ts'
+import type { Finished, Machine, CredentialProgram, WebAnswer, WebRequest } from '../src/client/credentials/machine.ts'
 
 export interface MemoryMachine extends Machine {
   /** By path. An `Error` is what reading it fails with. */
   readonly files: Map<string, string | Error>
   readonly env: Record<string, string | undefined>
   /** What was asked of it, in order. */
-  readonly runs: Program[]
+  readonly runs: CredentialProgram[]
   readonly requests: WebRequest[]
   readonly reads: string[]
 }
@@ -15,13 +15,13 @@ export interface MemoryMachineOptions {
   readonly files?: Readonly<Record<string, string | Error>>
   readonly env?: Readonly<Record<string, string>>
   readonly interactive?: boolean
-  readonly run?: (program: Program) => Promise<Finished> | Finished
+  readonly run?: (program: CredentialProgram) => Promise<Finished> | Finished
   readonly request?: (request: WebRequest) => Promise<WebAnswer> | WebAnswer
 }
 
 export function memoryMachine(options: MemoryMachineOptions = {}): MemoryMachine {
   const files = new Map(Object.entries(options.files ?? {}))
-  const runs: Program[] = []
+  const runs: CredentialProgram[] = []
   const requests: WebRequest[] = []
   const reads: string[] = []
   return {

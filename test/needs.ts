@@ -1,6 +1,6 @@
 /** Needs and objects for the laws of the cache: few words, so that they meet often. */
 import { type Arbitrary, constantFrom, option, record } from 'fast-check'
-import { type Scope, scopeOf, type Shape } from '../src/cache/need.ts'
+import { type WatchScope, scopeOf, type ObjectShape } from '../src/cache/need.ts'
 import type { KubeObject } from '../src/kube/object.ts'
 import { parseFields, parseLabels } from '../src/kube/selector.ts'
 
@@ -11,21 +11,21 @@ export interface ScopeText {
   readonly prefix?: string | undefined
 }
 
-export function scope({ namespace, labels = '', fields = '', prefix }: ScopeText = {}): Scope {
+export function scope({ namespace, labels = '', fields = '', prefix }: ScopeText = {}): WatchScope {
   return scopeOf({ namespace, labels: parseLabels(labels), fields: parseFields(fields), prefix })
 }
 
 const namespace = constantFrom('a', 'b', 'c')
 
-export const aScope: Arbitrary<Scope> = record({
+export const aScope: Arbitrary<WatchScope> = record({
   namespace: option(namespace, { nil: undefined }),
   labels: constantFrom('', 'app=x', 'app=y', 'app in (x,y)', 'app', '!app', 'tier=z', 'app=x,tier=z', 'app!=x'),
   fields: constantFrom('', 'metadata.name=one', 'metadata.name=two', 'status.phase=Running', 'status.phase!=Failed'),
   prefix: option(constantFrom('o', 'on', 't'), { nil: undefined, freq: 3 }),
 }).map(scope)
 
-export const aShape: Arbitrary<Shape> = record({
-  detail: constantFrom<Shape['detail']>('full', 'full', 'metadata', ['spec.nodeName'], ['spec', 'status.phase']),
+export const aShape: Arbitrary<ObjectShape> = record({
+  detail: constantFrom<ObjectShape['detail']>('full', 'full', 'metadata', ['spec.nodeName'], ['spec', 'status.phase']),
   managedFields: constantFrom(false, false, true),
 })
 

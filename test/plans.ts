@@ -1,8 +1,8 @@
 /** Plays the plans of a simulation in a test: all of them where there is time for it, else a sample. */
 import { expect } from 'vitest'
-import { formatPlan, type Plan } from '../src/simulate/fault.ts'
-import { someOf } from '../src/simulate/plans.ts'
-import type { Simulator } from '../src/simulate/simulate.ts'
+import { formatPlan, type FaultPlan } from '../src/simulate/faults/fault.ts'
+import { someOf } from '../src/simulate/faults/plans.ts'
+import type { Simulator } from '../src/simulate/faults/simulate.ts'
 
 /** All plans take minutes: `node scripts/run.mjs test:plans` sets this. */
 export const playsAll: boolean = process.env['MUSTER_ALL_PLANS'] === '1'
@@ -24,7 +24,7 @@ export async function expectToPass(
   simulator: Simulator,
   { sample, all, groups = all, isMeant = () => true }: Played,
 ): Promise<void> {
-  const plans: readonly Plan[] = await Array.fromAsync(simulator.plans(playsAll ? all : groups))
+  const plans: readonly FaultPlan[] = await Array.fromAsync(simulator.plans(playsAll ? all : groups))
   expect(plans).not.toEqual([])
   const broken: string[] = []
   const meant = (playsAll ? plans : someOf(plans, sample, 7)).filter((plan) => isMeant(formatPlan(plan)))

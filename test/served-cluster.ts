@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
-import { createApiServer } from '../src/apiserver/api-server.ts'
-import { startListener } from '../src/apiserver/listener.ts'
+import { createApiServer } from '../src/apiserver/server/api-server.ts'
+import { startListener } from '../src/apiserver/http/listener.ts'
 import { systemClock } from '../src/clock/system-clock.ts'
 import { stringifyJson } from '../src/kube/json.ts'
 

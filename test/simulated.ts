@@ -1,7 +1,7 @@
 /** An embedded cluster whose workloads live, in virtual time, for tests. */
-import { createApiServer } from '../src/apiserver/api-server.ts'
-import { simulatedWorkloads, type SimulationOptions } from '../src/apiserver/simulated/simulation.ts'
-import type { ClusterState } from '../src/apiserver/state.ts'
+import { createApiServer } from '../src/apiserver/server/api-server.ts'
+import { simulatedWorkloads, type SimulatedWorkloadsOptions } from '../src/apiserver/simulated/simulation.ts'
+import type { ClusterState } from '../src/apiserver/cluster/state.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
@@ -85,7 +85,7 @@ export interface SimulatedCluster {
 }
 
 /** Ready: its nodes are. */
-export async function simulated(options: SimulationOptions = {}, seed = 7): Promise<SimulatedCluster> {
+export async function simulated(options: SimulatedWorkloadsOptions = {}, seed = 7): Promise<SimulatedCluster> {
   const clock = virtualClock()
   const failures: unknown[] = []
   let state: ClusterState | undefined

@@ -6,24 +6,24 @@
  */
 import { readFileSync } from 'node:fs'
 import { inject } from 'vitest'
-import { createApiServer } from '../src/apiserver/api-server.ts'
-import { createSharedCache, type FeedReport } from '../src/cache/shared-cache.ts'
+import { createApiServer } from '../src/apiserver/server/api-server.ts'
+import { createSharedCache, type InformerReport } from '../src/cache/shared-cache.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { httpTransport } from '../src/client/http/http-transport.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
 import { connectionFromKubeconfig } from '../src/client/load-connection.ts'
-import type { Transport } from '../src/client/transport.ts'
+import type { Transport } from '../src/transport/transport.ts'
 import { systemClock } from '../src/clock/system-clock.ts'
 import { isConditionTrue } from '../src/kube/condition.ts'
 import { isMusterError } from '../src/kube/errors.ts'
 import type { ObjectMeta, UntypedObject } from '../src/kube/object.ts'
 import type { CustomResourceDefinition } from '../src/kube/types/apiextensions/v1.ts'
-import { hostOperator, type HostOptions } from '../src/manager/host.ts'
+import { hostOperator, type OperatorHostOptions } from '../src/manager/hosting/host.ts'
 import type { Ledger } from '../src/operator/ledger.ts'
 import type { Operator } from '../src/operator/operator.ts'
 import { roleOf } from '../src/operator/role.ts'
-import { type ObjectOf, resourceOf, type TypedResource } from '../src/operator/typed-resource.ts'
+import { type ObjectOf, typedResourceOf, type TypedResource } from '../src/operator/typed-resource.ts'
 import type { ObjectName } from '../src/operator/view.ts'
 import type { Access } from './real/cluster.ts'
 
@@ -41,7 +41,7 @@ export interface Running {
   writes(): readonly Sent[]
   readonly ledgers: readonly Ledger[]
   /** How its caches stand. */
-  report(): readonly FeedReport[]
+  report(): readonly InformerReport[]
   /** Resolves when nothing is waiting or under way. */
   idle(): Promise<void>
   stop(): Promise<void>
@@ -52,17 +52,20 @@ export interface Stage {
   readonly client: Client
   /** A new namespace. */
   namespace(): Promise<string>
-  run(namespace: string, options?: Pick<HostOptions, 'config'>): Promise<Running>
+  run(namespace: string, options?: Pick<OperatorHostOptions, 'config'>): Promise<Running>
   /** Asks until it holds; fails after a while with what was seen last. */
   until<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T>
   close(): Promise<void>
 }
 
-const Namespace: TypedResource = resourceOf('v1', 'Namespace')
-const Crd: TypedResource<CustomResourceDefinition> = resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
+const Crd: TypedResource<CustomResourceDefinition> = typedResourceOf(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+)
 const rbac = 'rbac.authorization.k8s.io/v1'
-const ClusterRole: TypedResource = resourceOf(rbac, 'ClusterRole')
-const ClusterRoleBinding: TypedResource = resourceOf(rbac, 'ClusterRoleBinding')
+const ClusterRole: TypedResource = typedResourceOf(rbac, 'ClusterRole')
+const ClusterRoleBinding: TypedResource = typedResourceOf(rbac, 'ClusterRoleBinding')
 
 /** Longer than any case may take: what is never so ends as its time-out. */
 const patienceMs = 240_000
@@ -210,7 +213,7 @@ export async function playDeployment(client: Client, resource: TypedResource, na
     ],
   }
   await client.patch(resource, name, { status }, { type: 'merge', subresource: 'status' })
-  const Pod: TypedResource = resourceOf('v1', 'Pod')
+  const Pod: TypedResource = typedResourceOf('v1', 'Pod')
   const podName = (index: number): ObjectName => ({ namespace: name.namespace, name: `${name.name}-${index}` })
   for (let index = 0; index < replicas; index++) {
     if (await find(client, Pod, podName(index))) continue

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { command } from '../src/cli/init.ts'
+import command from '../src/cli/init.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
 import { readYamlDocuments } from '../src/kube/yaml.ts'
 import type { Operator } from '../src/operator/operator.ts'

@@ -1,18 +1,18 @@
 /** A manager in trouble, on an embedded server in real time: something for the console to show. */
-import { createApiServer } from '../src/apiserver/api-server.ts'
+import { createApiServer } from '../src/apiserver/server/api-server.ts'
 import { systemClock } from '../src/clock/system-clock.ts'
 import type { Client } from '../src/client/client.ts'
 import { createClient } from '../src/client/create-client.ts'
 import { inProcessTransport } from '../src/client/in-process.ts'
 import { consolePage } from '../src/console/page.ts'
 import type { UntypedObject } from '../src/kube/object.ts'
-import { type Service, startService } from '../src/manager/resident/service.ts'
+import { type ManagerService, startManagerService } from '../src/manager/runtime/manager-service.ts'
 import { defineController } from '../src/operator/controller.ts'
 import { integer, string } from '../src/operator/field.ts'
 import { defineKind, type Kind } from '../src/operator/kind.ts'
 import { ConfigMap } from '../src/operator/kinds.ts'
 import { defineOperator, type Operator } from '../src/operator/operator.ts'
-import { defineResource } from '../src/operator/resource.ts'
+import { defineDependent } from '../src/operator/dependent.ts'
 import { crds } from './embedded.ts'
 
 /** Other people's words. */
@@ -34,7 +34,7 @@ function small({ name, follows, fails = false }: Habits): Small {
     kind: name.replaceAll(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase()),
     spec: { size: integer({ default: 1 }), note: string({ default: '' }) },
   })
-  const config = defineResource({
+  const config = defineDependent({
     for: own,
     kind: ConfigMap,
     name: ({ cr }) => `${cr.metadata.name}-${name}`,
@@ -57,7 +57,7 @@ function small({ name, follows, fails = false }: Habits): Small {
 }
 
 export interface Troubled {
-  readonly service: Service
+  readonly service: ManagerService
   readonly client: Client
   /** A CR of the calm one, which does what it should. */
   readonly calm: (name: string) => Promise<unknown>
@@ -78,7 +78,7 @@ export async function startTroubled(more = 0, environment: Readonly<Record<strin
   const server = createApiServer({ clock: systemClock })
   const client = createClient({ transport: inProcessTransport(server) })
   for (const { own } of operators) await client.create(crds, own.crd() as unknown as UntypedObject)
-  const service = await startService({
+  const service = await startManagerService({
     environment: { MUSTER__health__port: '0', MUSTER__metrics__port: '0', ...environment },
     declared: () => Promise.resolve(operators),
     load: (name) => Promise.resolve({ operator: operators.find((operator) => operator.name === name)! }),

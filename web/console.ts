@@ -5,7 +5,7 @@
  * Names and messages are other people's words: they are set as text, never as markup. What is there already is changed in
  * place, so that fifty operators neither flicker nor lose the reader's place.
  */
-import type { Deed, FeedSummary, ManagerReport, OperatorReport } from '../src/manager/report.ts'
+import type { Deed, FeedSummary, ManagerReport, OperatorReport } from '../src/manager/observability/report.ts'
 import {
   agoText,
   bytesText,

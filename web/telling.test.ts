@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { noCost } from '../src/manager/cost.ts'
-import type { FeedSummary, ManagerReport, OperatorReport } from '../src/manager/report.ts'
+import { noCost } from '../src/manager/observability/cost.ts'
+import type { FeedSummary, ManagerReport, OperatorReport } from '../src/manager/observability/report.ts'
 import {
   agoText,
   bytesText,

@@ -2,7 +2,13 @@
  * What the console says, and in which order: everything about a report that needs no page. What is wrong comes first, and
  * whatever is coloured has a word.
  */
-import type { Deed, FeedSummary, FindingSummary, ManagerReport, OperatorReport } from '../src/manager/report.ts'
+import type {
+  Deed,
+  FeedSummary,
+  FindingSummary,
+  ManagerReport,
+  OperatorReport,
+} from '../src/manager/observability/report.ts'
 
 /** The structure that this page was written for. */
 const knownVersion = 1

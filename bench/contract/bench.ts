@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { memcached as operator } from '../../test/examples.ts'
 import { readInputs } from '../../src/contract/input-directory.ts'
 import { writeOutput } from '../../src/contract/output-directory.ts'
-import { openWorld } from '../../src/contract/world.ts'
+import { openOfflineWorld } from '../../src/contract/offline-world.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { type BenchReport, figure } from '../figure.ts'
 import type { BenchOptions } from '../main.ts'
@@ -67,7 +67,7 @@ async function repeat(
   const startedAt = performance.now()
   const used = process.cpuUsage()
   for (let at = 0; at < runs; at++) {
-    const world = await openWorld({ operator, objects: await inputs(at), now })
+    const world = await openOfflineWorld({ operator, objects: await inputs(at), now })
     const done = await world.run()
     if (done.results[0]?.status !== 'Succeeded') throw new Error('the example failed')
     if (folder !== undefined) writeOutput(path.join(folder, String(at)), done)

@@ -8,9 +8,9 @@ import { systemClock } from '../../src/clock/system-clock.ts'
 import { freezeDeep } from '../../src/cache/intern.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { openRunner } from '../../src/manager/isolation/open-runner.ts'
-import type { Level, Runner } from '../../src/manager/isolation/runner.ts'
+import type { IsolationLevel, Runner } from '../../src/manager/isolation/runner.ts'
 import { offline } from '../../src/operator/live.ts'
-import type { Outcome } from '../../src/operator/plan.ts'
+import type { MutationOutcome } from '../../src/operator/plan.ts'
 import { noMemory, type Situation } from '../../src/operator/reconcile.ts'
 import { openView } from '../../src/operator/view.ts'
 
@@ -49,7 +49,7 @@ function situationOf({ operator }: Runner, count: number): Situation<KubeObject>
 }
 
 /** Each wish is granted at once: what is measured is the way there and back. */
-const execute = (wave: readonly unknown[]): Promise<readonly Outcome[]> =>
+const execute = (wave: readonly unknown[]): Promise<readonly MutationOutcome[]> =>
   Promise.resolve(wave.map(() => ({ result: 'done' })))
 
 /** Microseconds for one reconcile. */
@@ -92,7 +92,7 @@ function resident(): number {
 }
 
 console.log(`Node ${process.versions.node}, ${rounds} rounds of ${reconciles} reconciles, objects of 1 KB`)
-for (const level of ['inline', 'worker', 'process'] as const satisfies readonly Level[]) {
+for (const level of ['inline', 'worker', 'process'] as const satisfies readonly IsolationLevel[]) {
   const starts: number[] = []
   const more: Runner[] = []
   const before = resident()

@@ -1,9 +1,9 @@
 /** One process that plays plans of the memcached example, and says on standard output how long that took. */
 import { memcached as operator } from '../../test/examples.ts'
-import { someOf } from '../../src/simulate/plans.ts'
+import { someOf } from '../../src/simulate/faults/plans.ts'
 import { samplesOf } from '../../src/simulate/scorecard/sample.ts'
-import { openSimulator } from '../../src/simulate/simulate.ts'
-import { operatorSubject } from '../../src/simulate/subject.ts'
+import { openSimulator } from '../../src/simulate/faults/simulate.ts'
+import { operatorSubject } from '../../src/simulate/faults/subject.ts'
 
 export interface RateOptions {
   readonly workloads: boolean

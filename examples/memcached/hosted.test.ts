@@ -7,8 +7,8 @@ import { createSharedCache } from '../../src/cache/shared-cache.ts'
 import type { Client } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/create-client.ts'
 import { inProcessTransport } from '../../src/client/in-process.ts'
-import type { Transport } from '../../src/client/transport.ts'
-import { createApiServer } from '../../src/apiserver/api-server.ts'
+import type { Transport } from '../../src/transport/transport.ts'
+import { createApiServer } from '../../src/apiserver/server/api-server.ts'
 import { seededRandom } from '../../src/clock/random.ts'
 import { type VirtualClock, virtualClock } from '../../src/clock/virtual-clock.ts'
 import { isMusterError } from '../../src/kube/errors.ts'
@@ -17,8 +17,8 @@ import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
 import type { Ledger } from '../../src/operator/ledger.ts'
 import type { Operator } from '../../src/operator/operator.ts'
-import { hostOperator } from '../../src/manager/host.ts'
-import { type Cluster, mapNames } from '../../src/manager/placement/cluster.ts'
+import { hostOperator } from '../../src/manager/hosting/host.ts'
+import { type TargetCluster, mapNames } from '../../src/manager/placement/cluster.ts'
 import { type NameMap, nameMap, checkApart } from '../../src/manager/placement/name-map.ts'
 
 interface Management {
@@ -26,7 +26,7 @@ interface Management {
   /** A person with kubectl. */
   readonly person: Client
   /** A cluster for one host, and what it writes. */
-  connect(): { readonly cluster: Cluster; readonly writes: readonly string[] }
+  connect(): { readonly cluster: TargetCluster; readonly writes: readonly string[] }
 }
 
 async function management(...namespaces: readonly string[]): Promise<Management> {
@@ -61,7 +61,7 @@ async function management(...namespaces: readonly string[]): Promise<Management>
   }
 }
 
-async function run(at: Management, cluster: Cluster, operator: Operator = memcached): Promise<Ledger[]> {
+async function run(at: Management, cluster: TargetCluster, operator: Operator = memcached): Promise<Ledger[]> {
   const { clock } = at
   const ledgers: Ledger[] = []
   const { client, cache } = cluster
@@ -116,7 +116,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 async function live(
   happening: readonly Step[],
   to: (name: string) => { readonly namespace: string; readonly name: string },
-  over: (cluster: Cluster) => Cluster,
+  over: (cluster: TargetCluster) => TargetCluster,
 ): Promise<readonly Ledger[]> {
   const at = await management('hosted-a')
   const ledgers = await run(at, over(at.connect().cluster))
@@ -210,7 +210,7 @@ describe('two hosted clusters on one management cluster', () => {
       maps.map(async (map) => {
         const own = at.connect()
         // One cache for both; each writes by a client of its own, so that its writes can be told.
-        const mine: Cluster = {
+        const mine: TargetCluster = {
           ...cluster,
           client: own.cluster.client,
           cache: { ...cluster.cache, writer: (consumer) => cluster.cache.writer(consumer, own.cluster.client) },

@@ -9,7 +9,7 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { aggregatedRules } from '../../src/apiserver/access/role-aggregation.ts'
+import { aggregatedRules } from '../../src/apiserver/controllers/role-aggregation.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 
 interface DefaultObject {
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     tables.push(`${JSON.stringify(plural)}: [\n${lines.join(',\n')}\n]`)
   }
   const { gitVersion } = (await (await fetch(new URL('/version', values.server))).json()) as { gitVersion: string }
-  const name = `../../src/apiserver/access/bootstrap-policy/${gitVersion}.json`
+  const name = `../../src/apiserver/bootstrap/bootstrap-policy/${gitVersion}.json`
   const file = fileURLToPath(new URL(name, import.meta.url))
   writeFileSync(file, `{\n${tables.join(',\n')}\n}\n`, { flag: 'wx' })
 }

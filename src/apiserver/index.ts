@@ -1,5 +1,5 @@
 /** A Kubernetes API server as a library; README.md beside this file tells when and how. */
-export type { AccessOptions } from './access/access.ts'
+export type { ServerAccessOptions as AccessOptions } from './access/access.ts'
 export {
   type ApiServer,
   type ApiServerOptions,
@@ -8,8 +8,12 @@ export {
   type DurableApiServerOptions,
   openApiServer,
   type Workloads,
-} from './api-server.ts'
-export type { ExportOptions, Imported, ImportOptions } from './gather.ts'
-export { type Listener, type ListenerOptions, startListener } from './listener.ts'
-export { simulatedNodes, simulatedWorkloads, type SimulationOptions } from './simulated/simulation.ts'
+} from './server/api-server.ts'
+export type { ExportOptions, Imported, ImportOptions } from './must-gather/must-gather.ts'
+export { type ServerListener as Listener, type ListenerOptions, startListener } from './http/listener.ts'
+export {
+  simulatedNodes,
+  simulatedWorkloads,
+  type SimulatedWorkloadsOptions as SimulationOptions,
+} from './simulated/simulation.ts'
 export type { SimulatedNode } from './simulated/node-fleet.ts'

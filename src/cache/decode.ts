@@ -13,15 +13,15 @@ import type { KubeObject } from '../kube/object.ts'
 import { noRecall, type Recall } from '../kube/recall.ts'
 import { closeArray, closeObject, colon, cursor, openArray, openObject, quote } from './cursor.ts'
 import { detailFilter, type Filter, isUnwanted, metadataFilter } from './filter.ts'
-import { freezeDeep, type InternPool, isSame, type Node } from './intern.ts'
+import { freezeDeep, type InternPool, isSameValue, type InternNode } from './intern.ts'
 import type { Detail } from './need.ts'
-import { createSiblings, type Siblings } from './siblings.ts'
+import { createDecodeHints, type DecodeHints } from './decode-hints.ts'
 import {
   createTemplates,
   isOther,
   learnOther,
   type Make,
-  type Part,
+  type TemplatePart,
   skipAlong,
   type Template,
   type Templates,
@@ -175,7 +175,7 @@ interface Work {
   readonly filter: Filter | undefined
   readonly metadata: Filter
   readonly templates: Templates
-  readonly siblings: Siblings
+  readonly siblings: DecodeHints
   readonly plain: WeakSet<KubeObject>
 }
 
@@ -183,7 +183,7 @@ function prepare({ detail = 'full', keepManagedFields = false }: DecoderOptions)
   const filter = detailFilter(detail)
   const metadata = metadataFilter(keepManagedFields)
   const templates = createTemplates(filter, metadata)
-  return { filter, metadata, templates, siblings: createSiblings(), plain: new WeakSet() }
+  return { filter, metadata, templates, siblings: createDecodeHints(), plain: new WeakSet() }
 }
 
 function skip(make: Make | undefined, key: string): void {
@@ -209,7 +209,7 @@ function decodeValue(pool: InternPool, guide: Json | undefined, filter: Filter |
   return filter ? decodeItems(pool, noItems, filter, depth) : parseFresh(pool)
 }
 
-function isNode(value: Json | undefined): value is Node {
+function isNode(value: Json | undefined): value is InternNode {
   return typeof value === 'object' && value !== null
 }
 
@@ -254,7 +254,7 @@ function decodeMembers(pool: InternPool, guide: JsonObject, filter: Filter | und
     if (code === closeObject) return decodeOthers(pool, guide, filter, depth, start, since, seen, copy)
     cursor.expect(colon)
     const value = decodeValue(pool, before, filter?.only?.get(key), depth + 1)
-    if (!isSame(value, before)) {
+    if (!isSameValue(value, before)) {
       copy ??= { ...guide } as Record<string, Json>
       copy[key] = value
     }
@@ -330,7 +330,7 @@ function isFlat(guide: JsonObject): boolean {
 function hasMembers(a: JsonObject, b: JsonObject): boolean {
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
-  return keys.every((key) => Object.hasOwn(b, key) && isSame(a[key]!, b[key]))
+  return keys.every((key) => Object.hasOwn(b, key) && isSameValue(a[key]!, b[key]))
 }
 
 /** An object with these members; the guide itself if it is one. */
@@ -338,7 +338,7 @@ function build(guide: JsonObject, members: ReadonlyMap<string, Json>): JsonObjec
   let copy: Record<string, Json> | undefined
   if (hasKeys(guide, members)) {
     for (const [key, value] of members) {
-      if (isSame(value, guide[key])) continue
+      if (isSameValue(value, guide[key])) continue
       copy ??= { ...guide } as Record<string, Json>
       copy[key] = value
     }
@@ -380,7 +380,7 @@ function decodeItems(
     if (isAligned) shift = align(guide, index, shift)
     const before = guide[Math.min(index + shift, guide.length - 1)]
     const value = decodeValue(pool, before, filter, depth + 1)
-    if (copy === undefined && (index >= guide.length || !isSame(value, guide[index]))) copy = guide.slice(0, index)
+    if (copy === undefined && (index >= guide.length || !isSameValue(value, guide[index]))) copy = guide.slice(0, index)
     copy?.push(value)
     index++
   }
@@ -411,7 +411,7 @@ function beginsAs(object: Json | undefined): boolean {
   return typeof value === 'string' && cursor.text.startsWith(`{"${key}":"${value}"`, cursor.at)
 }
 
-function finish<T extends Node>(pool: InternPool, fresh: T, filter: Filter | undefined, since: number): T {
+function finish<T extends InternNode>(pool: InternPool, fresh: T, filter: Filter | undefined, since: number): T {
   return filter?.isUnique ? Object.freeze(fresh) : pool.node(fresh, since)
 }
 
@@ -437,7 +437,7 @@ function decodeAlong(
 function fill(
   pool: InternPool,
   template: Template,
-  guide: Node,
+  guide: InternNode,
   filter: Filter | undefined,
   depth: number,
 ): Json | undefined {
@@ -461,7 +461,7 @@ function fill(
     const value = inner
       ? decodeAlong(pool, inner, before, typeof key === 'string' ? filter?.only?.get(key) : filter, depth + 1)
       : decodeValue(pool, before, undefined, depth + 1)
-    if (!isSame(value, before)) isChanged = true
+    if (!isSameValue(value, before)) isChanged = true
     values.push(value)
   }
   if (!cursor.skipText(tail)) return startOver(start)
@@ -481,25 +481,25 @@ function startOver(start: number): undefined {
  * Where all that is no part of the template comes from: the guide if it has the same, or else what the template was
  * learnt from. Undefined if the guide has another node in such a place: it may be equal, and would have to stay.
  */
-function baseOf(guide: Node, template: Template): Node | undefined {
+function baseOf(guide: InternNode, template: Template): InternNode | undefined {
   return Array.isArray(guide)
     ? baseOfItems(guide as readonly Json[], template)
     : baseOfMembers(guide as JsonObject, template)
 }
 
-function baseOfItems(guide: readonly Json[], { node, slots }: Template): Node | undefined {
+function baseOfItems(guide: readonly Json[], { node, slots }: Template): InternNode | undefined {
   let isFit = 2 * guide.length === slots.length
   for (let index = 0; index < guide.length; index++) {
     const value = guide[index]!
     const fixed = 2 * index < slots.length ? slots[2 * index + 1] : null
-    if (fixed === undefined || isSame(value, fixed)) continue
+    if (fixed === undefined || isSameValue(value, fixed)) continue
     if (isNode(value)) return undefined
     isFit = false
   }
   return isFit ? guide : node
 }
 
-function baseOfMembers(guide: JsonObject, { node, slots, parts }: Template): Node | undefined {
+function baseOfMembers(guide: JsonObject, { node, slots, parts }: Template): InternNode | undefined {
   let isFit = true
   let slot = 0
   for (const key in guide) {
@@ -509,7 +509,7 @@ function baseOfMembers(guide: JsonObject, { node, slots, parts }: Template): Nod
       if (isNode(value) && value !== (node as JsonObject)[key] && !hasPart(parts, key)) return undefined
     } else {
       const fixed = slots[slot + 1]
-      if (fixed !== undefined && !isSame(fixed, value)) {
+      if (fixed !== undefined && !isSameValue(fixed, value)) {
         isFit = false
         if (isNode(value)) return undefined
       }
@@ -519,6 +519,6 @@ function baseOfMembers(guide: JsonObject, { node, slots, parts }: Template): Nod
   return isFit && slot === slots.length ? guide : node
 }
 
-function hasPart(parts: readonly Part[], key: string): boolean {
+function hasPart(parts: readonly TemplatePart[], key: string): boolean {
   return parts.some((part) => part.key === key)
 }

@@ -8,12 +8,12 @@
 import type { ObjectRef } from '../client/client.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { keyOf, parseKey } from './key.ts'
+import { cacheKey, parseKey } from './key.ts'
 import { goneVersion, isGoneVersion, type OwnWrites, ownWrites } from './own-writes.ts'
 import type { CacheEvent, ConsumerProblem } from './subscription.ts'
 
 /** Who is told: a consumer, of one scope of its need. */
-export interface Listener {
+export interface DeliveryListener {
   readonly consumer: string
   readonly onEvent: ((event: CacheEvent<KubeObject>) => void) | undefined
   /** What of the copy it sees. */
@@ -23,7 +23,7 @@ export interface Listener {
 }
 
 /** One step of an object in the copy. */
-export interface Change {
+export interface DeliveredChange {
   readonly ref: ObjectRef
   readonly version: string
   readonly previous: KubeObject | undefined
@@ -42,18 +42,18 @@ export interface DeliveryInput {
 
 /** A class, as are the feed and the reflector, because a process holds thousands: methods are shared, closures are not. */
 export class Delivery {
-  readonly listeners: Set<Listener> = new Set()
+  readonly listeners: Set<DeliveryListener> = new Set()
   readonly #input: DeliveryInput
   /** Made by the first write: most feeds never see one. */
   #writes: OwnWrites | undefined
-  #held: Map<string, Change[]> | undefined
+  #held: Map<string, DeliveredChange[]> | undefined
 
   constructor(input: DeliveryInput) {
     this.#input = input
   }
 
   /** Tells everyone for whom the change is news. */
-  publish(change: Change): void {
+  publish(change: DeliveredChange): void {
     const { previous, object } = change
     if (previous && object && previous.metadata.uid !== object.metadata.uid) {
       // Deleted and created again while nobody looked: two events, or a consumer would mix up two lives.
@@ -62,7 +62,7 @@ export class Delivery {
       return
     }
     const writes = this.#writes && this.#writes.size() > 0 ? this.#writes : undefined
-    const key = writes && keyOf(change.ref)
+    const key = writes && cacheKey(change.ref)
     for (const listener of this.listeners) {
       const was = previous !== undefined && listener.sees(previous) ? previous : undefined
       const is = object !== undefined && listener.sees(object) ? object : undefined
@@ -73,7 +73,7 @@ export class Delivery {
   }
 
   /** Tells one listener of a step between two states that it sees; undefined is one that it does not. */
-  tell(listener: Listener, was: KubeObject | undefined, is: KubeObject | undefined): void {
+  tell(listener: DeliveryListener, was: KubeObject | undefined, is: KubeObject | undefined): void {
     if (!listener.onEvent) return
     if (was && is && was.metadata.uid !== is.metadata.uid) {
       this.tell(listener, was, undefined)
@@ -84,7 +84,7 @@ export class Delivery {
   }
 
   /** Tells a new listener what is there. */
-  tellInitial(listener: Listener, objects: Iterable<KubeObject>): void {
+  tellInitial(listener: DeliveryListener, objects: Iterable<KubeObject>): void {
     if (!listener.onEvent) return
     for (const object of objects) {
       if (listener.sees(object)) this.#send(listener, { type: 'added', object, initial: true })
@@ -95,7 +95,7 @@ export class Delivery {
    * From now on the listener is told by another. Returns, by key, the objects of which it may have missed something, since
    * its own writes of them are not settled: as it knows them.
    */
-  dismiss(listener: Listener): ReadonlyMap<string, KubeObject | undefined> {
+  dismiss(listener: DeliveryListener): ReadonlyMap<string, KubeObject | undefined> {
     this.listeners.delete(listener)
     const { consumer } = listener
     const missed = new Map<string, KubeObject | undefined>()
@@ -112,8 +112,8 @@ export class Delivery {
     const object = this.#input.read(ref)
     const writes = this.#writes
     if (!object || !writes) return
-    const key = keyOf(ref)
-    const change: Change = { ref, version, previous: object, object, gone }
+    const key = cacheKey(ref)
+    const change: DeliveredChange = { ref, version, previous: object, object, gone }
     for (const consumer of writes.laterWriters(key, version, gone)) {
       // Perhaps it is the echo of a write whose answer is overtaken by that of a later one.
       if (writes.isInFlight(key, consumer)) this.#hold(key, consumer, change)
@@ -123,24 +123,24 @@ export class Delivery {
 
   beginWrite(ref: ObjectRef, consumer: string): void {
     this.#writes ??= ownWrites()
-    this.#writes.begin(keyOf(ref), consumer)
+    this.#writes.begin(cacheKey(ref), consumer)
   }
 
   /** The write is over; `version` is what it wrote. `settle` brings the copy up to date before anyone is told. */
   endWrite(ref: ObjectRef, consumer: string, version: string | undefined, settle: () => void): void {
-    this.#writes?.end(keyOf(ref), consumer, version)
+    this.#writes?.end(cacheKey(ref), consumer, version)
     settle()
     this.#release(ref, consumer)
   }
 
   /** The watch told of the end of this life. */
   ended(ref: ObjectRef, uid: string | undefined): void {
-    if (this.#writes && this.#writes.size() > 0) this.#writes.ended(keyOf(ref), goneVersion(uid))
+    if (this.#writes && this.#writes.size() > 0) this.#writes.ended(cacheKey(ref), goneVersion(uid))
   }
 
   /** The watch brought this version of the object: no echo up to it is still to come. */
   seen(ref: ObjectRef, version: string): void {
-    if (this.#writes && this.#writes.size() > 0) this.#writes.seen(keyOf(ref), version)
+    if (this.#writes && this.#writes.size() > 0) this.#writes.seen(cacheKey(ref), version)
   }
 
   /** The watch is past the version. */
@@ -170,7 +170,7 @@ export class Delivery {
     }
   }
 
-  #send({ consumer, onEvent }: Listener, event: CacheEvent<KubeObject>): void {
+  #send({ consumer, onEvent }: DeliveryListener, event: CacheEvent<KubeObject>): void {
     this.guard(consumer, 'onEvent', () => onEvent?.(event))
   }
 
@@ -185,7 +185,7 @@ export class Delivery {
     }
   }
 
-  #hold(key: string, consumer: string, change: Change): void {
+  #hold(key: string, consumer: string, change: DeliveredChange): void {
     this.#held ??= new Map()
     const slot = `${consumer} ${key}`
     const changes = this.#held.get(slot)
@@ -195,7 +195,7 @@ export class Delivery {
   }
 
   #release(ref: ObjectRef, consumer: string): void {
-    const key = keyOf(ref)
+    const key = cacheKey(ref)
     const writes = this.#writes
     if (!writes || writes.isInFlight(key, consumer)) return
     const slot = `${consumer} ${key}`
@@ -214,7 +214,7 @@ export class Delivery {
   }
 }
 
-function isOwn(writes: OwnWrites, key: string, consumer: string, change: Change): boolean {
+function isOwn(writes: OwnWrites, key: string, consumer: string, change: DeliveredChange): boolean {
   const { version, previous, object, gone = object ? undefined : goneVersion(previous?.metadata.uid) } = change
   return writes.isOwn(key, version, consumer) || (gone !== undefined && writes.isOwn(key, gone, consumer))
 }

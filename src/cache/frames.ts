@@ -27,7 +27,7 @@ export interface ListPage {
 }
 
 /** Where an object belongs. */
-export interface Identity {
+export interface ObjectIdentity {
   readonly namespace: string | undefined
   readonly name: string
 }
@@ -118,7 +118,7 @@ function readMetadata(): ListMeta {
  * Who the object in this stretch of text is, as its metadata says; the rest is left unread.
  * @throws ProtocolError when it has no name
  */
-export function scanIdentity(text: string, start: number, end: number): Identity {
+export function scanIdentity(text: string, start: number, end: number): ObjectIdentity {
   let namespace: string | undefined
   let name: string | undefined
   cursor.load(text, start, end)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../kube/object.ts'
-import { createIndex, type Entry, ownerUids } from './indexes.ts'
+import { createIndex, type StoreEntry, ownerUids } from './indexes.ts'
 
-function entry(name: string, ...keys: readonly string[]): Entry {
+function entry(name: string, ...keys: readonly string[]): StoreEntry {
   return { bytes: 0, object: { apiVersion: 'v1', kind: 'Thing', metadata: { name, finalizers: keys } } }
 }
 

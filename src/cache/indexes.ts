@@ -8,14 +8,14 @@
 import type { KubeObject } from '../kube/object.ts'
 
 /** The place of one object in a store. It stays the same while the object changes. */
-export interface Entry<T extends KubeObject = KubeObject> {
+export interface StoreEntry<T extends KubeObject = KubeObject> {
   object: T
   bytes: number
 }
 
 export interface Index<T extends KubeObject = KubeObject> {
   /** Files an entry that has come, changed (`before` was its object) or gone (`after` is undefined). */
-  update(entry: Entry<T>, before: T | undefined, after: T | undefined): void
+  update(entry: StoreEntry<T>, before: T | undefined, after: T | undefined): void
   /** In no particular order. */
   find(key: string): readonly T[]
   /** How many keys there are. */
@@ -24,16 +24,16 @@ export interface Index<T extends KubeObject = KubeObject> {
 
 export function createIndex<T extends KubeObject>(keysOf: (object: T) => readonly string[]): Index<T> {
   /** Most keys of most indexes have one entry: it needs no set around it. */
-  const filed = new Map<string, Entry<T> | Set<Entry<T>>>()
+  const filed = new Map<string, StoreEntry<T> | Set<StoreEntry<T>>>()
 
-  const add = (key: string, entry: Entry<T>): void => {
+  const add = (key: string, entry: StoreEntry<T>): void => {
     const held = filed.get(key)
     if (held === undefined) filed.set(key, entry)
     else if (held instanceof Set) held.add(entry)
     else if (held !== entry) filed.set(key, new Set([held, entry]))
   }
 
-  const remove = (key: string, entry: Entry<T>): void => {
+  const remove = (key: string, entry: StoreEntry<T>): void => {
     const held = filed.get(key)
     if (held === entry) filed.delete(key)
     else if (held instanceof Set && held.delete(entry) && held.size === 1) {

@@ -11,7 +11,7 @@ import type { Json, JsonObject } from '../kube/json.ts'
 import type { Cursor } from './cursor.ts'
 
 /** What holds other values. */
-export type Node = readonly Json[] | JsonObject
+export type InternNode = readonly Json[] | JsonObject
 
 export interface InternOptions {
   /** Values a generation holds at most. @default 16_384: more finds no more, measured on 20,000 Pods */
@@ -30,7 +30,7 @@ export interface InternPool {
    * The pooled twin of a node whose members are pooled already; `fresh` itself, frozen, if there is none. `since` is
    * what `created` was before its members were made.
    */
-  node<T extends Node>(fresh: T, since: number): T
+  node<T extends InternNode>(fresh: T, since: number): T
   /** How many values have been new. A node with a new part cannot have a twin. */
   readonly created: number
   stats(): InternStats
@@ -106,7 +106,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
   const entries = options.entries ?? 1 << 14
   const characters = options.characters ?? 1 << 20
   const strings = new Generations<string>(entries, characters)
-  const nodes = new Generations<Node>(entries, Infinity)
+  const nodes = new Generations<InternNode>(entries, Infinity)
 
   const findString = ({ hashes, values, mask }: Generation<string>, hash: number, text: string): string | undefined => {
     let slot = hash & mask
@@ -119,7 +119,11 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     return undefined
   }
 
-  const findNode = ({ hashes, values, mask }: Generation<Node>, hash: number, node: Node): Node | undefined => {
+  const findNode = (
+    { hashes, values, mask }: Generation<InternNode>,
+    hash: number,
+    node: InternNode,
+  ): InternNode | undefined => {
     let slot = hash & mask
     for (let step = 0; step < reach; step++) {
       const candidate = values[slot]
@@ -154,7 +158,7 @@ export function createInternPool(options: InternOptions = {}): InternPool {
     return text
   }
 
-  const node = <T extends Node>(fresh: T, since: number): T => {
+  const node = <T extends InternNode>(fresh: T, since: number): T => {
     if (pool.created !== since) {
       pool.created++
       return Object.freeze(fresh)
@@ -233,21 +237,21 @@ export function freezeDeep<T extends Json>(root: T): T {
 const valuesOf = Object.values as (node: unknown) => readonly unknown[]
 
 /** The same reference, or the same scalar; 0 and -0 are two. */
-export function isSame(a: Json, b: Json | undefined): boolean {
+export function isSameValue(a: Json, b: Json | undefined): boolean {
   return a === b && (a !== 0 || 1 / a === 1 / (b as number))
 }
 
-function sameMembers(a: Node, b: Node): boolean {
+function sameMembers(a: InternNode, b: InternNode): boolean {
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
-    for (let index = 0; index < a.length; index++) if (!isSame(a[index] as Json, b[index] as Json)) return false
+    for (let index = 0; index < a.length; index++) if (!isSameValue(a[index] as Json, b[index] as Json)) return false
     return true
   }
   const left = a as JsonObject
   const right = b as JsonObject
   let surplus = 0
   for (const key in left) {
-    if (!isSame(left[key]!, right[key])) return false
+    if (!isSameValue(left[key]!, right[key])) return false
     surplus++
   }
   for (const _ in right) surplus--
@@ -258,7 +262,7 @@ function sameMembers(a: Node, b: Node): boolean {
  * A node's hash looks at its scalars and, of each node in it, at the first scalar only. It costs the same however
  * large the tree below is, and trees that differ elsewhere merely share a slot.
  */
-function hashNode(node: Node): number {
+function hashNode(node: InternNode): number {
   return Array.isArray(node) ? hashItems(node as readonly Json[]) : hashMembers(node as JsonObject)
 }
 

@@ -2,7 +2,7 @@
 import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 
-export function keyOf({ namespace, name }: ObjectRef): string {
+export function cacheKey({ namespace, name }: ObjectRef): string {
   return `${namespace ?? ''}/${name}`
 }
 
@@ -15,6 +15,6 @@ export function refOf({ metadata }: KubeObject): ObjectRef {
   return { namespace: metadata.namespace, name: metadata.name ?? '' }
 }
 
-export function versionOf({ metadata }: KubeObject): string {
+export function resourceVersionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? ''
 }

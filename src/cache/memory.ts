@@ -17,7 +17,7 @@
  * hold, are not counted; the latter two are bounded.
  */
 import type { Json, JsonObject } from '../kube/json.ts'
-import type { Node } from './intern.ts'
+import type { InternNode } from './intern.ts'
 
 const wordBytes = 8
 const objectHeaderBytes = 3 * wordBytes
@@ -59,7 +59,7 @@ function addedTo(base: Value, value: Value, depth: number): number {
     : addedMembers(other as JsonObject, value as JsonObject, depth)
 }
 
-const nothing: Node = Object.freeze({})
+const nothing: InternNode = Object.freeze({})
 
 function addedItems(base: readonly Json[], items: readonly Json[], depth: number): number {
   let bytes = arrayBytes(items.length)
@@ -73,12 +73,12 @@ function addedMembers(base: JsonObject, members: JsonObject, depth: number): num
   return bytes
 }
 
-function isNode(value: Value): value is Node {
+function isNode(value: Value): value is InternNode {
   return typeof value === 'object' && value !== null
 }
 
 /** The node itself. The keys of an object belong to its shape, which many share. */
-function nodeBytes(node: Node): number {
+function nodeBytes(node: InternNode): number {
   return Array.isArray(node) ? arrayBytes(node.length) : objectHeaderBytes + Object.keys(node).length * wordBytes
 }
 

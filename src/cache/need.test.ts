@@ -1,13 +1,21 @@
 import { assert, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anObject, aScope, scope } from '../../test/needs.ts'
-import { inScope, joinShapes, localScope, pathsToSelect, scopeServes, type Shape, shapeServes } from './need.ts'
+import {
+  inWatchScope,
+  joinShapes,
+  localScope,
+  pathsToSelect,
+  scopeServes,
+  type ObjectShape,
+  shapeServes,
+} from './need.ts'
 
 describe('scopes', () => {
   it('that serve others hold all that those hold', () => {
     assert(
       property(aScope, aScope, anObject, (held, asked, object) => {
-        const isHeld = !scopeServes(held, asked) || !inScope(asked, object) || inScope(held, object)
+        const isHeld = !scopeServes(held, asked) || !inWatchScope(asked, object) || inWatchScope(held, object)
         expect(isHeld).toBe(true)
       }),
       { numRuns: 1000 },
@@ -26,8 +34,10 @@ describe('scopes', () => {
   it('select the same of what a watch brings, without the fields that the server selected by', () => {
     assert(
       property(aScope, aScope, anObject, (asked, watched, object) => {
-        const isBrought = inScope(watched, object)
-        expect(isBrought && inScope(localScope(asked, watched), object)).toBe(isBrought && inScope(asked, object))
+        const isBrought = inWatchScope(watched, object)
+        expect(isBrought && inWatchScope(localScope(asked, watched), object)).toBe(
+          isBrought && inWatchScope(asked, object),
+        )
       }),
       { numRuns: 1000 },
     )
@@ -44,7 +54,7 @@ describe('scopes', () => {
 })
 
 describe('shapes', () => {
-  const shape = (detail: Shape['detail'], managedFields = false): Shape => ({ detail, managedFields })
+  const shape = (detail: ObjectShape['detail'], managedFields = false): ObjectShape => ({ detail, managedFields })
 
   it('are joined to the least that serves both', () => {
     const lean = shape(['status.phase'])

@@ -19,7 +19,7 @@ import type { ObjectRef } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 
 /** Which objects. Made by {@link scopeOf}. */
-export interface Scope {
+export interface WatchScope {
   /** Undefined: all. */
   readonly namespace: string | undefined
   readonly labels: LabelSelector
@@ -36,22 +36,22 @@ export interface Scope {
 export type Detail = 'full' | 'metadata' | readonly string[]
 
 /** What is kept of an object. */
-export interface Shape {
+export interface ObjectShape {
   readonly detail: Detail
   readonly managedFields: boolean
 }
 
 export interface Need {
   /** They differ in their namespaces: no object is in two. */
-  readonly scopes: readonly Scope[]
-  readonly shape: Shape
+  readonly scopes: readonly WatchScope[]
+  readonly shape: ObjectShape
 }
 
 /** What is asked of the server. */
 export interface Watch {
   /** Without a prefix. */
-  readonly scope: Scope
-  readonly shape: Shape
+  readonly scope: WatchScope
+  readonly shape: ObjectShape
 }
 
 export function scopeOf({
@@ -59,14 +59,14 @@ export function scopeOf({
   labels,
   fields,
   prefix,
-}: Pick<Scope, 'namespace' | 'labels' | 'fields'> & { readonly prefix?: string | undefined }): Scope {
+}: Pick<WatchScope, 'namespace' | 'labels' | 'fields'> & { readonly prefix?: string | undefined }): WatchScope {
   const name = fields.find(({ path, operator }) => path === 'metadata.name' && operator === '=')?.value
   const names = prefix === undefined ? '' : `[${prefix}*]`
   const key = `${namespace ?? '*'}[${formatLabels(labels)}][${formatFields(fields)}]${names}`
   return { namespace, labels, fields, prefix, name, key }
 }
 
-export function describeShape({ detail, managedFields }: Shape): string {
+export function describeShape({ detail, managedFields }: ObjectShape): string {
   const what = typeof detail === 'string' ? detail : detail.join(',')
   return `${what}${managedFields ? ' with managedFields' : ''}`
 }
@@ -76,7 +76,7 @@ export function describeWatch({ scope, shape }: Watch): string {
 }
 
 /** True when whoever holds `held` holds, for certain, all of `asked`. */
-export function scopeServes(held: Scope, asked: Scope): boolean {
+export function scopeServes(held: WatchScope, asked: WatchScope): boolean {
   return (
     (held.namespace === undefined || held.namespace === asked.namespace) &&
     (held.prefix === undefined || (asked.prefix ?? asked.name ?? '').startsWith(held.prefix)) &&
@@ -87,17 +87,17 @@ export function scopeServes(held: Scope, asked: Scope): boolean {
 
 /** Scopes of which all is held, to be asked whether another is within one of them. There may be thousands of names. */
 export interface ScopeSet {
-  readonly scopes: readonly Scope[]
-  serves(asked: Scope): boolean
+  readonly scopes: readonly WatchScope[]
+  serves(asked: WatchScope): boolean
 }
 
-export function scopeSet(scopes: Iterable<Scope>): ScopeSet {
-  const byKey = new Map<string, Scope>()
+export function scopeSet(scopes: Iterable<WatchScope>): ScopeSet {
+  const byKey = new Map<string, WatchScope>()
   for (const scope of scopes) byKey.set(scope.key, scope)
   const unique = [...byKey.values()]
   // One for a name serves nothing but that name.
-  let byName: Map<string | undefined, Scope[]> | undefined
-  const isWithin = (asked: Scope, name: string | undefined): boolean => {
+  let byName: Map<string | undefined, WatchScope[]> | undefined
+  const isWithin = (asked: WatchScope, name: string | undefined): boolean => {
     byName ??= Map.groupBy(unique, (scope) => scope.name)
     return byName.get(name)?.some((held) => scopeServes(held, asked)) ?? false
   }
@@ -108,7 +108,7 @@ export function scopeSet(scopes: Iterable<Scope>): ScopeSet {
   }
 }
 
-export function shapeServes(held: Shape, asked: Shape): boolean {
+export function shapeServes(held: ObjectShape, asked: ObjectShape): boolean {
   return (held.managedFields || !asked.managedFields) && detailServes(held.detail, asked.detail)
 }
 
@@ -119,7 +119,7 @@ function detailServes(held: Detail, asked: Detail): boolean {
   return asked.every((path) => kept.some((other) => path === other || path.startsWith(`${other}.`)))
 }
 
-export function joinShapes(a: Shape, b: Shape): Shape {
+export function joinShapes(a: ObjectShape, b: ObjectShape): ObjectShape {
   return { detail: joinDetails(a.detail, b.detail), managedFields: a.managedFields || b.managedFields }
 }
 
@@ -136,19 +136,19 @@ function joinDetails(a: Detail, b: Detail): Detail {
  * The scope as it is to be applied to what a watch delivers. Fields that the server selects by already are not looked at
  * again: they may not have been kept.
  */
-export function localScope(scope: Scope, watched: Scope): Scope {
+export function localScope(scope: WatchScope, watched: WatchScope): WatchScope {
   return impliesFields(watched.fields, scope.fields) ? { ...scope, fields: everyField } : scope
 }
 
 /** What must be kept besides metadata to apply the scope to what a watch delivers. */
-export function pathsToSelect(scope: Scope, watched: Scope): readonly string[] {
+export function pathsToSelect(scope: WatchScope, watched: WatchScope): readonly string[] {
   return localScope(scope, watched)
     .fields.map(({ path }) => path)
     .filter((path) => !path.startsWith('metadata.'))
 }
 
 /** Does the object belong to the scope? */
-export function inScope({ namespace, labels, fields, prefix }: Scope, object: KubeObject): boolean {
+export function inWatchScope({ namespace, labels, fields, prefix }: WatchScope, object: KubeObject): boolean {
   const { metadata } = object
   return (
     (namespace === undefined || namespace === metadata.namespace) &&
@@ -159,18 +159,18 @@ export function inScope({ namespace, labels, fields, prefix }: Scope, object: Ku
 }
 
 /** The filter of those who see all that a watch delivers. */
-export const everything = (): boolean => true
+export const matchesAll = (): boolean => true
 
-/** Which of the objects that a watch delivers belong to the scope. {@link everything}: no object has to be looked at. */
-export function filterOf(scope: Scope, watched: Scope): (object: KubeObject) => boolean {
+/** Which of the objects that a watch delivers belong to the scope. {@link matchesAll}: no object has to be looked at. */
+export function filterOf(scope: WatchScope, watched: WatchScope): (object: KubeObject) => boolean {
   const local = localScope(scope, watched)
   const { namespace, prefix, labels, fields } = local
   const isWhole = namespace === watched.namespace && prefix === undefined && labels.length === 0 && fields.length === 0
-  return isWhole ? everything : (object) => inScope(local, object)
+  return isWhole ? matchesAll : (object) => inWatchScope(local, object)
 }
 
 /** May an object of this name be in the scope? */
-export function mayConcern(scope: Scope, { namespace, name }: ObjectRef): boolean {
+export function mayConcern(scope: WatchScope, { namespace, name }: ObjectRef): boolean {
   return (
     (scope.namespace === undefined || scope.namespace === namespace) &&
     (scope.name === undefined || scope.name === name)
@@ -178,7 +178,7 @@ export function mayConcern(scope: Scope, { namespace, name }: ObjectRef): boolea
 }
 
 /** May an object be in both? */
-export function mayMeet(a: Scope, b: Scope): boolean {
+export function mayMeet(a: WatchScope, b: WatchScope): boolean {
   return (
     (a.namespace === undefined || b.namespace === undefined || a.namespace === b.namespace) &&
     (a.name === undefined || b.name === undefined || a.name === b.name)

@@ -13,12 +13,12 @@ import type { Clock } from '../clock/clock.ts'
 import { jitter, type Random } from '../clock/random.ts'
 import { isLater } from './own-writes.ts'
 import { backoffMs, type BackoffOptions } from './backoff.ts'
-import type { Detail, Scope } from './need.ts'
+import type { Detail, WatchScope } from './need.ts'
 import { scanList, scanWatchFrame } from './frames.ts'
 import { readLineBatches, readText } from '../client/body.ts'
 import type { Client, ListOptions } from '../client/client.ts'
 import { mediaType } from '../client/media-type.ts'
-import { versionOf } from './key.ts'
+import { resourceVersionOf } from './key.ts'
 import { listPath, watchPath } from '../client/paths.ts'
 import { describeError, isMusterError, MusterError } from '../kube/errors.ts'
 import { parseJson } from '../kube/json.ts'
@@ -120,7 +120,7 @@ export class Reflector {
   #isStopped = false
   #heardAt = 0
 
-  constructor(input: ReflectorInput, scope: Scope, detail: Detail, sink: ReflectorSink) {
+  constructor(input: ReflectorInput, scope: WatchScope, detail: Detail, sink: ReflectorSink) {
     this.#input = input
     this.#selection = {
       namespace: scope.namespace,
@@ -319,7 +319,7 @@ export class Reflector {
           const bookmark = parseJson(line.slice(start, end)) as unknown as KubeObject
           if (!collected) this.#bookmark(bookmark)
           else if (bookmark.metadata.annotations?.['k8s.io/initial-events-end'] === 'true') {
-            this.#stored(collected, versionOf(bookmark), begunAt)
+            this.#stored(collected, resourceVersionOf(bookmark), begunAt)
             collected = undefined
           }
         } else if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') {
@@ -345,7 +345,7 @@ export class Reflector {
 
   #bookmark(bookmark: KubeObject): void {
     this.#advance(bookmark)
-    this.#sink.progress(versionOf(bookmark))
+    this.#sink.progress(resourceVersionOf(bookmark))
   }
 
   /** The watch tells something from the version on that we asked for: the server knows that version. */

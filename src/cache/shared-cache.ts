@@ -8,13 +8,19 @@ import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
 import type { Recall } from '../kube/recall.ts'
 import { labelSelector, parseFields } from '../kube/selector.ts'
-import { Feed, type Member, type MemberOptions, type Seat, visibleTo } from './feed.ts'
+import {
+  ResourceInformer,
+  type Subscriber,
+  type SubscriberOptions,
+  type ScopeListener,
+  visibleTo,
+} from './resource-informer.ts'
 import { createInternPool } from './intern.ts'
-import { keyOf, refOf } from './key.ts'
-import { describeWatch, everything, mayConcern, mayMeet, type Need, scopeOf } from './need.ts'
+import { cacheKey, refOf } from './key.ts'
+import { describeWatch, matchesAll, mayConcern, mayMeet, type Need, scopeOf } from './need.ts'
 import { defaultReflectorOptions, type Freshness, type ReflectorOptions, type ServerTraits } from './reflector.ts'
 import type { ConsumerProblem, SubscribeOptions, Subscription, SyncOptions } from './subscription.ts'
-import type { Slice } from './slice.ts'
+import type { Informer } from './informer.ts'
 import { createWarmUp } from './warm-up.ts'
 import { mostWatches as mostWatchesByDefault } from './watch-plan.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -33,7 +39,7 @@ export interface SharedCacheOptions {
 }
 
 /** How one resource stands: for health checks, metrics and the console. */
-export interface FeedReport {
+export interface InformerReport {
   readonly resource: Resource
   readonly freshness: Freshness
   /** Watches open or being opened. */
@@ -60,7 +66,7 @@ export interface SharedCache {
    * somebody else. @default the cache's own
    */
   writer(consumer: string, through?: Client): Writer
-  report(): readonly FeedReport[]
+  report(): readonly InformerReport[]
   /** Ends all watches; subscriptions fail from now on. */
   close(): void
 }
@@ -72,16 +78,16 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const pool = createInternPool()
   const warmUp = createWarmUp()
   const traits: ServerTraits = { streamsLists: true }
-  const feeds = new Map<string, Feed>()
+  const feeds = new Map<string, ResourceInformer>()
   const resources = new Map<string, Resource>()
   let isClosed = false
 
-  const feedOf = (resource: Resource): Feed => {
+  const feedOf = (resource: Resource): ResourceInformer => {
     const key = formatResource(resource)
     let feed = feeds.get(key)
     if (!feed) {
       const shared = { client, clock, random, pool, warmUp, traits, options: reflector, onProblem, mostWatches }
-      feed = new Feed({ resource, recall, ...shared })
+      feed = new ResourceInformer({ resource, recall, ...shared })
       feeds.set(key, feed)
       resources.set(key, resource)
     }
@@ -92,7 +98,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     subscribe<T extends KubeObject>(resource: Resource, wish: SubscribeOptions<T>): Subscription<T> {
       if (isClosed) throw new MusterError('CacheClosed', `${formatResource(resource)}: the cache is closed.`)
       const feed = feedOf(resource)
-      return new FeedSubscription(resource, wish, feed, clock, () => {
+      return new InformerSubscription(resource, wish, feed, clock, () => {
         const key = formatResource(resource)
         if (feed.members.size === 0 && feeds.get(key) === feed) feeds.delete(key)
       })
@@ -121,15 +127,21 @@ function needOf<T extends KubeObject>(resource: Resource, wish: SubscribeOptions
 }
 
 /** What a consumer holds: a member of a feed, seen as a subscription. */
-class FeedSubscription<T extends KubeObject> implements Subscription<T> {
+class InformerSubscription<T extends KubeObject> implements Subscription<T> {
   readonly resource: Resource
-  readonly #feed: Feed
+  readonly #feed: ResourceInformer
   readonly #clock: Clock
-  readonly #member: Member
+  readonly #member: Subscriber
   readonly #onLeave: () => void
   #waiting: Set<() => void> | undefined
 
-  constructor(resource: Resource, wish: SubscribeOptions<T>, feed: Feed, clock: Clock, onLeave: () => void) {
+  constructor(
+    resource: Resource,
+    wish: SubscribeOptions<T>,
+    feed: ResourceInformer,
+    clock: Clock,
+    onLeave: () => void,
+  ) {
     this.resource = resource
     this.#feed = feed
     this.#clock = clock
@@ -138,7 +150,7 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
     this.#member = feed.join({
       consumer: wish.consumer,
       need: needOf(resource, wish),
-      onEvent: wish.onEvent as MemberOptions['onEvent'],
+      onEvent: wish.onEvent as SubscriberOptions['onEvent'],
       onFreshness: wish.onFreshness,
       wake: () => this.#wake(),
       indexes: wish.indexes ?? noIndexes,
@@ -236,7 +248,7 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
   }
 
   /** The scopes of a need differ in their namespaces: no object comes twice. */
-  #gather(read: (seat: Seat) => readonly KubeObject[]): readonly T[] {
+  #gather(read: (seat: ScopeListener) => readonly KubeObject[]): readonly T[] {
     const { seats } = this.#member
     return (seats.length === 1 ? read(seats[0]!) : seats.flatMap(read)) as readonly T[]
   }
@@ -244,7 +256,7 @@ class FeedSubscription<T extends KubeObject> implements Subscription<T> {
 
 const noIndexes = {}
 
-function reportFeed(resource: Resource, feed: Feed): FeedReport {
+function reportFeed(resource: Resource, feed: ResourceInformer): InformerReport {
   const slices = [...feed.slices]
   const members = [...feed.members]
   const shares = members.map(({ consumer }) => ({ consumer, objects: 0, bytes: 0 }))
@@ -280,7 +292,7 @@ interface Holding {
  * Each object once: where slices overlap, they share it. Objects are looked at one by one only where that is so, or where
  * somebody sees some of them: health is asked for every few seconds, and caches may be large.
  */
-function* holdings(slices: readonly Slice[], members: readonly Member[]): Generator<Holding> {
+function* holdings(slices: readonly Informer[], members: readonly Subscriber[]): Generator<Holding> {
   const shared = new Map<string, Holding>()
   for (const slice of slices) {
     const { store, watch } = slice
@@ -289,7 +301,7 @@ function* holdings(slices: readonly Slice[], members: readonly Member[]): Genera
       member.seats.filter((seat) => seat.slice === slice).map(({ sees }) => ({ index, sees })),
     )
     const isAlone = slices.every((other) => other === slice || !mayMeet(other.watch.scope, watch.scope))
-    if (isAlone && seats.every(({ sees }) => sees === everything)) {
+    if (isAlone && seats.every(({ sees }) => sees === matchesAll)) {
       yield { objects: store.size, bytes: store.bytes, viewers: new Set(seats.map(({ index }) => index)) }
       continue
     }
@@ -298,7 +310,7 @@ function* holdings(slices: readonly Slice[], members: readonly Member[]): Genera
       const viewers = seats.filter(({ sees }) => sees(object)).map(({ index }) => index)
       if (isAlone) yield { objects: 1, bytes, viewers: new Set(viewers) }
       else {
-        const key = keyOf(refOf(object))
+        const key = cacheKey(refOf(object))
         const known = shared.get(key)
         if (known) for (const index of viewers) known.viewers.add(index)
         else shared.set(key, { objects: 1, bytes, viewers: new Set(viewers) })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isMusterError } from '../kube/errors.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
-import { type Change, createStore, type Store } from './store.ts'
+import { type StoreChange, createStore, type Store } from './store.ts'
 
 interface Thing extends KubeObject {
   readonly spec: { readonly node: string; readonly tags: readonly string[] }
@@ -95,12 +95,12 @@ class Model {
 
   removeIndex(_index: unknown): void {}
 
-  replace(space: string | undefined, objects: Iterable<Thing>): readonly Change<Thing>[] {
+  replace(space: string | undefined, objects: Iterable<Thing>): readonly StoreChange<Thing>[] {
     const before = new Map(this.objects)
     for (const [key, object] of before)
       if (space === undefined || object.metadata.namespace === space) this.objects.delete(key)
     for (const object of objects) this.put(object)
-    const changes: Change<Thing>[] = []
+    const changes: StoreChange<Thing>[] = []
     for (const key of new Set([...before.keys(), ...this.objects.keys()])) {
       const [previous, object] = [before.get(key), this.objects.get(key)]
       if (previous !== object) changes.push({ previous, object })

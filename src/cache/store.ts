@@ -6,7 +6,7 @@
  */
 import { MusterError } from '../kube/errors.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { createIndex, type Entry, type Index, ownerUids } from './indexes.ts'
+import { createIndex, type StoreEntry, type Index, ownerUids } from './indexes.ts'
 import { addedBytes, type Audit, audit, changedBytes, entryBytes } from './memory.ts'
 
 /** Objects without a namespace are filed under the empty one. */
@@ -19,7 +19,7 @@ export interface Store<T extends KubeObject = KubeObject> {
   /** Returns what was removed. */
   remove(namespace: string | undefined, name: string): T | undefined
   /** Makes these the only objects of the namespace (of all, if undefined) and tells what is different. */
-  replace(namespace: string | undefined, objects: Iterable<T>): readonly Change<T>[]
+  replace(namespace: string | undefined, objects: Iterable<T>): readonly StoreChange<T>[]
   /**
    * Declares an index, called by any value of yours, and files what is there. Declared twice it must be removed twice:
    * each of two consumers may say that it needs it no more.
@@ -38,7 +38,7 @@ export interface Store<T extends KubeObject = KubeObject> {
 }
 
 /** One difference between two states: an object that came (no `previous`), changed, or went (no `object`). */
-export interface Change<T extends KubeObject = KubeObject> {
+export interface StoreChange<T extends KubeObject = KubeObject> {
   readonly previous: T | undefined
   readonly object: T | undefined
 }
@@ -51,7 +51,7 @@ interface DeclaredIndex<T extends KubeObject> {
 /** Objects that are weighed at once; some tens of milliseconds. */
 const mostWeighed = 2000
 
-type Names<T extends KubeObject> = Map<string, Entry<T>>
+type Names<T extends KubeObject> = Map<string, StoreEntry<T>>
 
 export function createStore<T extends KubeObject = KubeObject>(): Store<T> {
   return new MemoryStore<T>()
@@ -107,9 +107,9 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
     return entry.object
   }
 
-  replace(namespace: string | undefined, objects: Iterable<T>): readonly Change<T>[] {
+  replace(namespace: string | undefined, objects: Iterable<T>): readonly StoreChange<T>[] {
     const wanted = byName(namespace, objects)
-    const changes: Change<T>[] = []
+    const changes: StoreChange<T>[] = []
     for (const previous of this.list(namespace)) {
       const { metadata } = previous
       if (wanted.get(metadata.namespace ?? '')?.has(metadata.name ?? '')) continue
@@ -167,7 +167,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
 
   #insert(object: T): void {
     const namespace = object.metadata.namespace ?? ''
-    const entry: Entry<T> = { object, bytes: 0 }
+    const entry: StoreEntry<T> = { object, bytes: 0 }
     let names = this.#namespaces.get(namespace)
     if (!names) this.#namespaces.set(namespace, (names = new Map()))
     names.set(object.metadata.name ?? '', entry)
@@ -180,7 +180,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
     this.#reindex(entry, undefined, object)
   }
 
-  #change(entry: Entry<T>, object: T): void {
+  #change(entry: StoreEntry<T>, object: T): void {
     const before = entry.object
     if (this.#bytes !== undefined) {
       const after = Math.max(entryBytes, entry.bytes + changedBytes(before, object))
@@ -212,7 +212,7 @@ class MemoryStore<T extends KubeObject> implements Store<T> {
     return bytes
   }
 
-  #reindex(entry: Entry<T>, before: T | undefined, after: T | undefined): void {
+  #reindex(entry: StoreEntry<T>, before: T | undefined, after: T | undefined): void {
     if (this.#indexes) for (const { index } of this.#indexes.values()) index.update(entry, before, after)
   }
 }

@@ -10,15 +10,15 @@ import type { Json, JsonObject } from '../kube/json.ts'
 import type { KubeObject, ObjectMeta } from '../kube/object.ts'
 import { backslash, closeArray, closeObject, colon, cursor, quote } from './cursor.ts'
 import { type Filter, isUnwanted } from './filter.ts'
-import { isSame, type Node } from './intern.ts'
+import { isSameValue, type InternNode } from './intern.ts'
 
 /** The spelling of one node. */
 export interface Template {
   /** What the template was learnt from. */
-  readonly node: Node
+  readonly node: InternNode
   /** For each member or item its key, then what all objects of this make have there: undefined where they differ. */
   readonly slots: readonly (Json | undefined)[]
-  readonly parts: readonly Part[]
+  readonly parts: readonly TemplatePart[]
   /** The text behind the last part. */
   readonly tail: string
   /** How else the node is spelled: an object that is ready may say other things than one that is not. */
@@ -28,7 +28,7 @@ export interface Template {
 }
 
 /** A place where objects of one make differ. */
-export interface Part {
+export interface TemplatePart {
   /** The text from the part before, or the beginning, to the value. */
   readonly text: string
   /** The member or item; undefined if it is not kept. */
@@ -131,7 +131,7 @@ export function createTemplates(filter: Filter | undefined, ofMetadata: Filter):
         const template =
           key !== '__proto__' &&
           isAlike(object[key], guide[key]) &&
-          learnNode(object[key] as Node, guide[key] as Node, filterOf(key), 0)
+          learnNode(object[key] as InternNode, guide[key] as InternNode, filterOf(key), 0)
         if (template) members.set(key, template)
         cursor.at = start
         cursor.skipValue()
@@ -177,18 +177,23 @@ export function learnOther(template: Template, value: Json, filter: Filter | und
   if (++template.misses % patience > 0 || !cursor.isAscii || !isAlike(value, template.node)) return
   const end = cursor.at
   cursor.at = start
-  template.other = learnNode(value as Node, template.node, filter, 0)
+  template.other = learnNode(value as InternNode, template.node, filter, 0)
   cursor.at = end
 }
 
 /** Learns from text that was decoded into `node`, and from the node in its place in a sibling. The cursor stands before it. */
-function learnNode(node: Node, sibling: Node, filter: Filter | undefined, depth: number): Template | undefined {
+function learnNode(
+  node: InternNode,
+  sibling: InternNode,
+  filter: Filter | undefined,
+  depth: number,
+): Template | undefined {
   const isArray = Array.isArray(node)
   const close = isArray ? closeArray : closeObject
-  const parts: Part[] = []
+  const parts: TemplatePart[] = []
   const keys = new Set<string | number>()
   let from = cursor.at
-  const cut = (part: Partial<Part>, at: number): void => {
+  const cut = (part: Partial<TemplatePart>, at: number): void => {
     parts.push({ text: cursor.copy(from, at), key: undefined, inner: undefined, skip: undefined, ...part })
     from = cursor.at
   }
@@ -205,9 +210,9 @@ function learnNode(node: Node, sibling: Node, filter: Filter | undefined, depth:
     const value = (node as JsonObject)[key]!
     const other = Object.hasOwn(sibling, key) ? (sibling as JsonObject)[key] : undefined
     const below = typeof key === 'string' ? filter?.only?.get(key) : filter
-    if (below === undefined && isSame(value, other)) cursor.skipValue()
+    if (below === undefined && isSameValue(value, other)) cursor.skipValue()
     else if (isAlike(value, other) && depth < deepest) {
-      const inner = learnNode(value as Node, other as Node, below, depth + 1)
+      const inner = learnNode(value as InternNode, other as InternNode, below, depth + 1)
       if (inner === undefined) return undefined
       cut({ key, inner }, start)
     } else {

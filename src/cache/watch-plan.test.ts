@@ -1,11 +1,11 @@
 import { array, assert, integer, property, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anObject, aScope, aShape, scope, type ScopeText } from '../../test/needs.ts'
-import { describeWatch, inScope, pathsToSelect, type Shape, shapeServes } from './need.ts'
+import { describeWatch, inWatchScope, pathsToSelect, type ObjectShape, shapeServes } from './need.ts'
 import { mostWatches, planWatches, type PlannedWatch, type Want } from './watch-plan.ts'
 
-const full: Shape = { detail: 'full', managedFields: false }
-const metadata: Shape = { detail: 'metadata', managedFields: false }
+const full: ObjectShape = { detail: 'full', managedFields: false }
+const metadata: ObjectShape = { detail: 'metadata', managedFields: false }
 const want = (text: ScopeText, shape = full): Want => ({ scope: scope(text), shape })
 const wants = array(record({ scope: aScope, shape: aShape }), { minLength: 1, maxLength: 8 })
 const bound = integer({ min: 1, max: 4 })
@@ -25,7 +25,7 @@ describe('the plan of watches', () => {
             one.wants.some((each) => each.scope.key === asked.key && each.shape === shape),
           )
           for (const { watch } of hosts) {
-            expect(!inScope(asked, object) || inScope(watch.scope, object)).toBe(true)
+            expect(!inWatchScope(asked, object) || inWatchScope(watch.scope, object)).toBe(true)
             expect(shapeServes(watch.shape, shape)).toBe(true)
             expect(shapeServes(watch.shape, { ...metadata, detail: pathsToSelect(asked, watch.scope) })).toBe(true)
           }
@@ -45,8 +45,8 @@ describe('the plan of watches', () => {
         expect(new Set(described(planned)).size).toBe(planned.length)
         for (const { watch, isJoined, wants: some } of planned) {
           const isWhole = some.every((each) => each.scope.prefix === undefined)
-          if (isJoined || !isWhole || !inScope(watch.scope, object)) continue
-          expect(some.some((each) => inScope(each.scope, object))).toBe(true)
+          if (isJoined || !isWhole || !inWatchScope(watch.scope, object)) continue
+          expect(some.some((each) => inWatchScope(each.scope, object))).toBe(true)
         }
       }),
       { numRuns: 300 },

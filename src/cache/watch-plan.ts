@@ -17,12 +17,12 @@ import {
   describeShape,
   joinShapes,
   pathsToSelect,
-  type Scope,
+  type WatchScope,
   scopeOf,
   type ScopeSet,
   scopeServes,
   scopeSet,
-  type Shape,
+  type ObjectShape,
   shapeServes,
   type Watch,
 } from './need.ts'
@@ -32,8 +32,8 @@ export const mostWatches = 50
 
 /** One scope that somebody needs. */
 export interface Want {
-  readonly scope: Scope
-  readonly shape: Shape
+  readonly scope: WatchScope
+  readonly shape: ObjectShape
 }
 
 export interface PlannedWatch {
@@ -80,7 +80,7 @@ export function planWatches({
 // ── 1. ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function foldEqual(wants: Iterable<Want>): readonly PlannedWatch[] {
-  const byScope = new Map<string, { scope: Scope; shape: Shape; readonly wants: Map<string, Want> }>()
+  const byScope = new Map<string, { scope: WatchScope; shape: ObjectShape; readonly wants: Map<string, Want> }>()
   for (const want of wants) {
     const { shape } = want
     const scope = want.scope.prefix === undefined ? want.scope : scopeOf({ ...want.scope, prefix: undefined })

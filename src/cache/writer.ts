@@ -7,7 +7,7 @@ import { isReleased, isStillThere } from '../kube/deletion.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { KubeObject, Status } from '../kube/object.ts'
-import type { WriteTicket } from './slice.ts'
+import type { WriteTicket } from './informer.ts'
 
 export type Writer = Pick<Client, 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'setScale' | 'evict'>
 

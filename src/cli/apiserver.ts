@@ -4,7 +4,7 @@ import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
 import { runEmbeddedCluster } from './embedded-cluster.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details:
     'Prints one line when it is ready. With --data everything that a client was told survives a crash; without, it ends with this process.',
   flags: {
@@ -32,3 +32,5 @@ export const command: Command = defineCommand({
     return 0
   },
 })
+
+export default command

@@ -4,7 +4,7 @@ import type { Command } from './command.ts'
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  load(): Promise<{ readonly command: Command }>
+  load(): Promise<{ readonly default: Command }>
 }
 
 export const commands: readonly CommandEntry[] = [

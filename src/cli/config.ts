@@ -11,7 +11,7 @@ import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { loadOperator } from './module.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: '[MODULE…]',
   details: `Defaults, then what --file or --configmap says, then the environment (MUSTER__leaderElection__leaderElect=true), then
 --set: the later wins. MODULEs are operators that are given to the manager; those that the configuration names are loaded,
@@ -124,3 +124,5 @@ function table(shown: readonly ShownSetting[]): readonly string[] {
   const [first, second] = [width(0), Math.min(width(1), 40)]
   return rows.map(([name, value, source]) => `${name!.padEnd(first)}  ${value!.padEnd(second)}  ${source}`)
 }
+
+export default command

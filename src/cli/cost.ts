@@ -1,16 +1,16 @@
 /** Shows what each hosted operator costs, and what as many resident processes would. */
 import { durationToMs, parseDuration } from '../kube/duration.ts'
 import { MusterError } from '../kube/errors.ts'
-import { compareWithResident, type Side, usualResident } from '../manager/cost-comparison.ts'
-import { type Cost, extrapolate } from '../manager/cost.ts'
-import type { ManagerReport } from '../manager/report.ts'
+import { compareWithResident, type Side, usualResident } from '../manager/observability/cost-comparison.ts'
+import { type Cost, extrapolate } from '../manager/observability/cost.ts'
+import type { ManagerReport } from '../manager/observability/report.ts'
 import { type Command, defineCommand } from './command.ts'
 import { fetchReport, managerUrl } from './manager-file.ts'
 import { agoOf, columns } from './report-table.ts'
 import { isolateControl } from './control-characters.ts'
 import { managerFlags } from './top.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details: `EVENTS are changes that woke the operator, READS objects and lists that it looked at (no requests), CPU the time of the
 event loop that its runs took; CACHED is its part of the caches, each object divided among those who see it. What nobody
 can be charged with is in the line "shared". docs/running.md tells how each is measured.`,
@@ -161,3 +161,5 @@ function megabytes(bytes: number): string {
 function round(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(2)
 }
+
+export default command

@@ -8,7 +8,7 @@ import { describeError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details:
     'Reads the kubeconfig, connects, authenticates, lists what the server serves. Stops at the first step that fails.',
   flags: connectionFlags,
@@ -77,3 +77,5 @@ interface SelfSubjectReview {
   readonly metadata: Readonly<Record<string, never>>
   readonly status?: { readonly userInfo: { readonly username: string } }
 }
+
+export default command

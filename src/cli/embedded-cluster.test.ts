@@ -23,23 +23,28 @@ function loadedWith(file: string, found = new Set<string>()): ReadonlySet<string
 describe('the start of an embedded cluster', () => {
   it('waits with all that knows kinds and rules for the first request: start and memory at rest depend on it', () => {
     const loaded = [...loadedWith('cli/embedded-cluster.ts')]
-    expect(loaded).toContain('apiserver/listener.ts')
-    expect(loaded).toContain('apiserver/journal/recovery.ts')
-    expect(loaded).not.toContain('apiserver/server.ts')
+    expect(loaded).toContain('apiserver/http/listener.ts')
+    expect(loaded).toContain('apiserver/storage/journal/recovery.ts')
+    expect(loaded).not.toContain('apiserver/server/server.ts')
     expect(loaded.length).toBeLessThan(30)
   })
 
   it('waits with all that writes for the first write: the first answer depends on it', () => {
-    const loaded = [...loadedWith('apiserver/lazy-server.ts')]
-    expect(loaded).toContain('apiserver/dispatch.ts')
-    for (const file of ['apiserver/writing.ts', 'apiserver/kinds/kinds.ts', 'kube/apply/apply.ts', 'kube/cel/value.ts'])
+    const loaded = [...loadedWith('apiserver/server/lazy-server.ts')]
+    expect(loaded).toContain('apiserver/server/dispatch.ts')
+    for (const file of [
+      'apiserver/write/writing.ts',
+      'apiserver/write/kinds.ts',
+      'kube/apply/apply.ts',
+      'kube/cel/value.ts',
+    ])
       expect(loaded).not.toContain(file)
     expect(loaded.length).toBeLessThan(70)
   })
 
   it('sees what comes with a file, and not what it only mentions', () => {
-    const loaded = loadedWith('apiserver/api-server.ts')
-    expect(loaded).toContain('apiserver/dispatch.ts')
-    expect(loaded).not.toContain('apiserver/gather.ts')
+    const loaded = loadedWith('apiserver/server/api-server.ts')
+    expect(loaded).toContain('apiserver/server/dispatch.ts')
+    expect(loaded).not.toContain('apiserver/must-gather/must-gather.ts')
   })
 })

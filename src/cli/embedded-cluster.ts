@@ -4,12 +4,12 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { administrator } from '../apiserver/access/identity.ts'
 import { readSigningKey } from '../apiserver/access/token-issuer.ts'
-import type { ApiServer, DurableApiServer, Workloads } from '../apiserver/api-server.ts'
-import { type JournalFolder, openFolder } from '../apiserver/journal/folder.ts'
-import { type Listener, loopbackAuthority, startListener } from '../apiserver/listener.ts'
-import { createWakingServer, type WakingServer } from '../apiserver/waking.ts'
-import { errorCode } from '../client/error-code.ts'
-import { makeFolder } from '../client/folder.ts'
+import type { ApiServer, DurableApiServer, Workloads } from '../apiserver/server/api-server.ts'
+import { type JournalFolder, openFolder } from '../apiserver/storage/journal/folder.ts'
+import { type ServerListener, loopbackAuthority, startListener } from '../apiserver/http/listener.ts'
+import { createWakingServer, type WakingServer } from '../apiserver/server/lazy-start.ts'
+import { errorCode } from '../system/error-code.ts'
+import { makeFolder } from '../system/folder.ts'
 import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { MusterError } from '../kube/errors.ts'
@@ -109,11 +109,11 @@ async function open(
   const opened =
     folder === undefined
       ? inMemory(async () => {
-          const { createLazyApiServer } = await import('../apiserver/lazy-server.ts')
+          const { createLazyApiServer } = await import('../apiserver/server/lazy-server.ts')
           return await createLazyApiServer({ ...common, access: { tokens }, workloads: await workloadsOn(count) })
         })
       : inFolder(await openData(folder, () => void keptSigningKey(folder)), async (kept) => {
-          const { openLazyApiServer } = await import('../apiserver/lazy-server.ts')
+          const { openLazyApiServer } = await import('../apiserver/server/lazy-server.ts')
           const access = { tokens, signingKey: signingKeyIn(folder) }
           return await openLazyApiServer({ ...common, folder: kept, access, workloads: await workloadsOn(count) })
         })
@@ -193,7 +193,7 @@ function readPort(text: string | undefined): number {
 }
 
 /** Readable for its owner alone, also where a file was there before. */
-function writeKubeconfig(file: string, { url, ca }: Listener, token: string): void {
+function writeKubeconfig(file: string, { url, ca }: ServerListener, token: string): void {
   // Written by hand: none of this needs quoting, and a YAML library takes longer to load than the server to start.
   const text = `apiVersion: v1
 kind: Config

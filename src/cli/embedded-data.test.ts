@@ -3,7 +3,7 @@ import 'node:tls'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openFolder } from '../apiserver/journal/folder.ts'
+import { openFolder } from '../apiserver/storage/journal/folder.ts'
 import { runEmbeddedCluster } from './embedded-cluster.ts'
 
 /** Starts a cluster on the folder, and ends it when it is ready. */

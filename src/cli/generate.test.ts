@@ -11,8 +11,8 @@ import { ClusterRole, ConfigMap } from '../operator/kinds.ts'
 import { defineController } from '../operator/controller.ts'
 import { defineKind } from '../operator/kind.ts'
 import { defineOperator } from '../operator/operator.ts'
-import { defineResource } from '../operator/resource.ts'
-import { command } from './generate.ts'
+import { defineDependent } from '../operator/dependent.ts'
+import command from './generate.ts'
 import { builtinKind, readKindName } from './generate/kept-kind.ts'
 import { initialData } from './generate/manifest.ts'
 import { accessObjects, rbacFiles } from './generate/rbac.ts'
@@ -129,7 +129,7 @@ describe('the initial data of a resource', () => {
 
 describe('the access of an operator', () => {
   const Tenant = defineKind({ group: 'example.com', version: 'v1', kind: 'Tenant', scope: 'Cluster', spec: {} })
-  const config = defineResource({ for: Tenant, kind: ConfigMap, namespace: () => 'a' })
+  const config = defineDependent({ for: Tenant, kind: ConfigMap, namespace: () => 'a' })
   const tenants = defineController({ for: Tenant, resources: [config], reads: [ClusterRole] })
   const operator = defineOperator({ name: 'tenants', controllers: [tenants] })
 

@@ -1,7 +1,7 @@
 /** Writes what follows from an operator and its kinds, or begins what its author goes on with. */
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { makeFolder } from '../client/folder.ts'
+import { makeFolder } from '../system/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand, type FlagValues, type Invocation } from './command.ts'
 import type { Made } from './generate/made.ts'
@@ -87,7 +87,7 @@ const generators: Readonly<Record<string, Generator>> = {
   resource: { takes: 'KIND', flags: ['out', 'from', 'for', 'crd', 'stdout'], run: resource },
 }
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'crd MODULE | types FILE | docs MODULE | rbac MODULE | resource KIND',
   details: `crd       the CustomResourceDefinitions of the kinds that a module, or its operator, has
 types     TypeScript types of a kind that others define, from a file with its CRD
@@ -157,3 +157,5 @@ function usualOwner(): string {
   if (existsSync(usual)) return usual
   throw new MusterError('InvalidFlag', 'say whose CRs the resource is kept for: --for MODULE#KIND.')
 }
+
+export default command

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../../test/project.ts'
-import { command } from './init.ts'
+import command from './init.ts'
 import { kindFor } from './init/project.ts'
 
 const nobody = (): void => undefined

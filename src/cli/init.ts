@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makeFolder } from '../client/folder.ts'
+import { makeFolder } from '../system/folder.ts'
 import { builtinResources } from '../kube/builtin.ts'
 import { MusterError } from '../kube/errors.ts'
 import { checkDns1035Label, checkDnsSubdomain } from '../kube/name.ts'
 import { type Command, defineCommand } from './command.ts'
 import { kindFor, type MusterOrigin, projectFiles } from './init/project.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'NAME',
   details: `Makes the folder NAME with an operator in it: a kind, a resource, a test. Then: cd NAME, npm install, npm test,
 npm start. The kind is called after NAME: web-shop, or web-shop-operator, is about WebShops. Nothing is overwritten.`,
@@ -99,3 +99,5 @@ async function originOf(given: string | undefined, version: string, folder: stri
   const link = async (): Promise<string> => `file:${path.relative(await realpath(folder), await realpath(root))}`
   return { isCheckout, spec: given ?? (isCheckout ? await link() : version) }
 }
+
+export default command

@@ -12,7 +12,7 @@ import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { besideEmbeddedCluster } from './embedded-cluster.ts'
-import { command as inputs } from './inputs.ts'
+import inputs from './inputs.ts'
 
 const shell = fileURLToPath(new URL('../../test/contract/shell-operator.sh', import.meta.url))
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

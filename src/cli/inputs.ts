@@ -13,7 +13,7 @@ import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { loadOperator } from './module.ts'
 import { entriesOf, readNamedFile, writing } from './named-file.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'from-must-gather DIR | from-cluster',
   details: `Writes what an operator declares to read, and nothing else, as an input directory: of a must-gather directory, or of a
 cluster. Namespaces and discovery are kept. One of --operator, --binary and --input-resources says what is declared.`,
@@ -97,3 +97,5 @@ async function declared(
   }
   return { list: readInputResources(readYaml(stdout, { source: binary! }), binary!), resources: [] }
 }
+
+export default command

@@ -18,7 +18,7 @@ function overview(): string {
 }
 
 async function help(entry: CommandEntry): Promise<string> {
-  const { command } = await entry.load()
+  const { default: command } = await entry.load()
   const flags = formatFlags(command.flags)
   return [
     `usage: muster ${entry.name}${command.usage ? ` ${command.usage}` : ''}${flags.length > 0 ? ' [flags]' : ''}`,
@@ -52,7 +52,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     return 0
   }
   const entry = find(name === '--version' ? 'version' : name)
-  const { command } = await entry.load()
+  const { default: command } = await entry.load()
   if (!command.verbatim && (rest.includes('--help') || rest.includes('-h'))) {
     out(await help(entry))
     return 0

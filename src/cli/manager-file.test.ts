@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../clock/system-clock.ts'
-import { createActivity } from '../manager/activity.ts'
-import { startStatusServer } from '../manager/status-server.ts'
+import { createActivity } from '../manager/observability/activity.ts'
+import { startStatusServer } from '../manager/observability/status-server.ts'
 import { readManagerFile, writeManagerFile } from './manager-file.ts'
 
 function emptyFolder(): string {

@@ -4,9 +4,9 @@
  */
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { makeFolder } from '../client/folder.ts'
+import { makeFolder } from '../system/folder.ts'
 import { MusterError } from '../kube/errors.ts'
-import { type ManagerReport, readReport } from '../manager/report.ts'
+import { type ManagerReport, readReport } from '../manager/observability/report.ts'
 
 interface ManagerFile {
   /** Of its status server. */

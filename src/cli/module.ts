@@ -1,7 +1,14 @@
 /** What a person names on the command line, loaded: a file that exports an operator, or kinds. See `manager/loading`. */
 import type { Kind } from '../operator/kind.ts'
 import type { Operator } from '../operator/operator.ts'
-import { isOperator, loadModule, namedExport, operatorIn, several, unusable } from '../manager/loading/module.ts'
+import {
+  isOperatorModule,
+  loadModule,
+  namedExport,
+  operatorOfModule,
+  several,
+  unusable,
+} from '../manager/loading/module.ts'
 
 /** A kind, and the name that its file exports it under. */
 export interface ExportedKind {
@@ -18,7 +25,7 @@ export interface ExportedKind {
  * @throws ModuleUnusable
  */
 export async function loadOperator(reference: string, options: { readonly anew?: boolean } = {}): Promise<Operator> {
-  return operatorIn(await loadModule(reference, options))
+  return operatorOfModule(await loadModule(reference, options))
 }
 
 /** Everything that a file exports. @throws ModuleUnusable */
@@ -30,7 +37,7 @@ export async function loadExports(file: string): Promise<Readonly<Record<string,
 export async function loadKinds(reference: string): Promise<readonly Kind[]> {
   const { file, name, exported } = await loadModule(reference)
   const values = name === undefined ? Object.values(exported) : [namedExport(exported, name, file)]
-  const kinds = values.flatMap((value) => (isKind(value) ? [value] : isOperator(value) ? value.kinds : []))
+  const kinds = values.flatMap((value) => (isKind(value) ? [value] : isOperatorModule(value) ? value.kinds : []))
   if (kinds.length === 0) {
     throw unusable(`${file} exports no kind: make one with defineKind and export it, or an operator that has one.`)
   }
@@ -40,7 +47,7 @@ export async function loadKinds(reference: string): Promise<readonly Kind[]> {
 /** The one kind that a file exports, or that is named. @throws ModuleUnusable */
 export async function loadKind(reference: string): Promise<ExportedKind> {
   const { file, name, exported } = await loadModule(reference)
-  const isBesideOperator = Object.values(exported).some(isOperator)
+  const isBesideOperator = Object.values(exported).some(isOperatorModule)
   if (name !== undefined) {
     const kind = namedExport(exported, name, file)
     if (isKind(kind)) return { name, kind, file, isBesideOperator }

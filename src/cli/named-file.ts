@@ -4,8 +4,8 @@
  */
 import { closeSync, statSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { errorCode } from '../client/error-code.ts'
-import { makeFolder } from '../client/folder.ts'
+import { errorCode } from '../system/error-code.ts'
+import { makeFolder } from '../system/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 
 const words: Readonly<Record<string, string>> = {

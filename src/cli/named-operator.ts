@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { errorCode } from '../client/error-code.ts'
+import { errorCode } from '../system/error-code.ts'
 import { MusterError } from '../kube/errors.ts'
 import { nearest } from '../kube/nearest.ts'
 import type { OperatorSettings } from '../manager/config/operator-settings.ts'

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Command, defineCommand } from './command.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'ARGUMENTS',
   details: 'All that follows is for Node: muster node --test runs the tests of a project.',
   flags: {},
@@ -18,3 +18,5 @@ export const command: Command = defineCommand({
     return code ?? 1
   },
 })
+
+export default command

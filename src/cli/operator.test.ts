@@ -13,7 +13,7 @@ import { networkTrouble } from '../contract/external/program.ts'
 import { readOutput } from '../contract/output-reader.ts'
 import { isJsonObject, type Json } from '../kube/json.ts'
 import { namedOperator } from './named-operator.ts'
-import { command } from './operator.ts'
+import command from './operator.ts'
 import { runProgramCommand } from './operator-program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

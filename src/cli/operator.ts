@@ -4,7 +4,7 @@ import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
 import { namedOperator } from './named-operator.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'MODULE|NAME COMMAND [flags]',
   details: `MODULE is a file that exports an operator, as for "muster run"; NAME is one of ./muster.yaml, and runs with the settings that
 it has there: from a file, from a package, or a program, which runs behind its walls.
@@ -47,3 +47,5 @@ Exit code: 0 all is well, 1 a controller failed or wrote what it did not declare
     return await runContractCommand(operator, words, { out, err }, { config })
   },
 })
+
+export default command

@@ -1,7 +1,7 @@
 /** What answers an operator in place of applications: `--live FILE` of the commands that play it. */
 import { MusterError } from '../kube/errors.ts'
 import type { Live } from '../operator/live.ts'
-import type { MakeOutside } from '../simulate/run.ts'
+import type { MakeOutside } from '../simulate/faults/run.ts'
 import { loadExports } from './module.ts'
 
 /** @throws ModuleUnusable */

@@ -4,7 +4,7 @@ import { styleText } from 'node:util'
 import type { Client } from '../client/client.ts'
 import { MusterError } from '../kube/errors.ts'
 import { stringifyJson } from '../kube/json.ts'
-import type { ForesightOptions, OperatorPlan } from '../manager/plan/foresight.ts'
+import type { DryRunOptions, OperatorPlan } from '../manager/plan/dry-run.ts'
 import { ownFiles } from '../manager/config/own-files.ts'
 import { planLines, type PlanLine } from '../manager/plan/text.ts'
 import { type Command, defineCommand } from './command.ts'
@@ -15,7 +15,7 @@ import { readNamedFile } from './named-file.ts'
 import { readNamespaces } from './namespace-flag.ts'
 import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'MODULE|NAME [CR …]',
   details: `MODULE is a file that exports an operator, as for "muster run"; with --file, NAME is one of that configuration,
 which may be a program: it is run, and its mutations are sent as dry runs to the one cluster. CR is NAMESPACE/NAME, or a NAME in any namespace;
@@ -58,7 +58,7 @@ Exit code: 0 nothing would change, 2 something would, 1 something would fail.`,
 })
 
 type Named =
-  | Pick<ForesightOptions, 'operator' | 'config' | 'namespaces'>
+  | Pick<DryRunOptions, 'operator' | 'config' | 'namespaces'>
   | { readonly foresee: (how: { readonly client: Client; readonly signal: AbortSignal }) => Promise<OperatorPlan> }
 
 /** An operator of a configuration. */
@@ -105,3 +105,5 @@ const colours = { head: 'bold', hunk: 'cyan', removed: 'red', added: 'green', no
 function painted({ kind, text }: PlanLine): string {
   return kind === 'same' ? text : styleText(colours[kind], text, { stream: process.stdout })
 }
+
+export default command

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { emptyFolder, install } from '../../test/project.ts'
-import { command as start } from './start.ts'
+import start from './start.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -1,6 +1,6 @@
 /** A manager's report for people: as a table, and as lines that say what is new. */
 import { isolateControl } from './control-characters.ts'
-import type { Deed, ManagerReport, OperatorReport } from '../manager/report.ts'
+import type { Deed, ManagerReport, OperatorReport } from '../manager/observability/report.ts'
 
 /** Columns side by side, as wide as what is in them; numbers to the right. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {

@@ -13,7 +13,7 @@ import { connect } from '../client/connect.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { Deployment } from '../operator/kinds.ts'
-import { command as start } from './start.ts'
+import start from './start.ts'
 
 const example = fileURLToPath(new URL('../../examples/memcached/operator.ts', import.meta.url))
 const memcacheds: Resource = {

@@ -9,21 +9,21 @@ import type { JsonObject } from '../kube/json.ts'
 import { formatResource } from '../kube/kind.ts'
 import { ownFiles } from '../manager/config/own-files.ts'
 import type { Settings } from '../manager/config/settings.ts'
-import { replicaName } from '../manager/replica-name.ts'
-import type { Service, ServiceOptions, WebhookPlace } from '../manager/resident/service.ts'
+import { replicaName } from '../manager/leases/replica-name.ts'
+import type { ManagerService, ManagerServiceOptions, WebhookPlace } from '../manager/runtime/manager-service.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { installKinds } from './install-kinds.ts'
-import type { Log } from '../manager/log-line.ts'
-import { logWriter } from '../manager/log-writer.ts'
+import type { Log } from '../manager/logging/log-line.ts'
+import { logWriter } from '../manager/config/log-writer.ts'
 import { writeManagerFile } from './manager-file.ts'
 import { fileOf } from '../manager/loading/module.ts'
 import { loadOperator } from './module.ts'
 import { readNamespaces, readObjectName } from './namespace-flag.ts'
 import { loadOwnMuster, type OwnMuster, translated } from './own-muster.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: '[MODULE…]',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
 FILE#NAME. More operators may be named in the configuration, and programs that keep the operator contract. Prints one line when they are ready; what they do goes to
@@ -112,7 +112,7 @@ interface Running {
   readonly muster: OwnMuster
   readonly namespaces: readonly string[] | undefined
   readonly webhooks: WebhookPlace | undefined
-  readonly from: ServiceOptions['from']
+  readonly from: ManagerServiceOptions['from']
   readonly set: readonly string[]
   readonly install: boolean
   readonly connection: ReturnType<typeof connectionOptions>
@@ -127,7 +127,7 @@ async function run(running: Running): Promise<void> {
 
 async function runUntilOutdated(running: Running): Promise<void> {
   const { given, muster, namespaces, from, install, out, err, signal } = running
-  let service: Service | undefined
+  let service: ManagerService | undefined
   const logging = (): Settings['logging'] =>
     service?.configuration.current.settings.logging ?? { format: 'json', level: 'info' }
   const log = logWriter(err, () => systemClock.now(), logging)
@@ -227,7 +227,7 @@ async function announced(url: string, log: Log): Promise<() => void> {
   }
 }
 
-function announcement({ resident, configuration }: Service, namespaces: readonly string[] | undefined): string {
+function announcement({ resident, configuration }: ManagerService, namespaces: readonly string[] | undefined): string {
   const posts = resident.posts()
   const failed = posts.filter(({ stand }) => stand === 'failed').length
   const starting = posts.filter(({ stand }) => stand === 'starting').length
@@ -294,3 +294,5 @@ async function missingKinds(
   })
   return (await Promise.all(lines)).flat()
 }
+
+export default command

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Scorecard } from '../simulate/scorecard/scorecard.ts'
 import type { Flags, FlagValues } from './command.ts'
-import { command } from './scorecard.ts'
+import command from './scorecard.ts'
 
 const example = fileURLToPath(new URL('../../examples/memcached', import.meta.url))
 

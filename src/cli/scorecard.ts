@@ -4,13 +4,13 @@ import { isJsonObject } from '../kube/json.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { readYamlDocuments } from '../kube/yaml.ts'
 import { rules, scorecard } from '../simulate/scorecard/scorecard.ts'
-import { formatLine, formatSummary } from '../simulate/scorecard/table.ts'
+import { formatScorecardLine, formatSummary } from '../simulate/scorecard/table.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
 import { readNamedFile } from './named-file.ts'
 import { readOutside } from './outside.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'MODULE',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
 FILE#NAME. It runs on embedded clusters, in virtual time and with no more rights than it declares; no other cluster is
@@ -41,7 +41,7 @@ is broken. What each rule asks: docs/scorecard.md.`,
       load: () => loadOperator(module, { anew: true }),
       sample,
       live: outside && ((world) => outside(undefined, world).live),
-      ...(!flags.json && { onLine: (line) => out(formatLine(line, width)) }),
+      ...(!flags.json && { onLine: (line) => out(formatScorecardLine(line, width)) }),
     })
     if (flags.json) out(JSON.stringify(card, undefined, 2))
     else for (const line of formatSummary(card)) out(line)
@@ -59,3 +59,5 @@ export async function readSample(file: string): Promise<readonly UntypedObject[]
     return document as unknown as UntypedObject
   })
 }
+
+export default command

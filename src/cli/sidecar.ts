@@ -6,7 +6,7 @@ import { loadConfig } from '../sidecar/config.ts'
 import { startSidecar } from '../sidecar/sidecar.ts'
 import { type Command, defineCommand } from './command.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details:
     'Prints one line when it is ready. The file says how the application is asked and which actions there are (src/sidecar/README.md). What a flag says wins over MUSTER_SIDECAR_CONFIG, _LISTEN, _TOKEN_FILE and _STATE_DIR, and those over the file.',
   flags: {
@@ -36,3 +36,5 @@ export const command: Command = defineCommand({
     return 0
   },
 })
+
+export default command

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { MusterError } from '../kube/errors.ts'
-import type { SimulationReport } from '../simulate/simulate.ts'
+import type { SimulationReport } from '../simulate/faults/simulate.ts'
 
 /** What a part tells whoever started it. */
 export type PartMessage =

@@ -6,9 +6,9 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SimulationReport } from '../simulate/simulate.ts'
+import type { SimulationReport } from '../simulate/faults/simulate.ts'
 import type { Flags, FlagValues } from './command.ts'
-import { command } from './simulate.ts'
+import command from './simulate.ts'
 
 const module = fileURLToPath(new URL('../../examples/memcached/operator.ts', import.meta.url))
 

@@ -4,18 +4,18 @@ import { MusterError } from '../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray } from '../kube/json-member.ts'
 import { readYaml } from '../kube/yaml.ts'
-import { faultGroups, formatPlan, parsePlan } from '../simulate/fault.ts'
+import { faultGroups, formatPlan, parsePlan } from '../simulate/faults/fault.ts'
 import { samplesOf } from '../simulate/scorecard/sample.ts'
 import {
-  type Failure,
+  type SimulationFailure,
   openSimulator,
-  type Part,
+  type SimulationPart,
   simulate,
   type SimulationOptions,
   type SimulationReport,
-} from '../simulate/simulate.ts'
-import { operatorSubject } from '../simulate/subject.ts'
-import { formatTrace } from '../simulate/trace.ts'
+} from '../simulate/faults/simulate.ts'
+import { operatorSubject } from '../simulate/faults/subject.ts'
+import { formatTrace } from '../simulate/faults/trace.ts'
 import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
 import { openNamedFile, readNamedFile } from './named-file.ts'
@@ -24,7 +24,7 @@ import { openProgressBar } from './progress-bar.ts'
 import { readSample } from './scorecard.ts'
 import { type PartMessage, simulateInParts } from './simulate-parts.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'MODULE',
   details: `MODULE is a TypeScript or JavaScript file that exports an operator: as "operator", as default, or as NAME with
 FILE#NAME. Its scenes (a CR is created, changed, deleted, created again) are played once without faults; then once for
@@ -127,7 +127,7 @@ async function replay(options: SimulationOptions, text: string, out: (line: stri
   return failings.length === 0 ? 0 : 1
 }
 
-function formatFailure({ plan, shortest, story }: Failure, repeat: string): readonly string[] {
+function formatFailure({ plan, shortest, story }: SimulationFailure, repeat: string): readonly string[] {
   return [
     `FAILED  ${shortest}${plan === shortest ? '' : ` (found with ${plan})`}`,
     ...story.map((line) => `  ${line}`),
@@ -166,11 +166,11 @@ function numberIn(flag: string, text: string | undefined): number | undefined {
 /** Below this, another process takes longer to begin than it saves. */
 const fewPlans = 200
 
-function usualJobs(limit: number | undefined, part: Part | undefined): number {
+function usualJobs(limit: number | undefined, part: SimulationPart | undefined): number {
   return part || (limit ?? Infinity) < fewPlans ? 1 : Math.min(availableParallelism(), 8)
 }
 
-function partIn(text: string | undefined): Part | undefined {
+function partIn(text: string | undefined): SimulationPart | undefined {
   if (text === undefined) return undefined
   const [, index = '', of = ''] = /^(\d{1,4})\/(\d{1,4})$/.exec(text) ?? []
   const part = { index: Number(index) - 1, of: Number(of) }
@@ -208,3 +208,5 @@ async function readScenes(file: string): Promise<Readonly<Record<string, readonl
   }
   return scenes as Readonly<Record<string, readonly JsonObject[]>>
 }
+
+export default command

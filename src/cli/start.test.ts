@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect } from '../client/connect.ts'
-import { command } from './start.ts'
+import command from './start.ts'
 
 async function kubeconfigPath(): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'muster-start-'))

@@ -4,7 +4,7 @@ import { MusterError } from '../kube/errors.ts'
 import { type Command, defineCommand } from './command.ts'
 import { runEmbeddedCluster } from './embedded-cluster.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details:
     'The cluster lives in the memory of this process and ends with it (Ctrl-C). It is for trying things out, not for production.',
   flags: {
@@ -29,3 +29,5 @@ export const command: Command = defineCommand({
     return 0
   },
 })
+
+export default command

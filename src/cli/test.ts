@@ -13,7 +13,7 @@ import { type Command, defineCommand } from './command.ts'
 import { loadOperator } from './module.ts'
 import { emptyFolder, openNamedFile } from './named-file.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'DIR …',
   details: `Each folder below DIR that holds a test.yaml is a test: what is in its input-dir is given to the operator, once and without a
 network, and what it wants is compared with expected-output. docs/declarative-tests.md tells all keys of test.yaml.
@@ -125,3 +125,5 @@ async function watch(
   for (const watcher of watchers) watcher.close()
   return code
 }
+
+export default command

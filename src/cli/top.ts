@@ -13,7 +13,7 @@ export const managerFlags = {
   url: { type: 'string', value: 'URL', help: 'status server of the manager (default: the one that was started here)' },
 } as const
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details: `Where there is no terminal, prints the table once, and then one line for each thing that an operator does. HELD BY is
 the gate that keeps what waits, the first that is closed of
 ${gateOrder.join(', ')}. With crawl it goes in circles.`,
@@ -57,3 +57,5 @@ ${gateOrder.join(', ')}. With crawl it goes in circles.`,
     return 0
   },
 })
+
+export default command

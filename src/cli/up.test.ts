@@ -11,7 +11,7 @@ import { connect } from '../client/connect.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
 import { Deployment } from '../operator/kinds.ts'
-import { readReport } from '../manager/report.ts'
+import { readReport } from '../manager/observability/report.ts'
 import { readManagerFile } from './manager-file.ts'
 
 const example = (group: string, kind: string, plural: string): Resource => ({

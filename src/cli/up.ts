@@ -8,7 +8,7 @@ import { aborted } from '../clock/aborted.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { consolePage } from '../console/page.ts'
 import { MusterError } from '../kube/errors.ts'
-import type { ManagerReport } from '../manager/report.ts'
+import type { ManagerReport } from '../manager/observability/report.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type Command, defineCommand } from './command.ts'
 import { exampleFiles, sampleMark, samples, tries } from './demo.ts'
@@ -16,7 +16,7 @@ import { besideEmbeddedCluster, type ReadyCluster } from './embedded-cluster.ts'
 import { runningHere, writeManagerFile } from './manager-file.ts'
 import type { OwnMuster } from './own-muster.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   details: `The cluster is on this machine alone, and for trying things out: Pods are simulated, no container runs. What is in it
 is kept in the folder of --data, so that a second start finds everything as it was. Ctrl-C ends it.`,
   flags: {
@@ -93,8 +93,11 @@ async function loadExamples(): Promise<Examples> {
 async function loadHosting(file: string): Promise<Hosting> {
   // In a checkout it is this one, of which no more is loaded than is needed.
   if (file.endsWith('.ts')) {
-    const loading = [import('../manager/resident/service.ts'), import('../manager/resident/reach.ts')] as const
-    const [{ startService }, { reachLocal, reachCluster }] = await Promise.all(loading)
+    const loading = [
+      import('../manager/runtime/manager-service.ts'),
+      import('../manager/runtime/cluster-connection.ts'),
+    ] as const
+    const [{ startManagerService: startService }, { reachLocal, reachCluster }] = await Promise.all(loading)
     return { startService, reachLocal, reachCluster }
   }
   const { loadOwnMuster } = await import('./own-muster.ts')
@@ -254,3 +257,5 @@ function shown(file: string): string {
   const relative = path.relative('', file)
   return relative.startsWith('..') ? file : relative
 }
+
+export default command

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { defineCommand, type Command } from './command.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   flags: {},
   async run({ out }) {
     const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
@@ -10,3 +10,5 @@ export const command: Command = defineCommand({
     return 0
   },
 })
+
+export default command

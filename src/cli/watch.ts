@@ -8,7 +8,7 @@ import { type Command, defineCommand } from './command.ts'
 import { connectionFlags, connectionOptions } from './connection-flags.ts'
 import { nearest } from '../kube/nearest.ts'
 
-export const command: Command = defineCommand({
+const command: Command = defineCommand({
   usage: 'RESOURCE',
   details:
     'RESOURCE is a plural, a short name or a kind, with its group where needed: pods, deploy, widgets.example.com.',
@@ -77,3 +77,5 @@ function findResource(name: string, resources: readonly DiscoveredResource[]): D
     `the server serves no "${name}".${near === undefined ? '' : ` Did you mean "${near}"?`}`,
   )
 }
+
+export default command

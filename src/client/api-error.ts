@@ -9,7 +9,7 @@ import { isJsonObject, parseJson } from '../kube/json.ts'
 import type { Status } from '../kube/object.ts'
 import { readHead } from './body.ts'
 import { printable, redact } from './credentials/redaction.ts'
-import type { TransportResponse } from './transport.ts'
+import type { TransportResponse } from '../transport/transport.ts'
 
 /** The server's own refusal. `status` is synthetic when the answer held none. */
 export class ApiError extends MusterError {

@@ -8,7 +8,7 @@ import type { Json } from '../kube/json.ts'
 import type { GroupVersionKind, Resource, TypedResource } from '../kube/kind.ts'
 import type { KubeList, KubeObject, ObjectMeta, Status, UntypedObject } from '../kube/object.ts'
 import type { FlowSnapshot } from './flow-control.ts'
-import type { Method, Transport, TransportResponse } from './transport.ts'
+import type { Method, Transport, TransportResponse } from '../transport/transport.ts'
 
 /** Where an object is. `namespace` is left out for cluster-scoped resources and for lists over all namespaces. */
 export interface ObjectRef {

@@ -9,7 +9,7 @@ import { bodyOf } from './body.ts'
 import type { Client, PatchType, WatchEvent } from './client.ts'
 import { type ClientOptions, createClient } from './create-client.ts'
 import { inProcessTransport } from './in-process.ts'
-import type { MessageStream, TransportRequest, TransportResponse } from './transport.ts'
+import type { MessageStream, TransportRequest, TransportResponse } from '../transport/transport.ts'
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 const nodes: Resource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }

@@ -30,7 +30,7 @@ import { mediaType, patchMediaType } from './media-type.ts'
 import { collectionPath, listPath, objectPath, type Query, watchPath, withQuery } from './paths.ts'
 import { createRequester } from './requester.ts'
 import { defaultRetryPolicy, isRepeatable, type RetryPolicy } from './retry.ts'
-import type { Transport, TransportResponse } from './transport.ts'
+import type { Transport, TransportResponse } from '../transport/transport.ts'
 import type { ServerWarning } from './warning.ts'
 import { decodeWatchEvent } from './watch-event.ts'
 

@@ -6,7 +6,7 @@ import type { GroupVersionKind } from '../kube/kind.ts'
 import { bodyOf } from './body.ts'
 import type { RawRequest } from './client.ts'
 import { createDiscovery } from './discovery.ts'
-import type { TransportResponse } from './transport.ts'
+import type { TransportResponse } from '../transport/transport.ts'
 
 const kindOf = (of: string, kind: string): GroupVersionKind => ({ group: of, version: 'v1', kind })
 

@@ -14,7 +14,7 @@ import type { DiscoveredResource, Discovery, RawRequest } from './client.ts'
 import { Deadline } from './deadline.ts'
 import { readResourceList, readRoot, type RootDocument } from './discovery-document.ts'
 import { mediaType } from './media-type.ts'
-import type { TransportResponse } from './transport.ts'
+import type { TransportResponse } from '../transport/transport.ts'
 
 export interface DiscoveryOptions {
   readonly request: (request: RawRequest) => Promise<TransportResponse>

@@ -3,7 +3,7 @@ import { virtualClock } from '../clock/virtual-clock.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { ExecOptions } from './client.ts'
 import { execProtocols, runCommand } from './exec.ts'
-import type { MessageStream } from './transport.ts'
+import type { MessageStream } from '../transport/transport.ts'
 
 const success = '{"kind":"Status","status":"Success"}'
 const exit = (code: string): string =>

@@ -13,7 +13,7 @@ import type { Status } from '../kube/object.ts'
 import type { ExecOptions, ExecResult } from './client.ts'
 import { Deadline } from './deadline.ts'
 import { printable } from './credentials/redaction.ts'
-import type { MessageStream } from './transport.ts'
+import type { MessageStream } from '../transport/transport.ts'
 
 const closingProtocol = 'v5.channel.k8s.io'
 

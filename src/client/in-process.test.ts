@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { inProcessTransport, type Handler } from './in-process.ts'
-import type { TransportRequest, TransportResponse } from './transport.ts'
+import type { Handler } from '../transport/transport.ts'
+import { inProcessTransport } from './in-process.ts'
+import type { TransportRequest, TransportResponse } from '../transport/transport.ts'
 
 const request: TransportRequest = { method: 'GET', path: '/watch', headers: {}, body: undefined, signal: undefined }
 

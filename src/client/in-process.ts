@@ -1,12 +1,6 @@
 import { MusterError } from '../kube/errors.ts'
 import { abortable } from './body.ts'
-import type { MessageStream, Transport, TransportRequest, TransportResponse } from './transport.ts'
-
-/** An API server as a function: what the embedded one is, and what a test writes in ten lines. */
-export interface Handler {
-  handle(request: TransportRequest): Promise<TransportResponse>
-  connect?(request: TransportRequest, protocols: readonly string[]): Promise<MessageStream>
-}
+import type { Handler, Transport, TransportRequest } from '../transport/transport.ts'
 
 /** A request under way, and how to end it from both sides. */
 interface Passage {

@@ -42,8 +42,9 @@ export type {
   TransportRequest,
   TransportResponse,
   TransportStats,
-} from './transport.ts'
-export { type Handler, inProcessTransport } from './in-process.ts'
+} from '../transport/transport.ts'
+export { inProcessTransport } from './in-process.ts'
+export type { Handler } from '../transport/transport.ts'
 export { httpTransport, type HttpTransportOptions } from './http/http-transport.ts'
 
 export type { Connection, Credentials, Impersonation, TlsSettings } from './connection.ts'

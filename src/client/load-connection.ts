@@ -2,7 +2,7 @@
  * From where we are to a {@link Connection}: a kubeconfig that was named, KUBECONFIG, ~/.kube/config, or the service
  * account of the Pod we run in; the first that is there.
  */
-import { errorCode } from './error-code.ts'
+import { errorCode } from '../system/error-code.ts'
 import { delimiter, join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { systemClock } from '../clock/system-clock.ts'
@@ -21,7 +21,7 @@ import {
   isEmptyKubeconfig,
   type Kubeconfig,
   type KubeconfigUser,
-  malformed,
+  malformedKubeconfig,
   mergeKubeconfigs,
   parseKubeconfig,
   readKubeconfig,
@@ -123,7 +123,7 @@ function refuseUntrusted({ cluster, user }: ChosenContext, { allowFiles, allowEx
   if (user.value.exec && !allowExec) {
     problems.push(`${user.place.path}.exec names a program, which is not allowed here: use a token or a certificate`)
   }
-  if (problems.length > 0) throw malformed(user.place.source, problems)
+  if (problems.length > 0) throw malformedKubeconfig(user.place.source, problems)
 }
 
 async function connectionTo(chosen: ChosenContext, options: ConnectionOptions): Promise<Connection> {

@@ -8,7 +8,7 @@ import { createFlowControl } from './flow-control.ts'
 import { inProcessTransport } from './in-process.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
 import { defaultRetryPolicy } from './retry.ts'
-import type { TransportRequest, TransportResponse } from './transport.ts'
+import type { TransportRequest, TransportResponse } from '../transport/transport.ts'
 import type { ServerWarning } from './warning.ts'
 
 type Handle = (request: TransportRequest) => TransportResponse | Promise<TransportResponse>

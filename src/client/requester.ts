@@ -11,7 +11,7 @@ import { Deadline } from './deadline.ts'
 import type { FlowControl } from './flow-control.ts'
 import { mediaType } from './media-type.ts'
 import { type RetryPolicy, withRetries } from './retry.ts'
-import type { MessageStream, Transport, TransportRequest, TransportResponse } from './transport.ts'
+import type { MessageStream, Transport, TransportRequest, TransportResponse } from '../transport/transport.ts'
 import { parseWarnings, type ServerWarning } from './warning.ts'
 
 export interface RequesterOptions {

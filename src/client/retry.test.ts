@@ -5,7 +5,7 @@ import { virtualClock } from '../clock/virtual-clock.ts'
 import { type ErrorName, errorTable, MusterError } from '../kube/errors.ts'
 import type { Status } from '../kube/object.ts'
 import { ApiError, statusError } from './api-error.ts'
-import { defaultRetryPolicy, isRepeatable, retryDelay, withRetries, type Write } from './retry.ts'
+import { defaultRetryPolicy, isRepeatable, retryDelay, withRetries, type RetryableWrite } from './retry.ts'
 
 const random = seededRandom(1)
 
@@ -21,7 +21,7 @@ function retries(error: unknown, repeatable: boolean, failures = 1): boolean {
 describe('a write is repeatable', () => {
   const named = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }
   const versioned = { ...named, metadata: { name: 'a', resourceVersion: '7' } }
-  const cases: readonly (readonly [string, Write, boolean])[] = [
+  const cases: readonly (readonly [string, RetryableWrite, boolean])[] = [
     ['apply', { verb: 'patch', type: 'apply', patch: named }, true],
     ['update with resourceVersion', { verb: 'update', object: versioned }, true],
     ['update without', { verb: 'update', object: named }, false],

@@ -44,7 +44,7 @@ export interface RetryPolicy {
 
 export const defaultRetryPolicy: RetryPolicy = { attempts: 5, baseMs: 250, maxMs: 8_000 }
 
-export type Write =
+export type RetryableWrite =
   | { readonly verb: 'create' | 'deleteCollection'; readonly dryRun?: boolean | undefined }
   | { readonly verb: 'update'; readonly dryRun?: boolean | undefined; readonly object: unknown }
   | {
@@ -60,7 +60,7 @@ export type Write =
     }
 
 /** Whether a write does no more when carried out twice; the table above. */
-export function isRepeatable(write: Write): boolean {
+export function isRepeatable(write: RetryableWrite): boolean {
   if (write.dryRun) return true
   switch (write.verb) {
     case 'update':
@@ -105,7 +105,7 @@ function isCertainlyUndone(error: MusterError): boolean {
   return isPutOff && error instanceof ApiError && error.status.reason !== undefined
 }
 
-export interface Failure {
+export interface RetryableFailure {
   readonly error: unknown
   /** Tries that have failed, this one included. */
   readonly failures: number
@@ -116,7 +116,7 @@ export interface Failure {
 }
 
 /** How long to wait before the next try; `undefined`: do not try again. */
-export function retryDelay(failure: Failure, policy: RetryPolicy, random: Random): number | undefined {
+export function retryDelay(failure: RetryableFailure, policy: RetryPolicy, random: Random): number | undefined {
   const { error, failures, repeatable, now, deadline } = failure
   if (!(error instanceof MusterError) || failures >= policy.attempts) return undefined
   if (!isCertainlyUndone(error) && !(repeatable && mayHaveActed.has(error.name))) return undefined

@@ -3,8 +3,8 @@ import { createServer, request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startTroubled, type Troubled } from '../../test/troubled.ts'
 import { isMusterError } from '../kube/errors.ts'
-import { healthReport } from '../manager/health.ts'
-import { startStatusServer } from '../manager/status-server.ts'
+import { healthReport } from '../manager/observability/health.ts'
+import { startStatusServer } from '../manager/observability/status-server.ts'
 import { consolePage, pageFiles, pageText } from './page.ts'
 
 const health = () => healthReport({ now: 0, feeds: [], runs: [], turnAt: 0 })

@@ -5,7 +5,7 @@
  * What the page shows it asks for itself, at `/report` beside it.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import type { PageFile } from '../manager/status-server.ts'
+import type { PageFile } from '../manager/observability/status-server.ts'
 
 /** All there is: a path that is not here leads nowhere. */
 const files: ReadonlyMap<string, string> = new Map([

@@ -7,14 +7,14 @@ import type { KubeObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { defineController } from '../operator/controller.ts'
 import { integer } from '../operator/field.ts'
-import { exactly, generated, labelled, referenced } from '../operator/input.ts'
+import { exactName, generated, labelled, referenced } from '../operator/input.ts'
 import { defineKind } from '../operator/kind.ts'
 import { ConfigMap, Namespace, Secret } from '../operator/kinds.ts'
-import { defineResource } from '../operator/resource.ts'
+import { defineDependent } from '../operator/dependent.ts'
 import { defineOperator, type Operator } from '../operator/operator.ts'
 import { inRole } from '../operator/placement-role.ts'
 import { runContractCommand } from './commands.ts'
-import { actionOf, hashOf } from './mutation.ts'
+import { actionOf, mutationHash } from './mutation.ts'
 import { readOutput } from './output-reader.ts'
 
 const input = 'examples/memcached/tests/creates/input-dir'
@@ -71,11 +71,11 @@ describe('input-resources and output-resources', () => {
         defineController({
           for: Wish,
           reads: [
-            exactly(ConfigMap, { namespace: 'shop', name: 'a' }),
+            exactName(ConfigMap, { namespace: 'shop', name: 'a' }),
             labelled(Secret, { namespace: 'shop', labels: { tier: 'db' } }),
             referenced(Secret, { from: Wish, namePath: '$.spec.secret', namespacePath: '$.metadata.namespace' }),
             referenced(Namespace, {
-              from: exactly(ConfigMap, { namespace: 'shop', name: 'a' }),
+              from: exactName(ConfigMap, { namespace: 'shop', name: 'a' }),
               namePath: '$.data.ns',
             }),
           ],
@@ -156,7 +156,9 @@ describe('apply-configuration', () => {
     })
     for (const { file, mutation } of told) {
       expect(expected).toContain(file)
-      expect(path.basename(file)).toContain(`${hashOf(readFileSync(path.join(folder, file), 'utf8'), '')}-body-sample`)
+      expect(path.basename(file)).toContain(
+        `${mutationHash(readFileSync(path.join(folder, file), 'utf8'), '')}-body-sample`,
+      )
       expect(readFileSync(path.join(folder, file.replace('-body-', '-metadata-')), 'utf8')).toBe(
         `action: ${actionOf(mutation)}\ncontrollerInstanceName: memcached\nfieldManager: memcached\ngenerateName: ""\nname: sample\nnamespace: default\nresourceType:\n  Group: ${mutation.type.group || '""'}\n  Resource: ${mutation.type.resource}\n  Version: ${mutation.type.version}\n`,
       )
@@ -214,9 +216,9 @@ describe('apply-configuration', () => {
       controllers: [
         defineController({
           for: Wish,
-          reads: [ConfigMap, exactly(Secret, { namespace: 'shop', name: 'mine' })],
-          writes: [exactly(ConfigMap, { namespace: 'shop', name: 'mine' })],
-          resources: [defineResource({ for: Wish, kind: ConfigMap })],
+          reads: [ConfigMap, exactName(Secret, { namespace: 'shop', name: 'mine' })],
+          writes: [exactName(ConfigMap, { namespace: 'shop', name: 'mine' })],
+          resources: [defineDependent({ for: Wish, kind: ConfigMap })],
           check({ cr, view }) {
             if (cr.metadata.name === 'reader') view.get(Secret, { namespace: 'shop', name: 'other' })
           },
@@ -246,7 +248,7 @@ describe('apply-configuration', () => {
       controllers: [defineController({ for: Wish, writes: [ConfigMap], reconcile })],
     })
     // Its controllers may write more than it says to others.
-    const mine = exactly(ConfigMap, { namespace: 'shop', name: 'mine' })
+    const mine = exactName(ConfigMap, { namespace: 'shop', name: 'mine' })
     const others = honest.declaredOutputs.filter(({ resource }) => resource.kind !== 'ConfigMap')
     const operator = { ...honest, declaredOutputs: [...others, mine] }
     const { code, err, folder } = await run(operator, 'apply-configuration', '--input-dir', wishes('a', 'b'))

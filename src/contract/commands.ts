@@ -18,7 +18,7 @@ import type { Live } from '../operator/live.ts'
 import type { Operator } from '../operator/operator.ts'
 import { selectControllers } from './controller-selection.ts'
 import { describeResources, inputResourcesOf, outputResourcesOf } from './declaration.ts'
-import type { WorldRun } from './world.ts'
+import type { WorldRun } from './offline-world.ts'
 
 export const contractCommands = [
   'input-resources',
@@ -39,7 +39,7 @@ export interface Streams {
   readonly err: (text: string) => void
 }
 
-export interface CommandOptions {
+export interface ContractCommandOptions {
   /** As the operator's own `config` declares it. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>
 }
@@ -49,7 +49,7 @@ export async function runContractCommand(
   operator: Operator,
   [command, ...words]: readonly string[],
   streams: Streams,
-  options: CommandOptions = {},
+  options: ContractCommandOptions = {},
 ): Promise<number> {
   try {
     switch (command) {
@@ -152,16 +152,16 @@ async function applyConfiguration(
   operator: Operator,
   words: readonly string[],
   { err }: Streams,
-  { config, live }: CommandOptions & { readonly live?: Live },
+  { config, live }: ContractCommandOptions & { readonly live?: Live },
 ): Promise<number> {
   const asked = readFlags(words, systemClock)
   const isChosen = selectControllers(
     asked.controllers,
     operator.controllers.map(({ name }) => name),
   )
-  const [{ readInputs }, { openWorld }, { leftIn, writeOutput }] = await Promise.all([
+  const [{ readInputs }, { openOfflineWorld: openWorld }, { leftIn, writeOutput }] = await Promise.all([
     import('./input-directory.ts'),
-    import('./world.ts'),
+    import('./offline-world.ts'),
     import('./output-directory.ts'),
   ])
   const warn = (message: string): void => err(`warning: ${message}`)
@@ -171,7 +171,7 @@ async function applyConfiguration(
   const world = await openWorld({ operator, objects, now: asked.now, ...(config && { config }), ...(live && { live }) })
   const run = await inTime(world.run(isChosen), operator.name)
   writeOutput(asked.outputDir, run)
-  return report(run, err)
+  return reportResults(run, err)
 }
 
 async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
@@ -187,7 +187,7 @@ async function inTime<T>(running: Promise<T>, name: string): Promise<T> {
 }
 
 /** Tells what went wrong; the exit code. */
-export function report({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
+export function reportResults({ results, undeclared, refusedReads }: WorldRun, err: (line: string) => void): number {
   // Upstream ends with 0 after a panic. Who only looks at the code would take that for a success.
   const failed = results.filter(({ status }) => status === 'Failed' || status === 'Panicked')
   for (const { controller, errors } of failed) for (const message of errors) err(`error: ${controller}: ${message}`)
@@ -204,11 +204,11 @@ async function applyLive(
   operator: Operator,
   words: readonly string[],
   streams: Streams,
-  options: CommandOptions,
+  options: ContractCommandOptions,
 ): Promise<number> {
   const { kubeconfig } = readFlags(words, systemClock)
   const { connect } = await import('../client/connect.ts')
-  const { createLive } = await import('../manager/live-calls.ts')
+  const { createLive } = await import('../manager/run/live-calls.ts')
   const client = await connect(kubeconfig === undefined ? {} : { kubeconfig })
   try {
     const live = createLive({ client, clock: systemClock })

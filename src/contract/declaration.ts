@@ -1,7 +1,7 @@
 /** What a Muster operator answers when it is asked what it reads and writes. */
 import type { Json } from '../kube/json.ts'
 import type { Resource } from '../kube/kind.ts'
-import type { Input, Output, Reference } from '../operator/input.ts'
+import type { Input, DeclaredOutput, Reference } from '../operator/input.ts'
 import type { Operator } from '../operator/operator.ts'
 import { type PlacementRole, placementRoleOf } from '../operator/placement-role.ts'
 import { writeGoYaml } from './go-yaml.ts'
@@ -23,7 +23,7 @@ export function outputResourcesOf(operator: Operator): OutputResources {
 /** Status and finalizers of its own kinds are among what it writes, and Events are told where those are. */
 function outputsIn(operator: Operator, role: PlacementRole): ResourceList {
   const isHere = ({ resource }: Input): boolean => placementRoleOf(resource) === role
-  const own = operator.controllers.map((controller): Output => {
+  const own = operator.controllers.map((controller): DeclaredOutput => {
     const { own: declared } = controller
     return declared.select === 'labels' ? { select: 'kind', resource: declared.resource } : declared
   })

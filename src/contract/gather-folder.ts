@@ -5,7 +5,7 @@
  */
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { makeFolder } from '../client/folder.ts'
+import { makeFolder } from '../system/folder.ts'
 import type { Json } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Json } from '../kube/json.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { writeGoYaml } from './go-yaml.ts'
-import { hashOf } from './mutation.ts'
+import { mutationHash } from './mutation.ts'
 
 interface Vector {
   readonly value: Json
@@ -20,7 +20,7 @@ const vectors = JSON.parse(
 describe('YAML of the contract', () => {
   it.each(vectors)('has the bytes that Go writes, and their hash: $hash', ({ value, yaml, hash }) => {
     expect(writeGoYaml(value)).toBe(yaml)
-    expect(hashOf(yaml, '')).toBe(hash)
+    expect(mutationHash(yaml, '')).toBe(hash)
   })
 
   it('says what it is made from, however its lines are folded', () => {
@@ -39,8 +39,8 @@ describe('YAML of the contract', () => {
 
 describe('the hash in file names', () => {
   it('is of the body, of the options where there is none, and says so where there is neither', () => {
-    expect(hashOf('a: 1\n', 'b: 2\n')).toBe(hashOf('a: 1\n', ''))
-    expect(hashOf('', 'b: 2\n')).toBe(hashOf('b: 2\n', ''))
-    expect(hashOf('', '')).toBe('MISSING')
+    expect(mutationHash('a: 1\n', 'b: 2\n')).toBe(mutationHash('a: 1\n', ''))
+    expect(mutationHash('', 'b: 2\n')).toBe(mutationHash('b: 2\n', ''))
+    expect(mutationHash('', '')).toBe('MISSING')
   })
 })

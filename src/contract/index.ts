@@ -10,11 +10,14 @@ export type { ControllerResult, ResultStatus } from './controller-results.ts'
 export { inputResourcesOf, outputResourcesOf } from './declaration.ts'
 export { type EgressProxy, type EgressRefusal, openEgressProxy } from './external/egress-proxy.ts'
 export { programLoader, type ProgramLoaderOptions, programOf } from './external/load-program.ts'
-export { driveProgram } from './external/drive-program.ts'
+export { reconcileProgram as driveProgram } from './external/program-reconcile.ts'
 export { hostProgram } from './external/program-host.ts'
-export { foreseeProgram, type ProgramForesightOptions } from './external/program-plan.ts'
+export {
+  dryRunProgram as foreseeProgram,
+  type ProgramDryRunOptions as ProgramForesightOptions,
+} from './external/program-dry-run.ts'
 export type { HostedProgram } from './external/program-run.ts'
-export { networkTrouble, type Program, type ProgramLimits } from './external/program.ts'
+export { networkTrouble, type ExternalProgram as Program, type ProgramLimits } from './external/program.ts'
 export { openGatherFolder, type GatherFolder } from './gather-folder.ts'
 export { inputsOfCluster, inputsOfGather } from './inputs.ts'
 export { operatorMain } from './main.ts'
@@ -22,4 +25,9 @@ export type { ClusterFolder, RecordedMutation } from './mutation.ts'
 export { inOrder, type ReadMutation, readOutput, type ReadOutput } from './output-reader.ts'
 export { redacted } from './redaction.ts'
 export type { InputResources, OutputResources, ResourceList } from './resource-list.ts'
-export { openWorld, type World, type WorldOptions, type WorldRun } from './world.ts'
+export {
+  openOfflineWorld as openWorld,
+  type OfflineWorld as World,
+  type OfflineRunOptions as WorldOptions,
+  type WorldRun,
+} from './offline-world.ts'

@@ -2,8 +2,8 @@
  * The input directory of an offline run: a must-gather, of which only what the operator declares is kept. It may be larger than
  * memory.
  */
-import type { ImportOptions } from '../apiserver/gather.ts'
-import { errorCode } from '../client/error-code.ts'
+import type { ImportOptions } from '../apiserver/must-gather/must-gather.ts'
+import { errorCode } from '../system/error-code.ts'
 import { isMusterError } from '../kube/errors.ts'
 import type { Resource } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
@@ -12,7 +12,7 @@ import { inputResourcesOf, outputResourcesOf } from './declaration.ts'
 import { poolOfGather } from './inputs.ts'
 import type { ResourceType } from './mutation.ts'
 import type { ResourceList } from './resource-list.ts'
-import { keyOf, selectObjects, typesIn } from './selection.ts'
+import { selectionKey, selectObjects, typesIn } from './selection.ts'
 
 const definitions: ResourceType = {
   group: 'apiextensions.k8s.io',
@@ -74,10 +74,10 @@ function declared(operator: Operator): ResourceList {
   const all = <K extends 'exactResources' | 'generatedNameResources' | 'kindResources'>(
     member: K,
   ): readonly NonNullable<ResourceList[K]>[number][] => [read, ...written].flatMap((list) => list[member] ?? [])
-  const known = new Set([read, ...written].flatMap((list) => typesIn(list).map(keyOf)))
+  const known = new Set([read, ...written].flatMap((list) => typesIn(list).map(selectionKey)))
   const others = [...operator.inputs, ...operator.outputs]
     .map(({ group, version, plural }) => ({ group, version, resource: plural }))
-    .filter((type) => !known.has(keyOf(type)))
+    .filter((type) => !known.has(selectionKey(type)))
   return {
     ...read,
     exactResources: all('exactResources'),

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { type ImportOptions, readGather } from '../apiserver/gather.ts'
+import { type ImportOptions, readGather } from '../apiserver/must-gather/must-gather.ts'
 import type { Client } from '../client/client.ts'
 import { readJson } from '../client/body.ts'
 import { builtinResources } from '../kube/builtin.ts'
@@ -18,7 +18,16 @@ import { servedResource } from './external/served.ts'
 import { discoveryFiles, type GatherContent } from './gather-folder.ts'
 import type { ResourceType } from './mutation.ts'
 import type { ResourceList } from './resource-list.ts'
-import { type Clues, cluesOf, isMeant, keyOf, type Pool, referredTo, selectObjects, typesIn } from './selection.ts'
+import {
+  type Clues,
+  cluesOf,
+  isMeant,
+  selectionKey,
+  type Pool,
+  referredTo,
+  selectObjects,
+  typesIn,
+} from './selection.ts'
 
 export interface PruneOptions extends ImportOptions {
   /** Kinds that are known, beside the built-in ones and those that the directory defines. */
@@ -51,10 +60,10 @@ export interface GatherPool {
  * what was found refers to something that nobody has asked for yet.
  */
 export async function poolOfGather(folder: string, list: ResourceList, options: PruneOptions): Promise<GatherPool> {
-  const wanted = new Map(typesIn(list).map((type) => [keyOf(type), type]))
+  const wanted = new Map(typesIn(list).map((type) => [selectionKey(type), type]))
   const kinds = await namesOfKinds(folder, options, [...wanted.keys()])
   const pools = new Map<string, Map<string, UntypedObject>>([...wanted.keys()].map((key) => [key, new Map()]))
-  const pool: Pool = (type) => [...(pools.get(keyOf(type))?.values() ?? [])]
+  const pool: Pool = (type) => [...(pools.get(selectionKey(type))?.values() ?? [])]
   const namespaces = new Map<string, UntypedObject>()
 
   /** Of what nothing describes the kind can only be guessed, and of a kind that nothing describes what it is called. */
@@ -72,12 +81,12 @@ export async function poolOfGather(folder: string, list: ResourceList, options: 
       const { name = '', namespace = '' } = object.metadata
       if (group === '' && object.kind === 'Namespace') namespaces.set(name, object)
       const resource = kinds.pluralOf(object.kind, group) ?? pluralIn(file, group)
-      const type = resource === undefined ? undefined : wanted.get(keyOf({ group, resource }))
+      const type = resource === undefined ? undefined : wanted.get(selectionKey({ group, resource }))
       if (!type || !isWanted(type, object)) continue
       if (type.version !== version) {
         warn?.(`${file}: ${object.kind} ${name} is at ${version}, and ${type.version} is declared`)
       }
-      const held = pools.get(keyOf(type))!
+      const held = pools.get(selectionKey(type))!
       const place = `${namespace}/${name}`
       // Directories often hold an object twice: the newer one counts.
       if (versionOf(held.get(place)) <= versionOf(object)) held.set(place, alone(object))
@@ -95,7 +104,7 @@ export async function poolOfGather(folder: string, list: ResourceList, options: 
     }
     if (fresh.size === 0) return { pool, namespaces: [...namespaces.values()] }
     const isNamed: Wanted = (type, { metadata }) =>
-      fresh.get(keyOf(type))?.has(`${metadata.namespace ?? ''}/${metadata.name}`) ?? false
+      fresh.get(selectionKey(type))?.has(`${metadata.namespace ?? ''}/${metadata.name}`) ?? false
     // What is broken was told the first time.
     const clues = [...fresh].map(([key, names]) => [key, [...names].map((name) => [nameIn(name)])] as const)
     await read(new Map(clues), isNamed, undefined)
@@ -120,10 +129,10 @@ export async function inputsOfCluster(
   options: Pick<PruneOptions, 'secrets' | 'warn'> = {},
 ): Promise<GatherContent> {
   const pools = new Map<string, readonly UntypedObject[]>()
-  for (const type of typesIn(list)) pools.set(keyOf(type), await allOf(client, type))
+  for (const type of typesIn(list)) pools.set(selectionKey(type), await allOf(client, type))
   const found = await client.list(namespaceResource)
   const namespaces = found.items.map((item) => Object.assign({}, item, { apiVersion: 'v1', kind: 'Namespace' }))
-  const content = contentOf(list, (type) => pools.get(keyOf(type)) ?? [], namespaces, await discoveryOf(client))
+  const content = contentOf(list, (type) => pools.get(selectionKey(type)) ?? [], namespaces, await discoveryOf(client))
   return options.secrets ? { ...content, secrets: await secretsOf(client, options.warn) } : content
 }
 
@@ -207,9 +216,9 @@ function builtinNames(): KindNames {
 function namesAmong(resources: readonly NamedKind[], others?: KindNames): KindNames {
   const plurals = new Map(resources.map(({ kind, group, plural }) => [`${kind}.${group}`, plural]))
   const byKind = Map.groupBy(resources, ({ kind }) => kind)
-  const keys = new Set(resources.map(({ group, plural }) => keyOf({ group, resource: plural })))
+  const keys = new Set(resources.map(({ group, plural }) => selectionKey({ group, resource: plural })))
   const own = (kind: string): readonly string[] =>
-    (byKind.get(kind) ?? []).map(({ group, plural }) => keyOf({ group, resource: plural }))
+    (byKind.get(kind) ?? []).map(({ group, plural }) => selectionKey({ group, resource: plural }))
   return {
     pluralOf: (kind, group) => plurals.get(`${kind}.${group}`) ?? others?.pluralOf(kind, group),
     resourcesOf: (kind) => [...(others?.resourcesOf(kind) ?? []), ...own(kind)],

@@ -74,7 +74,7 @@ export function describeMutation(mutation: RecordedMutation, kind: string): stri
 }
 
 /** The last two bytes of a SHA-256 of the body; of the options where there is none. */
-export function hashOf(body: string, options: string): string {
+export function mutationHash(body: string, options: string): string {
   const text = body === '' ? options : body
   return text === '' ? 'MISSING' : hash('sha256', text, 'hex').slice(-4)
 }

@@ -12,8 +12,8 @@
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../client/error-code.ts'
-import { folderMaker } from '../client/folder.ts'
+import { errorCode } from '../system/error-code.ts'
+import { folderMaker } from '../system/folder.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Json, JsonObject } from '../kube/json.ts'
 import { type ControllerResult, writeResults } from './controller-results.ts'
@@ -22,13 +22,13 @@ import {
   actionOf,
   type ClusterFolder,
   clusterFolders,
-  hashOf,
+  mutationHash,
   type RecordedMutation,
   unspecifiedFolder,
 } from './mutation.ts'
 
 /** A mutation, and the folders that it goes to. */
-export interface Placed {
+export interface PlacedFile {
   readonly mutation: RecordedMutation
   /** More than one, where it is declared for several clusters; none: it is not declared. */
   readonly folders: readonly ClusterFolder[]
@@ -37,8 +37,8 @@ export interface Placed {
 }
 
 /** What an operator left behind. */
-export interface Output {
-  readonly mutations: readonly Placed[]
+export interface OutputDirectory {
+  readonly mutations: readonly PlacedFile[]
   readonly results: readonly ControllerResult[]
 }
 
@@ -46,12 +46,12 @@ export const resultsFile = 'controller-results.yaml'
 export const orderFile = 'order.yaml'
 
 /** By their paths in the directory. */
-export function outputFiles({ mutations, results }: Output): ReadonlyMap<string, string> {
+export function outputFiles({ mutations, results }: OutputDirectory): ReadonlyMap<string, string> {
   const files = new Map<string, string>()
   const orders = new Map<string, Json[]>()
   for (const [index, { mutation, folders }] of mutations.entries()) {
     const options = Object.keys(mutation.options).length > 0 ? writeGoYaml(mutation.options) : ''
-    const hash = hashOf(mutation.body, options)
+    const hash = mutationHash(mutation.body, options)
     const place = placeOf(mutation)
     for (const folder of folders.length > 0 ? folders : [unspecifiedFolder]) {
       const fileOf = (part: string, mark: string): string =>
@@ -79,7 +79,7 @@ export function leftIn(folder: string): string | undefined {
  * What is there already stays: whoever asks for a run gives it a fresh directory.
  * @throws OutputUnwritable
  */
-export function writeOutput(folder: string, output: Output): void {
+export function writeOutput(folder: string, output: OutputDirectory): void {
   writeFiles(folder, outputFiles(output))
 }
 

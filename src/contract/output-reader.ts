@@ -5,7 +5,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../client/error-code.ts'
+import { errorCode } from '../system/error-code.ts'
 import { isMusterError, MusterError } from '../kube/errors.ts'
 import { cutText, type Hide } from '../kube/hidden-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kube/json.ts'

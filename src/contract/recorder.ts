@@ -4,9 +4,9 @@
  * wrote it goes on from a true answer. What was not declared is recorded, too, and refused.
  */
 import { attributesOf } from '../apiserver/access/request-attributes.ts'
-import { parseTarget } from '../apiserver/request-target.ts'
+import { parseTarget } from '../apiserver/access/request-target.ts'
 import { bodyOf } from '../client/body.ts'
-import type { Transport, TransportRequest, TransportResponse } from '../client/transport.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../transport/transport.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
 import { writeGoYaml } from './go-yaml.ts'
 import type { RecordedMutation, Verb } from './mutation.ts'
@@ -27,7 +27,7 @@ export function recording({ transport, controller, record, prepare }: RecorderOp
     ...transport,
     async send(request) {
       if (request.method === 'GET') return await transport.send(request)
-      const { mutation, body } = mutationOf(request, controller)
+      const { mutation, body } = recordedMutationOf(request, controller)
       if (!record(mutation, body)) return answer(403, forbidden(mutation))
       // Events are told, and nobody in here listens.
       if (isEvent(mutation)) return answer(201, body ?? {})
@@ -42,7 +42,7 @@ const applyType = 'application/apply-patch+yaml'
 const usualDeletion: JsonObject = { apiVersion: 'v1', kind: 'DeleteOptions' }
 
 /** A request as a mutation, and what its body says. */
-export function mutationOf(
+export function recordedMutationOf(
   request: TransportRequest,
   controller: string,
 ): { readonly mutation: RecordedMutation; readonly body: Json | undefined } {

@@ -17,7 +17,7 @@ export interface ExactResource extends ResourceType {
 }
 
 /** Objects whose names a server makes from this prefix. */
-export type GeneratedResource = ExactResource
+export type GeneratedNameResource = ExactResource
 
 export interface LabelSelectedResource extends ResourceType {
   /** Absent: in all namespaces, or none. */
@@ -47,7 +47,7 @@ export interface ResourceReference {
 
 export interface ResourceList {
   readonly exactResources?: readonly ExactResource[]
-  readonly generatedNameResources?: readonly GeneratedResource[]
+  readonly generatedNameResources?: readonly GeneratedNameResource[]
   readonly labelSelectedResources?: readonly LabelSelectedResource[]
   readonly resourceReferences?: readonly ResourceReference[]
   readonly kindResources?: readonly KindResource[]

@@ -20,10 +20,10 @@ export function isMeant(
   type: Pick<ResourceType, 'group' | 'resource'>,
   object: KubeObject,
 ): boolean {
-  const key = keyOf(type)
+  const key = selectionKey(type)
   const { name = '', labels } = object.metadata
   const isOne = (entry: ResourceType & { readonly namespace?: string }): boolean =>
-    keyOf(entry) === key && isIn(object, entry.namespace)
+    selectionKey(entry) === key && isIn(object, entry.namespace)
   return (
     (list.exactResources ?? []).some((entry) => isOne(entry) && entry.name === name) ||
     (list.generatedNameResources ?? []).some((entry) => isOne(entry) && name.startsWith(entry.name)) ||
@@ -47,7 +47,7 @@ export type Clues = ReadonlyMap<string, readonly (readonly string[])[]>
 export function cluesOf(list: ResourceList): Clues {
   const clues = new Map<string, (readonly string[])[]>()
   const add = (type: ResourceType, words: readonly string[]): void => {
-    const key = keyOf(type)
+    const key = selectionKey(type)
     if (!clues.has(key)) clues.set(key, [])
     clues.get(key)!.push(words)
   }
@@ -69,8 +69,8 @@ export function referredTo(list: ResourceList, pool: Pool): ReadonlyMap<string, 
   for (const reference of list.resourceReferences ?? []) {
     const target = targetOf(reference)
     if (!target) continue
-    const names = found.get(keyOf(target)) ?? new Set()
-    found.set(keyOf(target), names)
+    const names = found.get(selectionKey(target)) ?? new Set()
+    found.set(selectionKey(target), names)
     for (const object of pool(reference.referringResource)) {
       if (!isReferring(object, reference.referringResource)) continue
       for (const { namespace = '', name } of namesIn(reference, object as unknown as Json)) {
@@ -84,7 +84,7 @@ export function referredTo(list: ResourceList, pool: Pool): ReadonlyMap<string, 
 export function selectObjects(list: ResourceList, pool: Pool): Selected {
   const found = new Map<string, { readonly type: ResourceType; readonly objects: Set<UntypedObject> }>()
   const take = (type: ResourceType, objects: readonly UntypedObject[]): boolean => {
-    const key = keyOf(type)
+    const key = selectionKey(type)
     if (!found.has(key)) found.set(key, { type: typeOnly(type), objects: new Set() })
     const kept = found.get(key)!.objects
     const before = kept.size
@@ -121,7 +121,7 @@ export function selectObjects(list: ResourceList, pool: Pool): Selected {
   while (isMore) {
     isMore = false
     for (const reference of references) {
-      const referring = [...(found.get(keyOf(reference.referringResource))?.objects ?? [])].filter((object) =>
+      const referring = [...(found.get(selectionKey(reference.referringResource))?.objects ?? [])].filter((object) =>
         isReferring(object, reference.referringResource),
       )
       for (const object of referring) if (follow(reference, object)) isMore = true
@@ -190,7 +190,7 @@ function isIn({ metadata }: KubeObject, namespace: string | undefined): boolean 
 }
 
 /** `deployments.apps`, `pods.` */
-export function keyOf({ group, resource }: Pick<ResourceType, 'group' | 'resource'>): string {
+export function selectionKey({ group, resource }: Pick<ResourceType, 'group' | 'resource'>): string {
   return `${resource}.${group}`
 }
 
@@ -219,5 +219,5 @@ export function typesIn(list: ResourceList): readonly ResourceType[] {
       ].filter((type) => type !== undefined),
     ),
   ]
-  return [...new Map(all.map((type) => [keyOf(type), typeOnly(type)])).values()]
+  return [...new Map(all.map((type) => [selectionKey(type), typeOnly(type)])).values()]
 }

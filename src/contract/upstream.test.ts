@@ -4,12 +4,12 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readAsUpstream, type UpstreamRequest } from '../../test/contract/upstream-reader.ts'
 import { memcached } from '../../test/examples.ts'
-import type { TransportRequest } from '../client/transport.ts'
+import type { TransportRequest } from '../transport/transport.ts'
 import { runContractCommand } from './commands.ts'
 import { actionOf, type ClusterFolder, commonActions, type RecordedMutation } from './mutation.ts'
-import { outputFiles, type Placed, writeFiles } from './output-directory.ts'
+import { outputFiles, type PlacedFile, writeFiles } from './output-directory.ts'
 import { type ReadMutation, readOutput } from './output-reader.ts'
-import { mutationOf } from './recorder.ts'
+import { recordedMutationOf } from './recorder.ts'
 
 interface Vector {
   readonly request: {
@@ -29,7 +29,7 @@ const vectors = JSON.parse(
 
 function recorded({ request }: Vector): RecordedMutation {
   const { method, path: url, contentType, controller, body } = request
-  return mutationOf({ method, path: url, headers: { 'content-type': contentType }, body }, controller).mutation
+  return recordedMutationOf({ method, path: url, headers: { 'content-type': contentType }, body }, controller).mutation
 }
 
 function filesOf(mutations: readonly RecordedMutation[]): ReadonlyMap<string, string> {
@@ -126,7 +126,7 @@ function inTheirWords({ folder, mutation }: ReadMutation): readonly Omit<Upstrea
 
 describe('an output directory of ours, read as upstream does', () => {
   const known = vectors.filter((vector) => !isInItself(vector))
-  const placed = (mutations: readonly RecordedMutation[], folder: ClusterFolder): readonly Placed[] =>
+  const placed = (mutations: readonly RecordedMutation[], folder: ClusterFolder): readonly PlacedFile[] =>
     mutations.map((mutation) => ({ mutation, folders: [folder], content: undefined }))
   const files = outputFiles({
     mutations: [...placed(known.map(recorded), 'Configuration'), ...placed(beyond, 'Management')],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRecall, identityOf, noRecall, type Recall } from './recall.ts'
+import { createRecall, recallIdentity, noRecall, type Recall } from './recall.ts'
 
 /** How often something is made, and what is given. */
 function counted(recall: Recall): { readonly ask: (input: string) => object; readonly made: () => number } {
@@ -84,8 +84,8 @@ describe('a recall', () => {
 describe('the identity of an object', () => {
   it('is its own for as long as it lives; nothing has none', () => {
     const [one, other] = [{}, {}]
-    expect(identityOf(one)).toBe(identityOf(one))
-    expect(identityOf(one)).not.toBe(identityOf(other))
-    expect(identityOf(undefined)).toBe(0)
+    expect(recallIdentity(one)).toBe(recallIdentity(one))
+    expect(recallIdentity(one)).not.toBe(recallIdentity(other))
+    expect(recallIdentity(undefined)).toBe(0)
   })
 })

@@ -56,7 +56,7 @@ const identities = new WeakMap<object, number>()
 let identified = 0
 
 /** A number for what is better told by what it is than by its text: a schema. */
-export function identityOf(object: object | undefined): number {
+export function recallIdentity(object: object | undefined): number {
   if (!object) return 0
   const known = identities.get(object) ?? ++identified
   identities.set(object, known)

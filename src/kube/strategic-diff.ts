@@ -19,7 +19,7 @@ import {
   orderDirective,
   retainKeysDirective,
 } from './strategic-merge.ts'
-import { type FieldRule, type Place, elementKind, keyText, rootPlace, ruleOf } from './strategic-rule.ts'
+import { type FieldRule, type MergePlace, elementKind, keyText, rootPlace, ruleOf } from './strategic-rule.ts'
 
 /** The patch that turns `original` into `modified`. Null members of `modified` count as absent. */
 export function createStrategicMerge(
@@ -51,7 +51,7 @@ function diffObject(
   original: JsonObject | undefined,
   modified: JsonObject,
   current: JsonObject,
-  place: Place,
+  place: MergePlace,
   retainKeys: boolean,
 ): JsonObject {
   const patch: Entry[] = []
@@ -75,7 +75,7 @@ function diffField(
   original: Json | undefined,
   wanted: Json,
   current: Json | undefined,
-  place: Place,
+  place: MergePlace,
   field: string,
 ): readonly Entry[] {
   if (equalJson(wanted, current ?? null)) return []

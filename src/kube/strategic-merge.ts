@@ -15,7 +15,7 @@ import { MusterError } from './errors.ts'
 import { type Json, type JsonObject, equalJson, isJsonObject } from './json.ts'
 import { isJsonArray, ownMember } from './json-member.ts'
 import type { Definitions, Schema } from './schema.ts'
-import { type FieldRule, type Place, elementKind, keyText, rootPlace, ruleOf } from './strategic-rule.ts'
+import { type FieldRule, type MergePlace, elementKind, keyText, rootPlace, ruleOf } from './strategic-rule.ts'
 
 export const directive = '$patch'
 export const retainKeysDirective = '$retainKeys'
@@ -35,7 +35,7 @@ export function applyStrategicMerge(
   return mergeObject(original, patch, rootPlace(schema, definitions))
 }
 
-export function mergeObject(original: JsonObject, patch: JsonObject, place: Place): JsonObject {
+export function mergeObject(original: JsonObject, patch: JsonObject, place: MergePlace): JsonObject {
   const { [directive]: whole, [retainKeysDirective]: retain, ...changes } = patch
   if (whole === 'replace') return withoutMember(patch, directive)
   if (whole === 'delete') return {}
@@ -65,7 +65,7 @@ export function mergeObject(original: JsonObject, patch: JsonObject, place: Plac
   return hasMembers(original, result) ? original : Object.fromEntries(result)
 }
 
-function mergeField(live: Json | undefined, change: Json, place: Place, field: string): Json | undefined {
+function mergeField(live: Json | undefined, change: Json, place: MergePlace, field: string): Json | undefined {
   if (isJsonObject(live) && isJsonObject(change)) {
     const rule = ruleOf(place, field)
     return rule.strategy === 'replace' ? change : mergeObject(live, change, rule.place)
@@ -78,7 +78,7 @@ function mergeField(live: Json | undefined, change: Json, place: Place, field: s
 }
 
 /** `$retainKeys`: whatever it does not name goes, and the patch may set nothing else. */
-function dropOthers(result: Map<string, unknown>, changes: JsonObject, retain: Json, place: Place): void {
+function dropOthers(result: Map<string, unknown>, changes: JsonObject, retain: Json, place: MergePlace): void {
   if (!isJsonArray(retain)) throw refusal(place.path, `has a malformed ${retainKeysDirective}`)
   const names = new Set(retain)
   for (const [field, change] of Object.entries(changes)) {
@@ -236,7 +236,7 @@ export function elementKey({ mergeKey, place: { path } }: FieldRule): (element: 
   }
 }
 
-function directives(changes: JsonObject, prefix: string, place: Place): readonly [string, readonly Json[]][] {
+function directives(changes: JsonObject, prefix: string, place: MergePlace): readonly [string, readonly Json[]][] {
   return Object.entries(changes)
     .filter(([name, list]) => name.startsWith(prefix) && list !== undefined)
     .map(([name, list]) => {

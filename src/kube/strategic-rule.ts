@@ -9,7 +9,7 @@ import { type Json, stringifyJson } from './json.ts'
 import { type Definitions, type Schema, resolveSchema } from './schema.ts'
 
 /** A value in a document: what is known about it, and its path for messages. */
-export interface Place {
+export interface MergePlace {
   readonly schema: Schema | undefined
   readonly definitions: Definitions
   readonly path: string
@@ -17,21 +17,21 @@ export interface Place {
 
 export interface FieldRule {
   /** The field itself. */
-  readonly place: Place
+  readonly place: MergePlace
   /** An element of it, where it is a list. */
-  readonly element: Place
+  readonly element: MergePlace
   readonly strategy: 'merge' | 'replace' | undefined
   /** Members that a patch does not list in `$retainKeys` go: for unions, of which only one member may be set. */
   readonly retainKeys: boolean
   readonly mergeKey: string | undefined
 }
 
-export function rootPlace(schema: Schema | undefined, definitions: Definitions): Place {
+export function rootPlace(schema: Schema | undefined, definitions: Definitions): MergePlace {
   return { schema: schema && resolveSchema(schema, definitions), definitions, path: '' }
 }
 
 /** The rule for one field of an object. @throws InvalidPatch for a field that the schema does not know */
-export function ruleOf({ schema, definitions, path }: Place, field: string): FieldRule {
+export function ruleOf({ schema, definitions, path }: MergePlace, field: string): FieldRule {
   const fieldPath = path === '' ? field : `${path}.${field}`
   const place = { schema: fieldSchema(schema, field, definitions, fieldPath), definitions, path: fieldPath }
   const items = place.schema?.items

@@ -1,21 +1,21 @@
 /** What runs operators; README.md beside this file tells how. */
-export { drive, type Drive } from './drive.ts'
-export { type Host, hostOperator, type HostOptions } from './host.ts'
-export { createExecutor, type Execute, type ExecutorOptions } from './executor.ts'
-export { actingAs, impersonationOf, mintedCredentials, type MintOptions, withCredentials } from './identity.ts'
-export { actingOn, type Cluster, mapNames } from './placement/cluster.ts'
+export { runReconcile as drive, type RunReconcile as Drive } from './run/run-reconcile.ts'
+export { type OperatorHost as Host, hostOperator, type OperatorHostOptions as HostOptions } from './hosting/host.ts'
+export { createExecutor, type Execute, type ExecutorOptions } from './run/executor.ts'
+export { actingAs, impersonationOf, mintedCredentials, type MintOptions, withCredentials } from './run/identity.ts'
+export { actingOn, type TargetCluster as Cluster, mapNames } from './placement/cluster.ts'
 export { checkApart, type NameMap, nameMap, type NameMapOptions, type NameRule } from './placement/name-map.ts'
 export { place, type Placement, standalone } from './placement/placement.ts'
 export {
-  foresee,
-  type ForesightOptions,
+  dryRun as foresee,
+  type DryRunOptions as ForesightOptions,
   type OperatorPlan,
   type PlannedChange,
   type PlannedCr,
-} from './plan/foresight.ts'
+} from './plan/dry-run.ts'
 export { createWebhookHost, type WebhookAddress, type WebhookHost } from './webhooks/webhook-host.ts'
 export { startWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.ts'
-export { createManager, type HostedOptions, type Manager, type ManagerOptions } from './manager.ts'
+export { createManager, type HostedOptions, type Manager, type ManagerOptions } from './hosting/manager.ts'
 export { type AloneOptions, runAlone } from './alone/run-alone.ts'
 export { changesBetween, type Effect, type SettingChange } from './config/changes.ts'
 export { configMapSource, type ConfigMapSourceOptions } from './config/config-map-source.ts'
@@ -36,21 +36,36 @@ export {
   type Loader,
   type LoaderOptions,
 } from './loading/loader.ts'
-export { type Reached } from './resident/clusters.ts'
-export { reachCluster, reachLocal, type ReachOptions } from './resident/reach.ts'
-export { type Post, type Resident, type ResidentOptions, startResident } from './resident/resident.ts'
-export { type Service, type ServiceOptions, startService, type WebhookPlace } from './resident/service.ts'
+export { type Reached } from './runtime/clusters.ts'
+export { reachCluster, reachLocal, type ReachOptions } from './runtime/cluster-connection.ts'
+export {
+  type AssignedOperator as Post,
+  type Runtime as Resident,
+  type RuntimeOptions as ResidentOptions,
+  startRuntime as startResident,
+} from './runtime/runtime.ts'
+export {
+  type ManagerService as Service,
+  type ManagerServiceOptions as ServiceOptions,
+  startManagerService as startService,
+  type WebhookPlace,
+} from './runtime/manager-service.ts'
 export type { Limits } from './isolation/limits.ts'
 export { openRunner, type RunnerOptions } from './isolation/open-runner.ts'
-export type { Level, Runner } from './isolation/runner.ts'
+export type { IsolationLevel as Level, Runner } from './isolation/runner.ts'
 export { describeFinding, type Finding } from './findings/finding.ts'
-export { createMetrics, type Metrics } from './metrics.ts'
-export { type Activity, createActivity, type Standing } from './activity.ts'
-export { countedTransport } from './counted-transport.ts'
-export { type HealthInput, healthReport, type HealthReport, underWay } from './health.ts'
-export { createMeter, loopMs, measured, type MeasureOptions } from './measured.ts'
-export { processUsage } from './process-usage.ts'
-export type { ManagerReport, OperatorReport } from './report.ts'
-export { startStatusServer, type StatusServer, type StatusServerOptions } from './status-server.ts'
+export { createMetrics, type Metrics } from './observability/metrics.ts'
+export { type Activity, createActivity, type Standing } from './observability/activity.ts'
+export { countedTransport } from './observability/counted-transport.ts'
+export { type HealthInput, healthReport, type HealthReport, underWay } from './observability/health.ts'
+export { createMeter, loopMs, measured, type MeasureOptions } from './run/run-meter.ts'
+export { processUsage } from './observability/process-usage.ts'
+export type { ManagerReport, OperatorReport } from './observability/report.ts'
+export { startStatusServer, type StatusServer, type StatusServerOptions } from './observability/status-server.ts'
 export { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog/watchdog.ts'
-export { openTrial, type Sent, type Trial, type TrialOptions } from './trial.ts'
+export {
+  openTestEnvironment as openTrial,
+  type SentRequest as Sent,
+  type TestEnvironment as Trial,
+  type TestEnvironmentOptions as TrialOptions,
+} from './testing/test-environment.ts'

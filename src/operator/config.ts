@@ -1,5 +1,5 @@
 /** The configuration of an operator: fields with defaults, so that it always comes up, and checked before it does. */
-import { embeddedChecks } from '../apiserver/crd/embedded-checks.ts'
+import { embeddedChecks } from '../kube/validation/embedded-checks.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { structuralSchema } from '../kube/structural/structural.ts'

@@ -2,15 +2,15 @@
  * Does what an author desires fit the schema of its kind? Checked before anything is merged, compared or sent, so that a
  * misspelt field is the author's to read: where it is, which field was meant, and what to correct.
  */
-import { conformanceProblems, type Problem } from '../kube/apply/conformance.ts'
-import { type Shape, shapeOf } from '../kube/apply/shape.ts'
+import { conformanceProblems, type ConformanceProblem } from '../kube/apply/conformance.ts'
+import { type ApplyShape, shapeOf } from '../kube/apply/shape.ts'
 import { MusterError } from '../kube/errors.ts'
 import type { Json } from '../kube/json.ts'
 import { formatApiVersion, type Resource } from '../kube/kind.ts'
 import { nearest } from '../kube/nearest.ts'
 import type { Typing } from './difference.ts'
 import { type FieldPath, parseFieldPath } from './field-path.ts'
-import type { Scope } from './scope.ts'
+import type { HashScope } from './scope.ts'
 
 export interface DesiredPart {
   /** `Resource deployment`: whose part it is. */
@@ -41,14 +41,19 @@ export function conformityProblem(value: Json, kind: Resource, typing: Typing): 
  * A scope that names a field which its kind does not have chooses nothing, and says so nowhere else.
  * @throws InvalidResource
  */
-export function checkScopePaths({ paths = [], except = [] }: Scope, kind: Resource, typing: Typing, of: string): void {
+export function checkScopePaths(
+  { paths = [], except = [] }: HashScope,
+  kind: Resource,
+  typing: Typing,
+  of: string,
+): void {
   for (const text of [...paths, ...except]) {
     const problem = pathProblem(parseFieldPath(text), shapeOf(typing.schema, typing.definitions))
     if (problem) throw new MusterError('InvalidResource', `${of}, in scope: ${textOf(problem, kind)}`)
   }
 }
 
-function pathProblem(path: FieldPath, root: Shape): Problem | undefined {
+function pathProblem(path: FieldPath, root: ApplyShape): ConformanceProblem | undefined {
   let shape = root
   let place = ''
   for (const part of path) {
@@ -63,7 +68,7 @@ function pathProblem(path: FieldPath, root: Shape): Problem | undefined {
   return undefined
 }
 
-function textOf({ path, why, declared }: Problem, kind: Resource): string {
+function textOf({ path, why, declared }: ConformanceProblem, kind: Resource): string {
   const place = path.replace(/^\./, '')
   if (!declared) return place === '' ? `${why}.` : `${place}: ${why}.`
   const name = path.slice(path.lastIndexOf('.') + 1)

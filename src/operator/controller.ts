@@ -6,7 +6,7 @@ import type { ConditionUpdate } from '../kube/condition.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import type { BackOffOptions, Failure } from './failure.ts'
+import type { BackOffOptions, ReconcileFailure } from './failure.ts'
 import { defaultBackOff } from './failure.ts'
 import {
   chainOf,
@@ -16,14 +16,14 @@ import {
   inputOf,
   kindsOf,
   type LabelSelected,
-  type Output,
+  type DeclaredOutput,
   uniqueInputs,
   whole,
   type WholeKind,
 } from './input.ts'
 import type { Application } from './lifecycle/application.ts'
 import type { Live } from './live.ts'
-import type { Context, ResourceDefinition } from './resource.ts'
+import type { Context, Dependent } from './dependent.ts'
 import { checkStepGraph, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
 import type { TypedResource } from './typed-resource.ts'
 
@@ -35,13 +35,13 @@ export interface LiveContext<CR extends KubeObject, Config = unknown> extends Co
 /** What is known at the end of a reconcile. */
 export interface ReportContext<CR extends KubeObject, Config = unknown> extends LiveContext<CR, Config> {
   /** The object of a resource, as it is now; the first of N. */
-  own<T extends KubeObject>(this: void, resource: ResourceDefinition<CR, T>): T | undefined
+  own<T extends KubeObject>(this: void, resource: Dependent<CR, T>): T | undefined
   /** All objects of a resource. */
-  all<T extends KubeObject>(this: void, resource: ResourceDefinition<CR, T>): readonly T[]
+  all<T extends KubeObject>(this: void, resource: Dependent<CR, T>): readonly T[]
 }
 
 /** What an author reports. Conditions beside the standard ones belong here, too. */
-export type Report<CR extends KubeObject> = Omit<Partial<StatusOf<CR>>, 'conditions' | 'observedGeneration'> & {
+export type StatusReport<CR extends KubeObject> = Omit<Partial<StatusOf<CR>>, 'conditions' | 'observedGeneration'> & {
   readonly conditions?: readonly Omit<ConditionUpdate, 'observedGeneration'>[]
 }
 
@@ -51,22 +51,22 @@ type StatusOf<CR> = CR extends { readonly status?: infer Status } ? NonNullable<
 export type Finalization = 'done' | { readonly waitingFor: string; readonly afterMs?: number }
 
 /** What a free-style controller wants: objects of the kinds in `writes`. */
-export interface Wanted<CR extends KubeObject> {
+export interface DesiredChild<CR extends KubeObject> {
   readonly objects?: readonly UntypedObject[]
-  readonly status?: Report<CR>
+  readonly status?: StatusReport<CR>
   readonly requeueAfterMs?: number
 }
 
 /** What a step that an author overrides is given. */
 export interface StepContext<CR extends KubeObject, Config = unknown> extends ReportContext<CR, Config> {
   /** Adds a resource that is wanted for this CR alone; from ObjectsGetter on. */
-  register(this: void, resource: ResourceDefinition<CR>): void
+  register(this: void, resource: Dependent<CR>): void
   /** What is wanted so far, by subject; from Mutator on. */
   readonly wanted: ReadonlyMap<string, UntypedObject>
   /** Wants something else for that subject; in Mutator. */
   want(this: void, subject: string, object: UntypedObject): void
   /** What went wrong, for ErrorManager and GiveUpManager. */
-  readonly failure: Failure | undefined
+  readonly failure: ReconcileFailure | undefined
   /** Runs again after this time at the latest. */
   requeueAfter(this: void, ms: number): void
 }
@@ -84,24 +84,24 @@ export interface ControllerOptions<CR extends KubeObject, Config = unknown> {
   readonly for: TypedResource<CR> | ExactName<CR> | LabelSelected<CR>
   /** @default the kind in lower case */
   readonly name?: string
-  readonly resources?: readonly ResourceDefinition<CR>[]
+  readonly resources?: readonly Dependent<CR>[]
   /** What it reads beside its CRs and what it writes: kinds, or more precisely (`input.ts`). */
   readonly reads?: readonly (Resource | Input)[]
   /**
    * What `reconcile` or overridden steps write beside its resources: kinds, or more precisely. Of a kind that is named
    * precisely here, its resources may write nothing else.
    */
-  readonly writes?: readonly (TypedResource | Output)[]
+  readonly writes?: readonly (TypedResource | DeclaredOutput)[]
   /** CRChecker: what no schema can say. Ends with `giveUp` or `fail` when the CR makes no sense. */
   check?(context: LiveContext<CR, Config>): void | Promise<void>
   /** What to report beside conditions and generation. */
-  status?(context: ReportContext<CR, Config>): Report<CR> | Promise<Report<CR>>
+  status?(context: ReportContext<CR, Config>): StatusReport<CR> | Promise<StatusReport<CR>>
   /** CRFinalizer: undoes what the garbage collector cannot see. Runs until it says `done`. */
   finalize?(context: LiveContext<CR, Config>): Finalization | Promise<Finalization>
   /** The application that its CRs stand for: it has a life of its own. */
   readonly application?: Application<CR>
   /** Free style: one function instead of `resources`. */
-  reconcile?(context: LiveContext<CR, Config>): Wanted<CR> | Promise<Wanted<CR>>
+  reconcile?(context: LiveContext<CR, Config>): DesiredChild<CR> | Promise<DesiredChild<CR>>
   /** Steps done in another way. */
   readonly steps?: Partial<Readonly<Record<StepName, StepOverride<CR, Config>>>> &
     Readonly<Record<string, StepOverride<CR, Config>>>
@@ -120,7 +120,7 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   readonly name: string
   readonly kind: TypedResource<CR>
   readonly options: ControllerOptions<CR, Config>
-  readonly resources: readonly ResourceDefinition<CR>[]
+  readonly resources: readonly Dependent<CR>[]
   readonly graph: StepGraph
   readonly backOff: BackOffOptions
   readonly timeoutMs: number
@@ -132,7 +132,7 @@ export interface Controller<CR extends KubeObject = KubeObject, Config = unknown
   readonly own: WholeKind<CR> | ExactName<CR> | LabelSelected<CR>
   /** Everything that it reads: its CRs, what it writes, and what it says. */
   readonly declaredInputs: readonly Input[]
-  readonly declaredOutputs: readonly Output[]
+  readonly declaredOutputs: readonly DeclaredOutput[]
   /** It has something to undo: its CRs get a finalizer. */
   readonly finalizes: boolean
   /** Its author has something to say in the status. */
@@ -179,10 +179,7 @@ export function defineController<CR extends KubeObject, Config = unknown>(
 }
 
 /** Dependencies first. */
-function inOrder<CR extends KubeObject>(
-  resources: readonly ResourceDefinition<CR>[],
-  place: string,
-): readonly ResourceDefinition<CR>[] {
+function inOrder<CR extends KubeObject>(resources: readonly Dependent<CR>[], place: string): readonly Dependent<CR>[] {
   const byId = new Map(resources.map((resource) => [resource.id, resource]))
   if (byId.size < resources.length) {
     const twice = resources.find(({ id }, at) => resources.findIndex((other) => other.id === id) < at)!
@@ -191,8 +188,8 @@ function inOrder<CR extends KubeObject>(
       `${place} has two resources called ${twice.id}. Give one of them another id.`,
     )
   }
-  const ordered = new Set<ResourceDefinition<CR>>()
-  const visit = (resource: ResourceDefinition<CR>, above: readonly string[]): void => {
+  const ordered = new Set<Dependent<CR>>()
+  const visit = (resource: Dependent<CR>, above: readonly string[]): void => {
     if (above.includes(resource.id)) {
       throw new MusterError(
         'InvalidController',
@@ -250,11 +247,11 @@ function checkLimits<CR extends KubeObject, Config>(options: ControllerOptions<C
 
 /** What a resource writes is the whole kind, unless it is said which of it. */
 function outputsOf<CR extends KubeObject>(
-  resources: readonly ResourceDefinition<CR>[],
-  writes: readonly (TypedResource | Output)[],
-): readonly Output[] {
-  const said = writes.map((each): Output => inputOf<KubeObject, Output>(each))
+  resources: readonly Dependent<CR>[],
+  writes: readonly (TypedResource | DeclaredOutput)[],
+): readonly DeclaredOutput[] {
+  const said = writes.map((each): DeclaredOutput => inputOf<KubeObject, DeclaredOutput>(each))
   const kinds = new Set(said.map(({ resource }) => formatResource(resource)))
   const implied = resources.filter(({ kind }) => !kinds.has(formatResource(kind))).map(({ kind }) => whole(kind))
-  return uniqueInputs<Output>([...implied, ...said])
+  return uniqueInputs<DeclaredOutput>([...implied, ...said])
 }

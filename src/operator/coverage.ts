@@ -7,7 +7,7 @@
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { type LabelSelector, matchLabels } from '../kube/selector.ts'
-import { describeInput, type Input, type Output, type Reference } from './input.ts'
+import { describeInput, type Input, type DeclaredOutput, type Reference } from './input.ts'
 import type { References } from './references.ts'
 import type { ObjectName } from './view.ts'
 
@@ -84,7 +84,7 @@ function isWithin(input: Input, { name, namespace }: ObjectName, references: Ref
 }
 
 /** Is an object of this name among what may be written? */
-export function mayWrite(outputs: readonly Output[], resource: Resource, name: ObjectName): boolean {
+export function mayWrite(outputs: readonly DeclaredOutput[], resource: Resource, name: ObjectName): boolean {
   const kind = formatResource(resource)
   return outputs.some((output) => formatResource(output.resource) === kind && isWithin(output, name, noReferences))
 }

@@ -3,37 +3,42 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { App } from '../../test/kit.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { type ConfigOf, defineConfig } from './config.ts'
-import { defineController, type Report, type StepContext } from './controller.ts'
+import { defineController, type StatusReport, type StepContext } from './controller.ts'
 import { integer, optional, string } from './field.ts'
-import { exactly, labelled } from './input.ts'
+import { exactName, labelled } from './input.ts'
 import { ConfigMap, Deployment, type Secret, Secret as SecretKind, Service } from './kinds.ts'
 import { defineOperator } from './operator.ts'
-import { defineResource, type Overlay } from './resource.ts'
+import { defineDependent, type DependentOverlay } from './dependent.ts'
 import { roleOf } from './role.ts'
 import { standardSteps } from './step-graph.ts'
-import { type ObjectOf, resourceOf } from './typed-resource.ts'
+import { type ObjectOf, typedResourceOf } from './typed-resource.ts'
 import type { View } from './view.ts'
 
-const config = defineResource({ for: App, kind: ConfigMap })
+const config = defineDependent({ for: App, kind: ConfigMap })
 
 describe('a definition that contradicts itself is refused with its place', () => {
   const mistakes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
-    ['an unknown kind', () => resourceOf('example.com/v1', 'Nothing'), 'UnknownKind', /Nothing of example\.com\/v1/],
+    [
+      'an unknown kind',
+      () => typedResourceOf('example.com/v1', 'Nothing'),
+      'UnknownKind',
+      /Nothing of example\.com\/v1/,
+    ],
     [
       'create-only with a scope',
-      () => defineResource({ for: App, kind: ConfigMap, policy: 'create-only', scope: { data: true } }),
+      () => defineDependent({ for: App, kind: ConfigMap, policy: 'create-only', scope: { data: true } }),
       'InvalidResource',
       /Resource configMap \(configmaps\/v1\)/,
     ],
     [
       'a scope of nothing',
-      () => defineResource({ for: App, kind: ConfigMap, scope: { labels: false } }),
+      () => defineDependent({ for: App, kind: ConfigMap, scope: { labels: false } }),
       'InvalidResource',
       /configMap/,
     ],
     [
       'a path that is none',
-      () => defineResource({ for: App, kind: ConfigMap, scope: { except: ['spec..x'] } }),
+      () => defineDependent({ for: App, kind: ConfigMap, scope: { except: ['spec..x'] } }),
       'InvalidFieldPath',
       /spec\.\.x/,
     ],
@@ -48,7 +53,7 @@ describe('a definition that contradicts itself is refused with its place', () =>
       () =>
         defineController({
           for: App,
-          resources: [defineResource({ for: App, kind: SecretKind, dependsOn: [config] })],
+          resources: [defineDependent({ for: App, kind: SecretKind, dependsOn: [config] })],
         }),
       'InvalidController',
       /secret depends on configMap/,
@@ -56,8 +61,8 @@ describe('a definition that contradicts itself is refused with its place', () =>
     [
       'dependencies in a circle',
       () => {
-        const a = defineResource({ for: App, kind: ConfigMap, id: 'a', dependsOn: [{ id: 'b' }] })
-        const b = defineResource({ for: App, kind: ConfigMap, id: 'b', dependsOn: [a] })
+        const a = defineDependent({ for: App, kind: ConfigMap, id: 'a', dependsOn: [{ id: 'b' }] })
+        const b = defineDependent({ for: App, kind: ConfigMap, id: 'b', dependsOn: [a] })
         return defineController({ for: App, resources: [a, b] })
       },
       'InvalidController',
@@ -195,15 +200,15 @@ describe('the role of an operator', () => {
 
   it('names what is declared by its name, where nothing else is declared of the kind', () => {
     const controller = defineController({
-      for: exactly(App, { name: 'only', namespace: 'a' }),
+      for: exactName(App, { name: 'only', namespace: 'a' }),
       writes: [
-        exactly(ConfigMap, { name: 'foo', namespace: 'a' }),
-        exactly(ConfigMap, { name: 'bar', namespace: 'b' }),
+        exactName(ConfigMap, { name: 'foo', namespace: 'a' }),
+        exactName(ConfigMap, { name: 'bar', namespace: 'b' }),
       ],
       reads: [
-        exactly(Deployment, { name: 'one', namespace: 'a' }),
-        exactly(SecretKind, { name: 'x', namespace: 'a' }),
-        exactly(SecretKind, { name: 'y', namespace: 'a' }),
+        exactName(Deployment, { name: 'one', namespace: 'a' }),
+        exactName(SecretKind, { name: 'x', namespace: 'a' }),
+        exactName(SecretKind, { name: 'y', namespace: 'a' }),
         labelled(Service, { labels: { a: 'b' } }),
       ],
       reconcile: () => ({}),
@@ -233,7 +238,7 @@ describe('types', () => {
     expectTypeOf<App['spec']['parts']>().toEqualTypeOf<Readonly<Record<string, string>> | undefined>()
     expectTypeOf<ObjectOf<typeof Deployment>>().toEqualTypeOf<Deployment>()
 
-    defineResource({
+    defineDependent({
       for: App,
       kind: Deployment,
       fromCR: ({ cr, key, item }) => {
@@ -244,19 +249,19 @@ describe('types', () => {
       },
     })
     // @ts-expect-error: replicas is a number
-    defineResource({ for: App, kind: Deployment, fromCR: () => ({ spec: { replicas: 'three' } }) })
+    defineDependent({ for: App, kind: Deployment, fromCR: () => ({ spec: { replicas: 'three' } }) })
     // @ts-expect-error: there is no such field
-    defineResource({ for: App, kind: Deployment, initial: { spec: { replica: 3 } } })
+    defineDependent({ for: App, kind: Deployment, initial: { spec: { replica: 3 } } })
     // @ts-expect-error: there is no such policy
-    expect(() => defineResource({ for: App, kind: Deployment, policy: 'mine' })).not.toThrow()
+    expect(() => defineDependent({ for: App, kind: Deployment, policy: 'mine' })).not.toThrow()
     // @ts-expect-error: a CR has no such field
-    defineResource({ for: App, kind: ConfigMap, name: ({ cr }) => cr.spec.nothing })
-    const overlay: Overlay<Secret> = { stringData: { a: 'b' }, metadata: { labels: { a: 'b' } } }
+    defineDependent({ for: App, kind: ConfigMap, name: ({ cr }) => cr.spec.nothing })
+    const overlay: DependentOverlay<Secret> = { stringData: { a: 'b' }, metadata: { labels: { a: 'b' } } }
     expect(overlay).toBeDefined()
   })
 
   it('of N objects follow from each', () => {
-    defineResource({
+    defineDependent({
       for: App,
       kind: ConfigMap,
       each: () => ({ blue: { port: 80 }, green: { port: 81 } }),
@@ -266,7 +271,7 @@ describe('types', () => {
         return { data: { port: String(item.port) } }
       },
     })
-    defineResource({
+    defineDependent({
       for: App,
       kind: ConfigMap,
       each: ({ cr }) => cr.spec.parts ?? {},
@@ -276,7 +281,7 @@ describe('types', () => {
   })
 
   it('of the status, the steps and the view follow from the kind', () => {
-    expectTypeOf<Report<App>['names']>().toEqualTypeOf<readonly string[] | undefined>()
+    expectTypeOf<StatusReport<App>['names']>().toEqualTypeOf<readonly string[] | undefined>()
     defineController({ for: App, status: () => ({ seen: 'x', names: ['a'] }) })
     // @ts-expect-error: seen is text
     defineController({ for: App, status: () => ({ seen: 5 }) })
@@ -299,7 +304,7 @@ describe('types', () => {
     })
     // @ts-expect-error: finalize says done, or what it waits for
     defineController({ for: App, finalize: () => true })
-    const Other = resourceOf<KubeObject & { readonly spec: { readonly a: 1 } }>('x.example.com/v1', 'X', {
+    const Other = typedResourceOf<KubeObject & { readonly spec: { readonly a: 1 } }>('x.example.com/v1', 'X', {
       plural: 'xs',
       namespaced: true,
     })

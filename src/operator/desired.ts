@@ -20,10 +20,10 @@ import type { Schema } from '../kube/schema.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { checkConformity, checkScopePaths } from './conformity.ts'
 import type { Typing } from './difference.ts'
-import { type Held, heldBy } from './holding.ts'
+import { type HeldFields, heldBy } from './holding.ts'
 import type { Kind } from './kind.ts'
-import type { ItemContext, ResourceDefinition } from './resource.ts'
-import { inScope, type Scope } from './scope.ts'
+import type { ItemContext, Dependent } from './dependent.ts'
+import { inHashScope, type HashScope } from './scope.ts'
 import type { ObjectName } from './view.ts'
 
 export const hashAnnotation = 'muster.dev/desired'
@@ -38,7 +38,7 @@ export interface Owner {
   readonly controller: string
 }
 
-export interface Desired extends Held {
+export interface Desired extends HeldFields {
   readonly subject: string
   readonly object: UntypedObject
 }
@@ -52,7 +52,7 @@ interface Said {
 
 /** `live`: what is there. Where it is known to hold what is said, the object is made only for those who look at it. */
 export function desiredOf<CR extends KubeObject>(
-  resource: ResourceDefinition<CR>,
+  resource: Dependent<CR>,
   context: ItemContext<CR, unknown>,
   owner: Owner,
   live: UntypedObject | undefined,
@@ -82,7 +82,7 @@ class HeldDesired implements Desired {
   readonly hash: string
   readonly #make: () => UntypedObject
 
-  constructor(subject: string, { words, hash }: Held, make: () => UntypedObject) {
+  constructor(subject: string, { words, hash }: HeldFields, make: () => UntypedObject) {
     this.subject = subject
     this.words = words
     this.hash = hash
@@ -96,7 +96,7 @@ class HeldDesired implements Desired {
 
 /** All that an object is made of, digested. */
 function wordsOf<CR extends KubeObject>(
-  { kind, ownership, scope }: ResourceDefinition<CR>,
+  { kind, ownership, scope }: Dependent<CR>,
   { metadata }: CR,
   { operator, controller }: Owner,
   { initial, overlay, name }: Said,
@@ -106,7 +106,7 @@ function wordsOf<CR extends KubeObject>(
 }
 
 function workOut<CR extends KubeObject>(
-  resource: ResourceDefinition<CR>,
+  resource: Dependent<CR>,
   context: ItemContext<CR, unknown>,
   owner: Owner,
   said: Said,
@@ -151,7 +151,7 @@ const checked = new WeakSet<object>()
 
 /** `deployment`, or `config[blue]` for one of N. */
 export function subjectOf<CR extends KubeObject>(
-  { id, isBulk }: ResourceDefinition<CR>,
+  { id, isBulk }: Dependent<CR>,
   { key }: ItemContext<CR, unknown>,
 ): string {
   return isBulk ? `${id}[${key}]` : id
@@ -159,7 +159,7 @@ export function subjectOf<CR extends KubeObject>(
 
 /** Who an object says it is kept by. Where nothing else says for which CR, this does: two would write it in turns. */
 export function markOwner<CR extends KubeObject>(
-  { ownership }: Pick<ResourceDefinition<CR>, 'ownership'>,
+  { ownership }: Pick<Dependent<CR>, 'ownership'>,
   { metadata }: CR,
   { operator, controller }: Owner,
 ): string {
@@ -168,17 +168,17 @@ export function markOwner<CR extends KubeObject>(
 }
 
 /** The object with its mark, made anew where it had one. */
-export function marked(object: JsonObject, scope: Scope, owner: string): Pick<Desired, 'object' | 'hash'> {
+export function marked(object: JsonObject, scope: HashScope, owner: string): Pick<Desired, 'object' | 'hash'> {
   const { metadata, ...rest } = object
   const { annotations, ...meta } = metadata as JsonObject
   const { [hashAnnotation]: _, ...others } = isJsonObject(annotations) ? annotations : {}
   const bare = { ...rest, metadata: { ...meta, ...(Object.keys(others).length > 0 && { annotations: others }) } }
-  const hash = hashOf(inScope(bare, scope))
+  const hash = desiredHash(inHashScope(bare, scope))
   const mark = { ...others, [hashAnnotation]: `${owner}:${hash}` }
   return { hash, object: { ...rest, metadata: { ...meta, annotations: mark } } as unknown as UntypedObject }
 }
 
-export function hashOf(value: Json): string {
+export function desiredHash(value: Json): string {
   return digest('sha256', canonicalJson(value)).slice(0, 32)
 }
 

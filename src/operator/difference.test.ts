@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { storedForm, structForm } from '../apiserver/struct-form.ts'
+import { storedForm, structForm } from '../apiserver/codec/struct-form.ts'
 import { builtinResources } from '../kube/builtin.ts'
 import { equalJson, type Json, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { UntypedObject } from '../kube/object.ts'
-import { type Field, type Message, messageNamed, messageOfKind } from '../kube/protobuf/table.ts'
-import { messageOf } from '../kube/protobuf/zero-value.ts'
+import { type ProtobufField, type Message, messageNamed, messageOfKind } from '../kube/protobuf/table.ts'
+import { fieldMessageOf } from '../kube/protobuf/zero-value.ts'
 import type { Schema } from '../kube/schema.ts'
 import { typingOf } from './desired.ts'
 import { differences } from './difference.ts'
@@ -146,7 +146,7 @@ describe('differences', () => {
 /** A zero value at every field below a message, each in an object of its own; each type is entered once. */
 function* zerosBelow(message: Message, entered: Set<string>): Generator<readonly [path: string, value: JsonObject]> {
   for (const field of message.fields) {
-    const inner = messageOf(field)
+    const inner = fieldMessageOf(field)
     if (field.name === '') {
       if (inner) yield* zerosBelow(inner, entered)
       continue
@@ -162,11 +162,11 @@ function* zerosBelow(message: Message, entered: Set<string>): Generator<readonly
   }
 }
 
-function zeroOf(field: Field): Json {
+function zeroOf(field: ProtobufField): Json {
   return field.many === 'list' ? [] : field.many === 'map' ? {} : emptyOf(field)
 }
 
-function emptyOf({ scalar, special, type }: Field): Json {
+function emptyOf({ scalar, special, type }: ProtobufField): Json {
   if (scalar) return scalar === 'bool' ? false : scalar === 'string' || scalar === 'bytes' ? '' : 0
   if (special)
     return special === 'quantity' ? '0' : special === 'duration' ? '0s' : special === 'intorstring' ? 0 : null

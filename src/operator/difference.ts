@@ -9,8 +9,8 @@
 import { builtinDefinitions } from '../kube/builtin.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../kube/json.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
-import { type Field, findMessage, type Message } from '../kube/protobuf/table.ts'
-import { fieldNamed, isZeroValue, messageOf } from '../kube/protobuf/zero-value.ts'
+import { type ProtobufField, findMessage, type Message } from '../kube/protobuf/table.ts'
+import { fieldNamed, isZeroValue, fieldMessageOf } from '../kube/protobuf/zero-value.ts'
 import { equalQuantities, parseQuantity } from '../kube/quantity.ts'
 import { type Definitions, resolveSchema, type Schema } from '../kube/schema.ts'
 
@@ -32,7 +32,7 @@ interface Place {
 /** What is known about a value; `message` is the Go struct of the value, of its items or of its entries. */
 interface Typed extends Typing {
   /** The field of a Go struct that holds the value; absent for items and entries, and in custom kinds. */
-  readonly field?: Field | undefined
+  readonly field?: ProtobufField | undefined
   /** Part of a value that has one owner as a whole: no other manager owns anything in it. */
   readonly isOne: boolean
 }
@@ -110,7 +110,7 @@ function memberIn({ definitions, message, field, isOne }: Typed, at: Schema, nam
   // An entry of a map is no field: the server keeps an empty one.
   if (!message || field?.many === 'map') return { schema, definitions, message, isOne }
   const inner = fieldNamed(message, name)
-  return { schema, definitions, field: inner, message: inner && messageOf(inner), isOne }
+  return { schema, definitions, field: inner, message: inner && fieldMessageOf(inner), isOne }
 }
 
 /** Metadata is a Go struct in custom and embedded objects, too; their own schema has no word about it. */

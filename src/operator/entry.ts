@@ -11,12 +11,12 @@ import { type Desired, hashAnnotation, managedByLabel, markOwner, type Owner, ow
 import { differences } from './difference.ts'
 import { heldBy, noteHeld } from './holding.ts'
 import type { Apply, Delete } from './plan.ts'
-import type { ItemContext, ResourceDefinition } from './resource.ts'
-import { inScope, toSend } from './scope.ts'
+import type { ItemContext, Dependent } from './dependent.ts'
+import { inHashScope, toSend } from './scope.ts'
 import type { ObjectName, View } from './view.ts'
 
-export interface Entry<CR extends KubeObject> {
-  readonly resource: ResourceDefinition<CR>
+export interface DependentEntry<CR extends KubeObject> {
+  readonly resource: Dependent<CR>
   readonly context: ItemContext<CR, unknown>
   readonly subject: string
   readonly name: ObjectName
@@ -29,21 +29,21 @@ export interface Entry<CR extends KubeObject> {
 }
 
 /** What an apply brought nothing new for: known until the object or the wish changes. */
-export interface Settled {
+export interface SettledEntry {
   readonly hash: string
   readonly resourceVersion: string
 }
 
-export type Decision =
+export type EntryDecision =
   | { readonly what: 'nothing'; readonly operation: 'unchanged' | 'ignored' }
   | { readonly what: 'apply'; readonly mutation: Apply; readonly isAdoption: boolean }
 
 /** @throws NotOurs when something else has the name */
 export function decide<CR extends KubeObject>(
-  { resource, subject, live, desired, context }: Entry<CR>,
+  { resource, subject, live, desired, context }: DependentEntry<CR>,
   owner: Owner,
-  settled: Settled | undefined,
-): Decision {
+  settled: SettledEntry | undefined,
+): EntryDecision {
   const { kind, policy, scope } = resource
   if (!desired) {
     throw new MusterError('InvalidResource', `Resource ${subject}: no step said what it shall look like; Mutator does.`)
@@ -69,7 +69,7 @@ export function decide<CR extends KubeObject>(
   const is = live as unknown as JsonObject
   // The mark follows from the rest: it is no news of its own.
   const differing = (): readonly string[] =>
-    differences(is, inScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
+    differences(is, inHashScope(wanted, scope), typingOf(kind)).filter((field) => field !== markField)
   const drifted = isSame ? differing() : undefined
   if (drifted?.length === 0) {
     noteHeld(live, desired)
@@ -120,7 +120,7 @@ export function markOf({ metadata }: KubeObject): { readonly owner: string; read
 
 function belongsTo<CR extends KubeObject>(
   live: KubeObject,
-  { ownership }: ResourceDefinition<CR>,
+  { ownership }: Dependent<CR>,
   cr: CR,
   owner: string,
 ): boolean {
@@ -133,7 +133,7 @@ function belongsTo<CR extends KubeObject>(
 }
 
 /** The health of an entry as far as it is known. */
-export function healthOfEntry<CR extends KubeObject>({ resource, live, context, subject }: Entry<CR>): Health {
+export function healthOfEntry<CR extends KubeObject>({ resource, live, context, subject }: DependentEntry<CR>): Health {
   try {
     if (live) return resource.health(live, context)
   } catch (error) {
@@ -147,8 +147,8 @@ export function healthOfEntry<CR extends KubeObject>({ resource, live, context, 
 export function prunable<CR extends KubeObject>(
   view: View,
   cr: CR,
-  resources: readonly ResourceDefinition<CR>[],
-  wanted: readonly Entry<CR>[],
+  resources: readonly Dependent<CR>[],
+  wanted: readonly DependentEntry<CR>[],
   owner: string,
 ): readonly Delete[] {
   const kept = new Set(wanted.map(({ resource, name }) => keyOf(resource.kind, name)))
@@ -177,7 +177,7 @@ export function prunable<CR extends KubeObject>(
 export function made<CR extends KubeObject>(
   view: View,
   cr: CR,
-  { kind, ownership }: ResourceDefinition<CR>,
+  { kind, ownership }: Dependent<CR>,
   owner: string,
 ): readonly KubeObject[] {
   if (ownership === 'none') return []

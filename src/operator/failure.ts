@@ -53,7 +53,7 @@ export function tryLater(
 }
 
 /** A failure as the ledger keeps it. */
-export interface Failure {
+export interface ReconcileFailure {
   readonly step: string
   /** What it happened to: a resource's name, or `cr`. */
   readonly subject: string
@@ -64,7 +64,7 @@ export interface Failure {
   readonly afterMs: number | undefined
 }
 
-export function failureOf(error: unknown, step: string, subject: string): Failure {
+export function failureOf(error: unknown, step: string, subject: string): ReconcileFailure {
   const at = { step, subject, gaveUp: false, afterMs: undefined }
   if (error instanceof OperatorError) {
     const { reason, message, retry, gaveUp, afterMs } = error
@@ -108,7 +108,7 @@ export type Failures = ReadonlyMap<string, number>
 export const noFailures: Failures = new Map()
 
 /** How often it came in a row, this time included; other troubles are forgotten. */
-export function countFailure(failures: Failures, { step, subject, reason }: Failure): Failures {
+export function countFailure(failures: Failures, { step, subject, reason }: ReconcileFailure): Failures {
   const key = `${step} ${subject} ${reason}`
   return new Map([[key, (failures.get(key) ?? 0) + 1]])
 }
@@ -119,8 +119,8 @@ export function isMendedElsewhere(reason: string): boolean {
 }
 
 /** When to try again; undefined: not before something changes. */
-export function retryDelay(
-  failure: Failure,
+export function reconcileRetryDelay(
+  failure: ReconcileFailure,
   failures: Failures,
   options: BackOffOptions = defaultBackOff,
 ): number | undefined {

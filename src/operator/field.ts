@@ -136,7 +136,7 @@ export function intOrString<const O extends FieldOptions<string | number>>(
   return make({ anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true }, options)
 }
 
-export interface ListOptions<T> extends FieldOptions<readonly T[]> {
+export interface ListFieldOptions<T> extends FieldOptions<readonly T[]> {
   readonly minItems?: number
   readonly maxItems?: number
   /**
@@ -146,7 +146,7 @@ export interface ListOptions<T> extends FieldOptions<readonly T[]> {
   readonly sharedBy?: 'value' | readonly (keyof T & string)[]
 }
 
-export function list<Read, Write, const O extends ListOptions<Read>>(
+export function list<Read, Write, const O extends ListFieldOptions<Read>>(
   item: Field<Read, Write>,
   options?: O,
 ): Field<readonly Read[], readonly Write[], PresenceOf<O>> {

@@ -5,19 +5,19 @@
 import type { UntypedObject } from '../kube/object.ts'
 
 /** What an object was found to hold. */
-export interface Held {
+export interface HeldFields {
   /** What its author said, digested; undefined where a step of his had the last word. */
   readonly words: string | undefined
   /** Of what is wanted. */
   readonly hash: string
 }
 
-const holding = new WeakMap<UntypedObject, Held>()
+const holding = new WeakMap<UntypedObject, HeldFields>()
 
-export function heldBy(object: UntypedObject): Held | undefined {
+export function heldBy(object: UntypedObject): HeldFields | undefined {
   return holding.get(object)
 }
 
-export function noteHeld(object: UntypedObject, { words, hash }: Held): void {
+export function noteHeld(object: UntypedObject, { words, hash }: HeldFields): void {
   holding.set(object, { words, hash })
 }

@@ -8,7 +8,7 @@ export {
   integer,
   intOrString,
   list,
-  type ListOptions,
+  type ListFieldOptions as ListOptions,
   map,
   number,
   type NumberOptions,
@@ -23,7 +23,7 @@ export {
 export { describeKind } from './kind-docs.ts'
 export { sampleOf } from './kind-sample.ts'
 export { defineKind, type DraftOf, type Kind, type KindOptions, type VersionDefinition } from './kind.ts'
-export { type ObjectOf, resourceOf, type TypedResource } from './typed-resource.ts'
+export { type ObjectOf, typedResourceOf as resourceOf, type TypedResource } from './typed-resource.ts'
 export { inRole, type PlacementRole, placementRoleOf } from './placement-role.ts'
 export * from './kinds.ts'
 export { type Config, type ConfigOf, defineConfig } from './config.ts'
@@ -33,25 +33,25 @@ export {
   defineController,
   type Finalization,
   type LiveContext,
-  type Report,
+  type StatusReport as Report,
   type ReportContext,
   type StepContext,
   type StepOverride,
-  type Wanted,
+  type DesiredChild as Wanted,
 } from './controller.ts'
 export { type BackOffOptions, fail, giveUp, OperatorError, tryLater } from './failure.ts'
 export { eventsOf, type Ledger, type LedgerEntry, logLine, type Operation, operationCounts } from './ledger.ts'
-export type { CommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
+export type { LiveCommandOptions as CommandOptions, CommandResult, HttpAnswer, HttpCall, Live } from './live.ts'
 export {
   describeInput,
   type ExactName,
-  exactly,
+  exactName as exactly,
   generated,
   type GeneratedName,
   type Input,
   labelled,
   type LabelSelected,
-  type Output,
+  type DeclaredOutput as Output,
   type Reference,
   referenced,
   type ReferenceOptions,
@@ -59,23 +59,23 @@ export {
 } from './input.ts'
 export { defineOperator, type Operator, type OperatorOptions } from './operator.ts'
 export { isReady, isRunning, podsOf, readyPodCount, runningPodCount, type Workload } from './pods.ts'
-export type { Apply, Delete, Mutation, Outcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
+export type { Apply, Delete, Mutation, MutationOutcome as Outcome, SetFinalizers, Wave, WriteStatus } from './plan.ts'
 export { reconcile } from './reconcile.ts'
-export { type Conclusion, type Memory, noMemory, type Situation } from './reconcile/situation.ts'
+export { type Conclusion, type Memory, noMemory, type ReconcileSituation as Situation } from './reconcile/situation.ts'
 export {
   type Context,
-  defineResource,
+  defineDependent as defineResource,
   type ItemContext,
-  type Overlay,
+  type DependentOverlay as Overlay,
   type Policy,
-  type ResourceDefinition,
-  type ResourceOptions,
+  type Dependent as ResourceDefinition,
+  type DependentOptions as ResourceOptions,
   type Verdict,
-} from './resource.ts'
+} from './dependent.ts'
 export { roleOf } from './role.ts'
-export type { Scope } from './scope.ts'
+export type { HashScope as Scope } from './scope.ts'
 export { drawSteps, standardSteps, type StepGraph, type StepName } from './step-graph.ts'
-export { type ObjectName, openView, type Selection, type View, type ViewSource } from './view.ts'
+export { type ObjectName, openView, type ViewSelection as Selection, type View, type ViewSource } from './view.ts'
 export { type Application, type ApplicationOptions, defineApplication, type Reach } from './lifecycle/application.ts'
 export { drawLifecycle } from './lifecycle/draw.ts'
 export { defineLifecycle, type Lifecycle, type LifecycleOptions, type StateOf } from './lifecycle/lifecycle.ts'

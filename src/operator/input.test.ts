@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest'
 import { defineController } from './controller.ts'
-import { describeInput, exactly, generated, labelled, referenced } from './input.ts'
+import { describeInput, exactName, generated, labelled, referenced } from './input.ts'
 import { ClusterRole, ConfigMap, Namespace, Node, Secret } from './kinds.ts'
 import { defineOperator } from './operator.ts'
 import { inRole, placementRoleOf } from './placement-role.ts'
-import { defineResource } from './resource.ts'
-import { resourceOf } from './typed-resource.ts'
+import { defineDependent } from './dependent.ts'
+import { typedResourceOf } from './typed-resource.ts'
 
-const cluster = resourceOf('config.openshift.io/v1', 'APIServer', { plural: 'apiservers', namespaced: false })
+const cluster = typedResourceOf('config.openshift.io/v1', 'APIServer', { plural: 'apiservers', namespaced: false })
 
 const served = referenced(Secret, {
-  from: exactly(cluster, { name: 'cluster' }),
+  from: exactName(cluster, { name: 'cluster' }),
   namespace: 'openshift-config',
   namePath: '$.spec.servingCerts.namedCertificates[*].servingCertificate.name',
 })
 
 describe('an input', () => {
   it('is plain data, and says in one line what it is', () => {
-    expect(exactly(cluster, { name: 'cluster' })).toEqual({ select: 'name', resource: cluster, name: 'cluster' })
+    expect(exactName(cluster, { name: 'cluster' })).toEqual({ select: 'name', resource: cluster, name: 'cluster' })
     const described = [
-      exactly(ConfigMap, { name: 'foo', namespace: 'ns' }),
+      exactName(ConfigMap, { name: 'foo', namespace: 'ns' }),
       generated(ClusterRole, { prefix: 'system:my-' }),
       generated(Secret, { prefix: 'my-' }),
       labelled(Secret, { namespace: 'ns', labels: { b: '2', a: '1' } }),
@@ -42,11 +42,11 @@ describe('an input', () => {
   })
 
   it.each([
-    [() => exactly(ConfigMap, { name: 'x' }), 'exactly(configmaps/v1): it needs a namespace'],
-    [() => exactly(Node, { name: 'x', namespace: 'ns' }), 'its objects are in no namespace'],
-    [() => exactly(Node, { name: '' }), 'name "" must not be empty'],
-    [() => exactly(Node, { name: 'a/b' }), 'name "a/b" must not contain "/"'],
-    [() => exactly(ConfigMap, { name: 'x', namespace: 'A_' }), 'exactly(configmaps/v1): namespace "A_"'],
+    [() => exactName(ConfigMap, { name: 'x' }), 'exactly(configmaps/v1): it needs a namespace'],
+    [() => exactName(Node, { name: 'x', namespace: 'ns' }), 'its objects are in no namespace'],
+    [() => exactName(Node, { name: '' }), 'name "" must not be empty'],
+    [() => exactName(Node, { name: 'a/b' }), 'name "a/b" must not contain "/"'],
+    [() => exactName(ConfigMap, { name: 'x', namespace: 'A_' }), 'exactly(configmaps/v1): namespace "A_"'],
     [() => generated(Node, { prefix: '' }), 'prefix "" must not be empty'],
     [() => labelled(Secret, { labels: {} }), 'declare the kind itself'],
     [() => labelled(Secret, { labels: { 'a b': 'c' } }), 'label a b=c'],
@@ -63,7 +63,7 @@ describe('an input', () => {
 })
 
 describe('the declaration of a controller', () => {
-  const config = defineResource({ for: Namespace, kind: ConfigMap, namespace: () => 'ns' })
+  const config = defineDependent({ for: Namespace, kind: ConfigMap, namespace: () => 'ns' })
 
   it('is its CRs, what it writes and what it reads, with all that leads there', () => {
     const controller = defineController({ for: Namespace, resources: [config], reads: [served, Node] })
@@ -85,7 +85,7 @@ describe('the declaration of a controller', () => {
   })
 
   it('names the outputs of a resource where writes does', () => {
-    const foo = exactly(inRole(ConfigMap, 'userWorkload'), { name: 'foo', namespace: 'ns' })
+    const foo = exactName(inRole(ConfigMap, 'userWorkload'), { name: 'foo', namespace: 'ns' })
     const { declaredInputs, declaredOutputs } = defineController({ for: Namespace, resources: [config], writes: [foo] })
     expect(declaredOutputs).toEqual([foo])
     expect(declaredInputs.map(describeInput)).toEqual(['namespaces/v1', 'configmaps/v1 ns/foo'])
@@ -93,20 +93,20 @@ describe('the declaration of a controller', () => {
   })
 
   it('may be for one object of its kind alone', () => {
-    const controller = defineController({ for: exactly(Namespace, { name: 'cluster' }) })
+    const controller = defineController({ for: exactName(Namespace, { name: 'cluster' }) })
     expect(controller.kind).toBe(Namespace)
     expect(controller.name).toBe('namespace')
     expect(controller.declaredInputs.map(describeInput)).toEqual(['namespaces/v1 cluster'])
   })
 
   it('has one version of each kind', () => {
-    const old = resourceOf('v1beta1', 'Node', { plural: 'nodes', namespaced: false })
-    expect(() => defineController({ for: Namespace, reads: [Node, exactly(old, { name: 'x' })] })).toThrow(
+    const old = typedResourceOf('v1beta1', 'Node', { plural: 'nodes', namespaced: false })
+    expect(() => defineController({ for: Namespace, reads: [Node, exactName(old, { name: 'x' })] })).toThrow(
       'Controller namespace: nodes is declared at v1 and at v1beta1. Use one of them everywhere.',
     )
     const controllers = [
       defineController({ for: Namespace, reads: [Node] }),
-      defineController({ for: ConfigMap, reads: [exactly(old, { name: 'x' })] }),
+      defineController({ for: ConfigMap, reads: [exactName(old, { name: 'x' })] }),
     ]
     expect(() => defineOperator({ name: 'two', controllers })).toThrow('Operator two: nodes is declared at v1')
   })

@@ -81,14 +81,14 @@ export type Input<T extends KubeObject = KubeObject> =
   | Reference<T>
 
 /** What an operator may write: no selections, for what they select is not known before. */
-export type Output<T extends KubeObject = KubeObject> = WholeKind<T> | ExactName<T> | GeneratedName<T>
+export type DeclaredOutput<T extends KubeObject = KubeObject> = WholeKind<T> | ExactName<T> | GeneratedName<T>
 
 export function whole<T extends KubeObject>(resource: TypedResource<T>): WholeKind<T> {
   return { select: 'kind', resource }
 }
 
 /** @throws InvalidController */
-export function exactly<T extends KubeObject>(
+export function exactName<T extends KubeObject>(
   resource: TypedResource<T>,
   { name, namespace }: { readonly name: string; readonly namespace?: string },
 ): ExactName<T> {

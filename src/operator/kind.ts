@@ -2,8 +2,8 @@
  * A kind: what its objects look like, and all that follows from that. The TypeScript types, the CRD with its schema,
  * defaults, rules and columns, validation and documentation come from this one definition.
  */
-import { embeddedChecks } from '../apiserver/crd/embedded-checks.ts'
-import type { Cause } from '../kube/cause.ts'
+import { embeddedChecks } from '../kube/validation/embedded-checks.ts'
+import type { Cause } from '../kube/validation/cause.ts'
 import type { JsonObject } from '../kube/json.ts'
 import type { Condition } from '../kube/condition.ts'
 import { formatApiVersion } from '../kube/kind.ts'

@@ -5,7 +5,7 @@
 import { setCondition, type Condition, type ConditionUpdate } from '../kube/condition.ts'
 import type { Health } from '../kube/health.ts'
 import type { JsonObject } from '../kube/json.ts'
-import type { Failure } from './failure.ts'
+import type { ReconcileFailure } from './failure.ts'
 import type { ObjectName } from './view.ts'
 
 export type Operation =
@@ -57,7 +57,7 @@ export interface Ledger {
   readonly entries: readonly LedgerEntry[]
   /** How each resource stands, by subject. */
   readonly health: ReadonlyMap<string, Health>
-  readonly failure?: Failure
+  readonly failure?: ReconcileFailure
   /** A reason to wait that is no failure: `finalizing`, or what a dependency lacks. */
   readonly waiting?: string
   readonly isFinalizing: boolean
@@ -211,7 +211,7 @@ function cut(message: string): string {
 }
 
 function reconciled(
-  failure: Failure | undefined,
+  failure: ReconcileFailure | undefined,
   waiting: string | undefined,
   isFinalizing: boolean,
 ): Omit<ConditionUpdate, 'observedGeneration'> {

@@ -5,7 +5,7 @@
 import { MusterError } from '../kube/errors.ts'
 import type { ObjectName } from './view.ts'
 
-export interface CommandOptions {
+export interface LiveCommandOptions {
   /** @default the Pod's first */
   readonly container?: string
   readonly stdin?: string
@@ -52,7 +52,7 @@ export interface Live {
   /** False where there is no cluster: everything below then fails with `NeedsCluster`. */
   readonly available: boolean
   /** Runs a command to its end. One that fails is a result. */
-  exec(pod: ObjectName, command: readonly string[], options?: CommandOptions): Promise<CommandResult>
+  exec(pod: ObjectName, command: readonly string[], options?: LiveCommandOptions): Promise<CommandResult>
   /**
    * Redirects are followed, up to five. An answer of any status is a result.
    * @throws Unreachable after the last attempt without an answer, OutsideRefused for a redirect that is not followed

@@ -8,7 +8,7 @@ import { checkDnsLabel } from '../kube/name.ts'
 import type { Config } from './config.ts'
 import type { Controller } from './controller.ts'
 import type { Conversion } from './conversion.ts'
-import { checkVersions, type Input, kindsOf, type Output, uniqueInputs } from './input.ts'
+import { checkVersions, type Input, kindsOf, type DeclaredOutput, uniqueInputs } from './input.ts'
 import type { Kind } from './kind.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -36,7 +36,7 @@ export interface Operator {
   /** What it reads, as precisely as it says. Plain data. */
   readonly declaredInputs: readonly Input[]
   /** What it writes, as precisely as it says; `placementRoleOf(output.resource)` tells where. Plain data. */
-  readonly declaredOutputs: readonly Output[]
+  readonly declaredOutputs: readonly DeclaredOutput[]
   /** The kinds that it defines itself: what has to be installed first. */
   readonly kinds: readonly Kind[]
 }

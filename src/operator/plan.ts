@@ -54,7 +54,7 @@ export interface WriteStatus extends Target {
 }
 
 /** What became of a mutation. */
-export type Outcome =
+export type MutationOutcome =
   | {
       readonly result: 'done'
       /** As the server answered; absent where nothing was sent, and for what is gone. */
@@ -62,7 +62,7 @@ export type Outcome =
     }
   | { readonly result: 'failed'; readonly error: unknown }
 
-export function nameOf(mutation: Mutation): ObjectName {
+export function mutationName(mutation: Mutation): ObjectName {
   if (mutation.verb === 'delete' || mutation.verb === 'finalizers') return mutation.name
   const { name = '', namespace } = mutation.object.metadata
   return { name, namespace }

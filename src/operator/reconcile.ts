@@ -9,30 +9,36 @@
  */
 import { MusterError } from '../kube/errors.ts'
 import type { KubeObject } from '../kube/object.ts'
-import type { Outcome, Wave } from './plan.ts'
-import { conclude, report, writeStatus } from './reconcile/conclusion.ts'
+import type { MutationOutcome, Wave } from './plan.ts'
+import { conclude, reportConclusion, writeStatus } from './reconcile/conclusion.ts'
 import { finalize } from './reconcile/cr-finalizer.ts'
 import { getCr } from './reconcile/cr-getter.ts'
 import { mutate } from './reconcile/mutator.ts'
 import { getObjects } from './reconcile/objects-getter.ts'
 import { takeOverridden } from './reconcile/override.ts'
-import { Run, type Taken, type Waves } from './reconcile/run.ts'
-import type { Conclusion, Situation } from './reconcile/situation.ts'
-import { update } from './reconcile/updater.ts'
+import { ReconcileRun, type Taken, type Waves } from './reconcile/run.ts'
+import type { Conclusion, ReconcileSituation } from './reconcile/situation.ts'
+import { updateDependents } from './reconcile/updater.ts'
 import { mostHops, nextStep, type StepEvent } from './step-graph.ts'
 
 export { finalizerName } from './reconcile/finalizers.ts'
-export { type Conclusion, type Memory, noMemory, type Refused, type Situation } from './reconcile/situation.ts'
+export {
+  type Conclusion,
+  type Memory,
+  noMemory,
+  type Refused,
+  type ReconcileSituation as Situation,
+} from './reconcile/situation.ts'
 
 /** Yields what shall be written; is told what came of it, in the same order. */
 export function reconcile<CR extends KubeObject, Config>(
-  situation: Situation<CR, Config>,
-): AsyncGenerator<Wave, Conclusion, readonly Outcome[]> {
-  return follow(new Run(situation))
+  situation: ReconcileSituation<CR, Config>,
+): AsyncGenerator<Wave, Conclusion, readonly MutationOutcome[]> {
+  return follow(new ReconcileRun(situation))
 }
 
 /** The walk, and what is told of it. */
-async function* follow(run: Run): Waves<Conclusion> {
+async function* follow(run: ReconcileRun): Waves<Conclusion> {
   yield* walk(run)
   const { resyncMs } = run.situation.controller.options
   if (resyncMs !== undefined && !run.journal.failure) run.journal.requeue(resyncMs)
@@ -41,7 +47,7 @@ async function* follow(run: Run): Waves<Conclusion> {
 }
 
 /** From step to step, as the graph says; what one of them throws is an event like any other. */
-async function* walk(run: Run): Waves {
+async function* walk(run: ReconcileRun): Waves {
   const { situation, journal } = run
   const { graph } = situation.controller
   let step: string | undefined = graph.start
@@ -65,17 +71,17 @@ async function* walk(run: Run): Waves {
 }
 
 /** What became of the step that was just taken. */
-function eventsOf({ journal: { stepFailure }, isFinalizing }: Run): readonly StepEvent[] {
+function eventsOf({ journal: { stepFailure }, isFinalizing }: ReconcileRun): readonly StepEvent[] {
   const trouble: readonly StepEvent[] = stepFailure ? [stepFailure.gaveUp ? 'gaveUp' : 'failed'] : []
   return [...trouble, ...(isFinalizing ? (['finalizing'] as const) : []), 'done']
 }
 
-function take(run: Run, step: string): Taken {
+function take(run: ReconcileRun, step: string): Taken {
   const override = run.situation.controller.options.steps?.[step]
   return override ? takeOverridden(run, override, () => takeByDefault(run, step)) : takeByDefault(run, step)
 }
 
-function takeByDefault(run: Run, step: string): Taken {
+function takeByDefault(run: ReconcileRun, step: string): Taken {
   const { options } = run.situation.controller
   switch (step) {
     case 'CRGetter':
@@ -87,11 +93,11 @@ function takeByDefault(run: Run, step: string): Taken {
     case 'Mutator':
       return mutate(run)
     case 'Updater':
-      return update(run)
+      return updateDependents(run)
     case 'CRFinalizer':
       return finalize(run)
     case 'SuccessManager':
-      return report(run)
+      return reportConclusion(run)
     // ErrorManager, GiveUpManager and steps of an author's own do only what he says.
     default:
       return undefined

@@ -1,7 +1,7 @@
 /**
  * The smallest role by which an operator can do what it declares. Nothing is asked for that it does not use: reads are
  * watched, outputs applied and deleted, and of its own kinds only status and finalizers are written. What the manager needs
- * beside (Leases, registrations of webhooks) is in `src/manager/manager-role.ts`.
+ * beside (Leases, registrations of webhooks) is in `src/manager/runtime/manager-role.ts`.
  *
  * Where names are declared, they are named (`resourceNames`): for writes always, since an apply is a patch of one name
  * even where it creates; for reads where nothing but names is declared of a kind, since then it is watched by name.

@@ -4,7 +4,7 @@ import type { JsonObject } from '../kube/json.ts'
 import { typingOf } from './desired.ts'
 import { differences } from './difference.ts'
 import { ConfigMap, Deployment } from './kinds.ts'
-import { checkScope, inScope, type Scope, toSend } from './scope.ts'
+import { checkScope, inHashScope, type HashScope, toSend } from './scope.ts'
 
 const typing = typingOf(Deployment)
 
@@ -29,7 +29,7 @@ function deployment(image: string, replicas: number, labels: Readonly<Record<str
   }
 }
 
-const scopes: fc.Arbitrary<Scope> = fc.record(
+const scopes: fc.Arbitrary<HashScope> = fc.record(
   {
     labels: fc.boolean(),
     spec: fc.boolean(),
@@ -61,7 +61,7 @@ describe('what is sent', () => {
         const wanted = deployment('app:2', 5, { tier: 'web' })
         const live = deployment('app:1', 3, { tier: 'db' })
         const sent = toSend(wanted, live, scope, typing)
-        expect(differences(sent, inScope(wanted, scope), typing)).toEqual([])
+        expect(differences(sent, inHashScope(wanted, scope), typing)).toEqual([])
         // As many values as before: each is either wanted or live.
         const leaves = (value: unknown): readonly unknown[] =>
           value !== null && typeof value === 'object' && Object.keys(value).length > 0
@@ -109,7 +109,7 @@ describe('a scope', () => {
       { except: ['metadata'] },
       { paths: ['data.x'], except: ['metadata.labels'] },
     ]) {
-      expect(inScope({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { x: '1' } }, scope)).toEqual({
+      expect(inHashScope({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { x: '1' } }, scope)).toEqual({
         metadata: {
           labels: { 'muster.dev/owner': 'uid' },
           annotations: { 'muster.dev/desired': 'mark' },
@@ -136,7 +136,7 @@ describe('a scope', () => {
       type: 'Opaque',
       immutable: true,
     }
-    expect(inScope(whole, { data: true })).toEqual({ data: { a: 'b' }, type: 'Opaque', immutable: true })
+    expect(inHashScope(whole, { data: true })).toEqual({ data: { a: 'b' }, type: 'Opaque', immutable: true })
     expect(typingOf(ConfigMap).schema).toBeDefined()
   })
 })

@@ -10,7 +10,7 @@ import type { Typing } from './difference.ts'
 import { type FieldPath, isItem, parseFieldPath } from './field-path.ts'
 
 /** Nothing chosen means everything. `except` is taken from what is chosen. */
-export interface Scope {
+export interface HashScope {
   readonly labels?: boolean
   /** All of them, or these. */
   readonly annotations?: boolean | readonly string[]
@@ -32,7 +32,7 @@ const always: readonly FieldPath[] = [
   [{ member: 'metadata' }, { member: 'annotations' }, { member: 'muster.dev/desired' }],
 ]
 
-export function checkScope({ labels, annotations, spec, data, paths, except }: Scope, place: string): void {
+export function checkScope({ labels, annotations, spec, data, paths, except }: HashScope, place: string): void {
   const chosen = [labels, annotations, spec, data, paths]
   if (chosen.some((choice) => choice !== undefined) && !chosen.some(isChoice)) {
     throw new MusterError('InvalidResource', `${place}: its scope chooses nothing, so nothing would ever be put right.`)
@@ -45,7 +45,7 @@ function isChoice(choice: boolean | readonly string[] | undefined): boolean {
 }
 
 /** The part of `wanted` that is in scope. Names are the object's identity and belong to no scope. */
-export function inScope(wanted: JsonObject, scope: Scope): JsonObject {
+export function inHashScope(wanted: JsonObject, scope: HashScope): JsonObject {
   return (kept(nameless(wanted), undefined, undefined, choiceOf(scope), {}) ?? {}) as JsonObject
 }
 
@@ -53,7 +53,7 @@ export function inScope(wanted: JsonObject, scope: Scope): JsonObject {
  * What to send for an object that exists: what is in scope as it is wanted, the rest as it is there now. To leave it out
  * instead would mean to give it up, and a server takes away what nobody owns.
  */
-export function toSend(wanted: JsonObject, live: JsonObject, scope: Scope, typing: Typing): JsonObject {
+export function toSend(wanted: JsonObject, live: JsonObject, scope: HashScope, typing: Typing): JsonObject {
   const identity = { apiVersion: wanted['apiVersion']!, kind: wanted['kind']! }
   const { name, namespace } = wanted['metadata'] as { readonly name: string; readonly namespace?: string }
   const { schema, definitions } = typing
@@ -80,7 +80,7 @@ interface Choice {
   readonly always: readonly FieldPath[]
 }
 
-function choiceOf(scope: Scope): Choice {
+function choiceOf(scope: HashScope): Choice {
   return { chosen: chosenPaths(scope), except: (scope.except ?? []).map(parseFieldPath), always }
 }
 
@@ -162,7 +162,7 @@ function withKeys(result: Json, item: Json, keys: readonly string[]): Json {
   return { ...Object.fromEntries(missing.map((key) => [key, keyIn(item, key)!])), ...result }
 }
 
-function chosenPaths({ labels, annotations, spec, data, paths }: Scope): readonly FieldPath[] | undefined {
+function chosenPaths({ labels, annotations, spec, data, paths }: HashScope): readonly FieldPath[] | undefined {
   if ([labels, annotations, spec, data, paths].every((choice) => choice === undefined)) return undefined
   const meta = { member: 'metadata' }
   return [

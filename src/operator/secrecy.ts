@@ -6,7 +6,7 @@
 import { type Hide, hidingValues } from '../kube/hidden-text.ts'
 import { isJsonObject } from '../kube/json.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import type { Selection, View } from './view.ts'
+import type { ViewSelection, View } from './view.ts'
 import type { TypedResource } from './typed-resource.ts'
 
 export function isSecret({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): boolean {
@@ -58,7 +58,7 @@ export function watchSecrets(view: View): WatchedSecrets {
         if (object) note(resource, [object])
         return object
       },
-      list: <T extends KubeObject>(resource: TypedResource<T>, selection?: Selection) =>
+      list: <T extends KubeObject>(resource: TypedResource<T>, selection?: ViewSelection) =>
         note(resource, view.list(resource, selection)),
       ownedBy: <T extends KubeObject>(resource: TypedResource<T>, owner: KubeObject) =>
         note(resource, view.ownedBy(resource, owner)),

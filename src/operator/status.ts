@@ -3,10 +3,10 @@ import { type Condition, findCondition } from '../kube/condition.ts'
 import { isJsonObject, type JsonObject } from '../kube/json.ts'
 import { formatApiVersion } from '../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../kube/object.ts'
-import type { Report } from './controller.ts'
-import { hashOf, typingOf } from './desired.ts'
+import type { StatusReport } from './controller.ts'
+import { desiredHash, typingOf } from './desired.ts'
 import { differences, type Typing } from './difference.ts'
-import type { Settled } from './entry.ts'
+import type { SettledEntry } from './entry.ts'
 import type { LifecycleStep } from './lifecycle/step.ts'
 import { type Ledger, standardConditions, standardTypes, statedConditions } from './ledger.ts'
 import type { WriteStatus } from './plan.ts'
@@ -16,13 +16,13 @@ export interface StatusInput<CR extends KubeObject> {
   readonly kind: TypedResource<CR>
   readonly cr: CR
   /** Absent when the reconcile did not come so far: then what was reported stays. */
-  readonly report: Report<CR> | undefined
+  readonly report: StatusReport<CR> | undefined
   /** Whether the author reports at all: if not, all but the conditions is somebody else's. */
   readonly reports: boolean
   /** What became of the application's life, when it was looked at. */
   readonly life: LifecycleStep | undefined
   readonly ledger: Ledger
-  readonly settled: Settled | undefined
+  readonly settled: SettledEntry | undefined
 }
 
 /** The write that is due, the hash of what it says, and where that is new. */
@@ -62,7 +62,7 @@ export function statusWrite<CR extends KubeObject>({
   const typing = typingOf(kind)
   const news = differences({ status: live }, { status }, typing)
   const isSaid = news.length === 0 && !(reports && hasMore(live, status, typing)) && !hasOld(before, conditions)
-  const hash = hashOf(status)
+  const hash = desiredHash(status)
   const { name = '', namespace, uid, resourceVersion } = cr.metadata
   if (isSaid || (settled?.hash === hash && settled.resourceVersion === resourceVersion)) return undefined
   const object = {
@@ -91,7 +91,7 @@ export const findingCondition = 'muster.dev/Finding'
 const standardFields: ReadonlySet<string> = new Set(['conditions', 'observedGeneration'])
 
 /** What was reported before stays until it can be told anew. */
-function keptFields(status: JsonObject): Report<KubeObject> {
+function keptFields(status: JsonObject): StatusReport<KubeObject> {
   return Object.fromEntries(Object.entries(status).filter(([name]) => !standardFields.has(name)))
 }
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { isMusterError } from '../kube/errors.ts'
 import { formatResource, type Resource } from '../kube/kind.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { exactly, generated, type Input, labelled, referenced, whole } from './input.ts'
+import { exactName, generated, type Input, labelled, referenced, whole } from './input.ts'
 import { ConfigMap, Namespace, Secret } from './kinds.ts'
 import { createReferenceTable } from './references.ts'
 import type { TypedResource } from './typed-resource.ts'
-import { concerns, openView, type RecordedView, type ViewSource } from './view.ts'
+import { readConcerns, openView, type RecordedView, type ViewSource } from './view.ts'
 
 const kinds: readonly TypedResource[] = [ConfigMap, Secret, Namespace]
 const namespace = fc.constantFrom('one', 'two')
@@ -48,7 +48,7 @@ const plainInput: fc.Arbitrary<Input> = fc
     const where = isEverywhere ? {} : inNamespace(resource, at)
     return fc.constantFrom<Input>(
       whole(resource),
-      exactly(resource, { name: called, ...inNamespace(resource, at) }),
+      exactName(resource, { name: called, ...inNamespace(resource, at) }),
       generated(resource, { prefix: 'a', ...where }),
       labelled(resource, { labels: { color }, ...where }),
     )
@@ -176,7 +176,7 @@ describe('a view', () => {
       source: sourceOf(new Map()),
       reader: 'op, controller c',
       inputs: [
-        exactly(Secret, { name: 'x', namespace: 'ns' }),
+        exactName(Secret, { name: 'x', namespace: 'ns' }),
         labelled(ConfigMap, { namespace: 'ns', labels: { a: '1' } }),
       ],
       onRefused: (message) => refused.push(message),
@@ -206,7 +206,7 @@ describe('a view', () => {
       ...sourceOf(new Map()),
       get: (resource, at) => (resource.kind === 'ConfigMap' ? config : at.name === 'old' ? old : undefined),
     }
-    const root = exactly(ConfigMap, { name: 'c', namespace: 'ns' })
+    const root = exactName(ConfigMap, { name: 'c', namespace: 'ns' })
     const reference = referenced(Secret, { from: root, namePath: '$.data.next', namespace: 'ns' })
     const open = (): RecordedView => openView({ source, reader: 'test', inputs: [root, reference] })
     const view = open()
@@ -282,7 +282,7 @@ describe('a read', () => {
           const [view, was] = look(before)
           const [, is] = look(after)
           const isAltered = JSON.stringify(was) !== JSON.stringify(is)
-          expect(!isAltered || view.reads.some((read) => concerns(read, change))).toBe(true)
+          expect(!isAltered || view.reads.some((read) => readConcerns(read, change))).toBe(true)
         }
       }),
       { numRuns: 120 },

@@ -26,7 +26,7 @@ export interface ObjectName {
   readonly namespace?: string | undefined
 }
 
-export interface Selection {
+export interface ViewSelection {
   /** @default all namespaces */
   readonly namespace?: string | undefined
   /** @default everything */
@@ -35,7 +35,7 @@ export interface Selection {
 
 export interface View {
   get<T extends KubeObject>(resource: TypedResource<T>, name: ObjectName): T | undefined
-  list<T extends KubeObject>(resource: TypedResource<T>, selection?: Selection): readonly T[]
+  list<T extends KubeObject>(resource: TypedResource<T>, selection?: ViewSelection): readonly T[]
   /** Objects that name this one as an owner. */
   ownedBy<T extends KubeObject>(resource: TypedResource<T>, owner: KubeObject): readonly T[]
   /** Whether the cluster serves the kind now. What depends on it is woken when that changes. */
@@ -51,7 +51,7 @@ export interface ViewSource {
 }
 
 /** One thing that was read. */
-export type Read =
+export type ViewRead =
   | { readonly what: 'object'; readonly resource: Resource; readonly name: ObjectName }
   | {
       readonly what: 'list'
@@ -64,7 +64,7 @@ export type Read =
 
 export interface RecordedView extends View {
   /** What was read so far. */
-  readonly reads: readonly Read[]
+  readonly reads: readonly ViewRead[]
 }
 
 export interface ViewOptions {
@@ -86,7 +86,7 @@ export interface ViewOptions {
 export function openView(options: ViewOptions): RecordedView {
   const { source, reader, inputs, given, onRefused } = options
   const coverage = options.coverage ?? coverageOf(inputs.map(inputOf))
-  const reads: Read[] = []
+  const reads: ViewRead[] = []
   const shown = rememberShown(options.references ?? referencesIn(source))
   const { references } = shown
   if (given) shown.add(given.resource, [given.object])
@@ -119,7 +119,7 @@ export function openView(options: ViewOptions): RecordedView {
       const found = source.get(resource, name)
       return (found && visible(resource, [found])[0]) as T | undefined
     },
-    list<T extends KubeObject>(resource: TypedResource<T>, { namespace, labels = '' }: Selection = {}) {
+    list<T extends KubeObject>(resource: TypedResource<T>, { namespace, labels = '' }: ViewSelection = {}) {
       const selector = labelSelector(labels)
       reads.push({ what: 'list', resource, namespace, labels: selector })
       if (!coverage.mayList(resource, namespace, selector)) {
@@ -176,7 +176,7 @@ function rememberShown(live: References): {
 }
 
 /** Whether a change from `before` to `after` (either may be absent) could alter what was read. */
-export function concerns(read: Read, change: Change): boolean {
+export function readConcerns(read: ViewRead, change: InputChange): boolean {
   // Asked for every reader of every change: by identity first, for resources are mostly constants.
   const isSame = read.resource === change.resource || formatResource(read.resource) === formatResource(change.resource)
   if (!isSame) return false
@@ -184,13 +184,13 @@ export function concerns(read: Read, change: Change): boolean {
   return (before !== undefined && sees(read, before)) || (after !== undefined && sees(read, after))
 }
 
-export interface Change {
+export interface InputChange {
   readonly resource: Resource
   readonly before: KubeObject | undefined
   readonly after: KubeObject | undefined
 }
 
-function sees(read: Read, { metadata }: KubeObject): boolean {
+function sees(read: ViewRead, { metadata }: KubeObject): boolean {
   switch (read.what) {
     case 'object':
       return metadata.name === read.name.name && (metadata.namespace ?? '') === (read.name.namespace ?? '')

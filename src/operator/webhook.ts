@@ -9,7 +9,7 @@
  *
  * Conversion between versions is in `conversion.ts`.
  */
-import type { Cause } from '../kube/cause.ts'
+import type { Cause } from '../kube/validation/cause.ts'
 import { MusterError } from '../kube/errors.ts'
 import { formatResource } from '../kube/kind.ts'
 import { checkDnsLabel } from '../kube/name.ts'

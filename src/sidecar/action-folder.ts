@@ -15,11 +15,11 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { makeFolder } from '../client/folder.ts'
+import { makeFolder } from '../system/folder.ts'
 import { isJsonArray } from '../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../kube/json.ts'
 import type { ActionSpec, EnvironmentSpec } from './action.ts'
-import { readObject, syncFolder, writeDurably } from './durable-file.ts'
+import { readDurableObject, syncFolder, writeDurably } from './durable-file.ts'
 
 export interface SavedAction {
   readonly key: string
@@ -68,7 +68,7 @@ export async function findFolders(actions: string): Promise<readonly FoundFolder
 }
 
 export async function readSaved(folder: string): Promise<SavedAction | undefined> {
-  const value = (await readObject(path.join(folder, 'action.json')).catch(() => undefined)) ?? {}
+  const value = (await readDurableObject(path.join(folder, 'action.json')).catch(() => undefined)) ?? {}
   const { key, name, startedAt, inputDigest, spec } = value
   if (typeof key !== 'string' || typeof name !== 'string' || typeof startedAt !== 'string') return undefined
   if (typeof inputDigest !== 'string' || !isJsonObject(spec)) return undefined

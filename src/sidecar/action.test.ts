@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { outcomeOf, hiding, readReport, textsOf } from './action.ts'
+import { actionOutcomeOf, hiding, readActionsReport, actionTexts } from './action.ts'
 
 describe('what a program says of itself', () => {
   it('adds up, line by line', () => {
     const lines = ['hello', '{"progress":0.4,"message":"half way"}', '{"progress":2}', '{"result":{"rows":3}}', '{']
-    expect(lines.reduce((report, line) => readReport(line, report), {})).toEqual({
+    expect(lines.reduce((report, line) => readActionsReport(line, report), {})).toEqual({
       progress: 1,
       message: 'half way',
       result: { rows: 3 },
@@ -15,13 +15,13 @@ describe('what a program says of itself', () => {
   it('no line breaks it, whatever is in it', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
-        const report = readReport(line, { progress: 0.5 })
+        const report = readActionsReport(line, { progress: 0.5 })
         expect(report.progress).toBeGreaterThanOrEqual(0)
         expect(report.progress).toBeLessThanOrEqual(1)
         expect(report.message?.length ?? 0).toBeLessThanOrEqual(1000)
       }),
     )
-    expect(readReport('{"__proto__":{"progress":1},"progress":"x","message":7}', {})).toEqual({})
+    expect(readActionsReport('{"__proto__":{"progress":1},"progress":"x","message":7}', {})).toEqual({})
   })
 })
 
@@ -32,11 +32,13 @@ describe('an outcome', () => {
     { state: 'running', endedAt: 'x' },
     { state: 'succeeded' },
     { state: 'toString', endedAt: '' },
-  ])('is not %j', (value) => expect(outcomeOf(value)).toBeUndefined())
+  ])('is not %j', (value) => expect(actionOutcomeOf(value)).toBeUndefined())
 
   it('keeps what is known and leaves out the rest', () => {
     const endedAt = '2026-01-01T00:00:00.000Z'
-    expect(outcomeOf({ state: 'failed', endedAt, reason: 'ExitCode', exitCode: 3, token: 'x', message: 'm' })).toEqual({
+    expect(
+      actionOutcomeOf({ state: 'failed', endedAt, reason: 'ExitCode', exitCode: 3, token: 'x', message: 'm' }),
+    ).toEqual({
       state: 'failed',
       endedAt,
       reason: 'ExitCode',
@@ -62,10 +64,10 @@ describe('redaction', () => {
   it('comes before a message is cut: no part of a secret is left at its end', () => {
     const secret = 'correct horse battery staple '.repeat(100).trim()
     const line = JSON.stringify({ message: `${'x'.repeat(990)} ${secret}` })
-    expect(readReport(line, {}, hiding([secret])).message).toBe(`${'x'.repeat(990)} •••`)
+    expect(readActionsReport(line, {}, hiding([secret])).message).toBe(`${'x'.repeat(990)} •••`)
   })
 
   it('finds every text of an input', () => {
-    expect(textsOf({ a: 'one', b: [{ c: 'two' }, 3, null], d: true })).toEqual(['one', 'two'])
+    expect(actionTexts({ a: 'one', b: [{ c: 'two' }, 3, null], d: true })).toEqual(['one', 'two'])
   })
 })

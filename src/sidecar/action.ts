@@ -57,14 +57,14 @@ export interface EnvironmentSpec {
 }
 
 /** What a program said of itself, a JSON object a line. */
-export interface Report {
+export interface ActionsReport {
   readonly progress?: number | undefined
   readonly message?: string | undefined
   readonly result?: Json | undefined
 }
 
 /** How it ended, as written down. */
-export interface Outcome extends Report {
+export interface ActionOutcome extends ActionsReport {
   readonly state: Exclude<ActionState, 'running'>
   readonly endedAt: string
   readonly reason?: FailureReason | undefined
@@ -74,7 +74,7 @@ export interface Outcome extends Report {
 export const longestMessage = 1000
 
 /** What a line of stdout adds to the report; the same report when it is no line for us. */
-export function readReport(line: string, before: Report, hide?: Hide): Report {
+export function readActionsReport(line: string, before: ActionsReport, hide?: Hide): ActionsReport {
   if (!line.startsWith('{')) return before
   let value: unknown
   try {
@@ -82,11 +82,11 @@ export function readReport(line: string, before: Report, hide?: Hide): Report {
   } catch {
     return before
   }
-  return isJsonObject(value) ? { ...before, ...reportOf(value, hide) } : before
+  return isJsonObject(value) ? { ...before, ...actionsReportOf(value, hide) } : before
 }
 
 /** `hide` masks what others must not read; the message is cut then. */
-export function reportOf(value: JsonObject, hide?: Hide): Report {
+export function actionsReportOf(value: JsonObject, hide?: Hide): ActionsReport {
   const own = new Map(Object.entries(value))
   const [progress, message] = [own.get('progress'), own.get('message')]
   return {
@@ -99,12 +99,12 @@ export function reportOf(value: JsonObject, hide?: Hide): Report {
 const endings: ReadonlySet<unknown> = new Set(['succeeded', 'failed', 'lost'])
 const reasons: ReadonlySet<unknown> = new Set(['ExitCode', 'Signal', 'TimedOut', 'Cancelled', 'NotStarted'])
 
-export function outcomeOf(value: JsonObject | undefined): Outcome | undefined {
+export function actionOutcomeOf(value: JsonObject | undefined): ActionOutcome | undefined {
   const { state, endedAt, reason, exitCode } = value ?? {}
   if (!value || !endings.has(state) || typeof endedAt !== 'string') return undefined
   return {
-    ...reportOf(value),
-    state: state as Outcome['state'],
+    ...actionsReportOf(value),
+    state: state as ActionOutcome['state'],
     endedAt,
     ...(reasons.has(reason) ? { reason: reason as FailureReason } : {}),
     ...(typeof exitCode === 'number' ? { exitCode } : {}),
@@ -121,7 +121,7 @@ export function hiding(secrets: readonly string[]): Hide {
 const mask = '•••'
 
 /** Every text within a JSON value. */
-export function textsOf(value: Json | undefined): readonly string[] {
+export function actionTexts(value: Json | undefined): readonly string[] {
   if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(actionTexts) : []
 }

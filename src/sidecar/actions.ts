@@ -13,7 +13,14 @@ import { fileURLToPath } from 'node:url'
 import type { Clock, Timer } from '../clock/clock.ts'
 import { isJsonObject, parseJson, stringifyJson } from '../kube/json.ts'
 import { ownMember } from '../kube/json-member.ts'
-import { type ActionRecord, type ActionRequest, type ActionSpec, type Outcome, outcomeOf, reportOf } from './action.ts'
+import {
+  type ActionRecord,
+  type ActionRequest,
+  type ActionSpec,
+  type ActionOutcome,
+  actionOutcomeOf,
+  actionsReportOf,
+} from './action.ts'
 import {
   createFolder,
   digestOf,
@@ -23,10 +30,10 @@ import {
   removeInput,
   type SavedAction,
 } from './action-folder.ts'
-import { claimDurably, readObject, writeDurably } from './durable-file.ts'
+import { claimDurably, readDurableObject, writeDurably } from './durable-file.ts'
 import { environmentFor, type Variables } from './environment.ts'
 import { isAlive, isGroupAlive, ownIdentity, type ProcessIdentity, readIdentity } from './process-identity.ts'
-import { refuse } from './refusal.ts'
+import { refuseRequest } from './refusal.ts'
 
 export interface ActionsOptions {
   readonly clock: Clock
@@ -88,7 +95,7 @@ const lookMs = 1000
 
 /** In the sources this file ends in .ts, in what is published in .js; the keeper stands beside it in both. */
 const keeperFile = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './keeper.ts' : './keeper.js', import.meta.url),
+  new URL(import.meta.url.endsWith('.ts') ? './process-shim.ts' : './process-shim.js', import.meta.url),
 )
 
 /** A keeper needs little. */
@@ -177,11 +184,11 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
 
   const read = async (entry: Entry): Promise<void> => {
     const at = (name: string): string => path.join(entry.folder, name)
-    entry.claim ??= readIdentity(await readObject(at('claim.json')))
+    entry.claim ??= readIdentity(await readDurableObject(at('claim.json')))
     entry.isUnwanted ||= await exists(at('cancel'))
     // The order matters: a keeper writes the outcome before it goes, so whoever finds it gone finds that written.
     const isLeft = entry.claim ? await isGroupAlive(entry.claim) : entry.keeper !== undefined
-    const outcome = outcomeOf(await readObject(at('outcome.json')))
+    const outcome = actionOutcomeOf(await readDurableObject(at('outcome.json')))
     if (outcome) return await finish(entry, outcome)
     if (!isLeft) {
       const verdict = await settle(entry)
@@ -190,7 +197,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
       return
     }
     if (entry.claim && entry.isUnwanted) await signal(entry, entry.claim)
-    const { progress, message } = reportOf((await readObject(at('progress.json'))) ?? {})
+    const { progress, message } = actionsReportOf((await readDurableObject(at('progress.json'))) ?? {})
     const { record } = entry
     if (progress !== record.progress || message !== record.message) put(entry, { progress, message })
   }
@@ -199,17 +206,17 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
    * Decides, once and for all, what became of an action that nobody watches any more. Undefined when somebody does after
    * all: the keeper that a sidecar before this one started, just before it was killed.
    */
-  const settle = async (entry: Entry): Promise<Outcome | undefined> => {
+  const settle = async (entry: Entry): Promise<ActionOutcome | undefined> => {
     const claimFile = path.join(entry.folder, 'claim.json')
     // Without a claim it was not started, and after ours it never will be.
     const isUnstarted = !entry.claim && (await claimDurably(claimFile, JSON.stringify(await ownIdentity())))
     if (!entry.claim && !isUnstarted) {
-      entry.claim = readIdentity(await readObject(claimFile))
+      entry.claim = readIdentity(await readDurableObject(claimFile))
       if (entry.claim) return undefined
     }
-    const said = reportOf((await readObject(path.join(entry.folder, 'progress.json'))) ?? {})
+    const said = actionsReportOf((await readDurableObject(path.join(entry.folder, 'progress.json'))) ?? {})
     const base = { ...said, endedAt: new Date(clock.now()).toISOString() }
-    const outcome: Outcome = entry.isUnwanted
+    const outcome: ActionOutcome = entry.isUnwanted
       ? { ...base, state: 'failed', reason: 'Cancelled', message: 'cancelled' }
       : isUnstarted
         ? { ...base, state: 'failed', reason: 'NotStarted', message: 'it could not be started' }
@@ -231,7 +238,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     entry.signalledAt ??= clock.now()
   }
 
-  const finish = async (entry: Entry, outcome: Outcome): Promise<void> => {
+  const finish = async (entry: Entry, outcome: ActionOutcome): Promise<void> => {
     leave(entry)
     await removeInput(entry.folder)
     put(entry, outcome)
@@ -282,28 +289,28 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
     const known = entries.get(key)
     if (known) {
       if (known.saved.name !== name || known.saved.inputDigest !== digestOf(input))
-        refuse('Conflict', `action "${key}" is known with another name or input.`)
+        refuseRequest('Conflict', `action "${key}" is known with another name or input.`)
       return { record: known.record, isNew: false }
     }
     if (damaged.has(folderOf(options.folder, key)))
-      refuse('Conflict', `action "${key}" was accepted before, but its record cannot be read.`)
+      refuseRequest('Conflict', `action "${key}" was accepted before, but its record cannot be read.`)
     if (!spec)
-      return refuse('UnknownAction', `there is no action "${name}"; there are: ${[...specs.keys()].join(', ')}.`)
-    if (isDraining) refuse('Stopping', 'the sidecar is stopping.')
+      return refuseRequest('UnknownAction', `there is no action "${name}"; there are: ${[...specs.keys()].join(', ')}.`)
+    if (isDraining) refuseRequest('Stopping', 'the sidecar is stopping.')
     const busy = [...entries.values()].filter(isRunning)
     if (busy.length >= concurrency)
-      refuse(
+      refuseRequest(
         'Busy',
         `${busy.map(({ saved }) => `"${saved.key}"`).join(', ')} still running; at most ${concurrency} at once.`,
       )
     for (const member of Object.values(spec.environment.fromInput)) {
       const value = isJsonObject(input) ? ownMember(input, member) : undefined
       if (typeof value === 'object' && value !== null)
-        refuse('BadRequest', `input.${member} must be no object or list.`)
+        refuseRequest('BadRequest', `input.${member} must be no object or list.`)
     }
     const saved = { key, name, startedAt: stamp(), inputDigest: digestOf(input), spec }
     const folder = await createFolder(options.folder, saved, input).catch((error: unknown) =>
-      refuse('StorageFailed', `the action cannot be written down (${codeOf(error)}), and was not started.`),
+      refuseRequest('StorageFailed', `the action cannot be written down (${codeOf(error)}), and was not started.`),
     )
     const entry = enter(folder, saved)
     log(`action ${name} accepted`)
@@ -320,7 +327,7 @@ export async function openActions(options: ActionsOptions): Promise<Actions> {
       continue
     }
     const entry = enter(folder, saved)
-    const outcome = outcomeOf(await readObject(path.join(folder, 'outcome.json')))
+    const outcome = actionOutcomeOf(await readDurableObject(path.join(folder, 'outcome.json')))
     if (outcome) {
       entry.record = { ...entry.record, ...outcome }
       await removeInput(folder)

@@ -84,7 +84,7 @@ export function sidecarClient(options: SidecarClientOptions): SidecarClient {
   const base = options.url.replace(/\/+$/, '')
 
   const attempt = async ({ method, path, body }: Call, signal: AbortSignal): Promise<SidecarResponse> => {
-    const transport = options.transport ?? (await import('./http-transport.ts')).httpTransport
+    const transport = options.transport ?? (await import('./http-transport.ts')).sidecarHttpTransport
     const headers = {
       authorization: `Bearer ${typeof token === 'string' ? token : await token()}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

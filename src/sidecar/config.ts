@@ -13,7 +13,7 @@ import type { ActionSpec, EnvironmentSpec } from './action.ts'
 import type { ProbeSpec } from './probe.ts'
 import type { StateRule } from './state.ts'
 
-export interface ListenAddress {
+export interface SidecarListenAddress {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
@@ -21,7 +21,7 @@ export interface ListenAddress {
 
 export interface SidecarConfig {
   /** @default 127.0.0.1:8787 */
-  readonly listen: ListenAddress
+  readonly listen: SidecarListenAddress
   readonly tokenFile: string
   /** Where actions are remembered. It must outlive the process, and belong to this sidecar alone. */
   readonly stateDirectory: string
@@ -215,11 +215,11 @@ function readCommand(value: Json | undefined, place: string): readonly string[] 
 }
 
 /** `127.0.0.1:8787`, `[::1]:8787`, and `:8787` for every address. */
-export function readListen(value: string): ListenAddress {
+export function readListen(value: string): SidecarListenAddress {
   return readAddress(value.startsWith(':') ? `0.0.0.0${value}` : value, 'listen')
 }
 
-function readAddress(value: string, place: string): ListenAddress {
+function readAddress(value: string, place: string): SidecarListenAddress {
   const [, ipv6, name, digits] = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value) ?? []
   const host = ipv6 ?? name
   if (host === undefined || Number(digits) > 65_535) throw invalid(place, 'must be HOST:PORT')

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { claimDurably, readObject, writeDurably } from './durable-file.ts'
+import { claimDurably, readDurableObject, writeDurably } from './durable-file.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -15,7 +15,7 @@ describe('a durable file', () => {
     const file = path.join(folder, 'a.json')
     await writeDurably(file, '{"a":1}')
     await writeDurably(file, '{"a":2}')
-    expect(await readObject(file)).toEqual({ a: 2 })
+    expect(await readDurableObject(file)).toEqual({ a: 2 })
     expect(await readdir(folder)).toEqual(['a.json'])
   })
 
@@ -33,11 +33,11 @@ describe('a durable file', () => {
   it.each(['', '{"a":', '[1]', 'null', '"text"'])('that holds %j is no object', async (text) => {
     const file = path.join(folder, 'torn.json')
     await writeFile(file, text)
-    expect(await readObject(file)).toBeUndefined()
+    expect(await readDurableObject(file)).toBeUndefined()
   })
 
   it('that is absent is no object; one that cannot be read is an error', async () => {
-    expect(await readObject(path.join(folder, 'absent.json'))).toBeUndefined()
-    await expect(readObject(folder)).rejects.toThrow('EISDIR')
+    expect(await readDurableObject(path.join(folder, 'absent.json'))).toBeUndefined()
+    await expect(readDurableObject(folder)).rejects.toThrow('EISDIR')
   })
 })

@@ -57,7 +57,7 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** The object in a file; undefined when the file is absent or holds none. */
-export async function readObject(file: string): Promise<JsonObject | undefined> {
+export async function readDurableObject(file: string): Promise<JsonObject | undefined> {
   try {
     const value = parseJson(await readFile(file, 'utf8'))
     return isJsonObject(value) ? value : undefined

@@ -5,7 +5,13 @@ import type { SidecarRequest, SidecarResponse } from './client.ts'
 /** A sidecar's answers are small. */
 const mostBytes = 16 * 2 ** 20
 
-export async function httpTransport({ method, url, headers, body, signal }: SidecarRequest): Promise<SidecarResponse> {
+export async function sidecarHttpTransport({
+  method,
+  url,
+  headers,
+  body,
+  signal,
+}: SidecarRequest): Promise<SidecarResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<SidecarResponse>()
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
   const sent = request(url, { method, headers: { ...headers, ...length }, agent: false, signal }, (response) => {

@@ -18,7 +18,7 @@ export const refusals = {
 export type RefusalReason = keyof typeof refusals
 
 /** Carries no more than what the caller may read. */
-export class Refusal extends Error {
+export class SidecarRefusal extends Error {
   readonly reason: RefusalReason
 
   constructor(reason: RefusalReason, message: string) {
@@ -27,6 +27,6 @@ export class Refusal extends Error {
   }
 }
 
-export function refuse(reason: RefusalReason, message: string): never {
-  throw new Refusal(reason, message)
+export function refuseRequest(reason: RefusalReason, message: string): never {
+  throw new SidecarRefusal(reason, message)
 }

@@ -13,10 +13,10 @@ import { isJsonObject, type Json, parseJson, stringifyJson } from '../kube/json.
 import { ownMember } from '../kube/json-member.ts'
 import type { ActionRequest } from './action.ts'
 import type { Actions } from './actions.ts'
-import type { ListenAddress } from './config.ts'
+import type { SidecarListenAddress } from './config.ts'
 import { type ConnectionPool, connectionPool } from './connection-pool.ts'
 import type { Observer } from './observer.ts'
-import { Refusal, refusals, refuse } from './refusal.ts'
+import { SidecarRefusal, refusals, refuseRequest } from './refusal.ts'
 import type { TokenCheck } from './token.ts'
 
 export interface ServerLimits {
@@ -33,7 +33,7 @@ export interface ServerLimits {
   readonly waitMs: number
 }
 
-export const defaultLimits: ServerLimits = {
+export const defaultSidecarLimits: ServerLimits = {
   requestMs: 10_000,
   bodyBytes: 262_144,
   inputDepth: 64,
@@ -44,7 +44,7 @@ export const defaultLimits: ServerLimits = {
 
 export interface ServerOptions {
   readonly clock: Clock
-  readonly listen: ListenAddress
+  readonly listen: SidecarListenAddress
   readonly token: TokenCheck
   readonly observer: Observer
   readonly actions: Actions
@@ -66,7 +66,7 @@ interface Answer {
 }
 
 export async function startServer(options: ServerOptions): Promise<SidecarServer> {
-  const limits = { ...defaultLimits, ...options.limits }
+  const limits = { ...defaultSidecarLimits, ...options.limits }
   const stop = new AbortController()
   const server = createServer({
     headersTimeout: limits.requestMs,
@@ -93,7 +93,7 @@ export async function startServer(options: ServerOptions): Promise<SidecarServer
   }
 }
 
-async function bind(server: Server, { host, port }: ListenAddress): Promise<void> {
+async function bind(server: Server, { host, port }: SidecarListenAddress): Promise<void> {
   server.listen(port, host)
   try {
     await once(server, 'listening')
@@ -127,9 +127,12 @@ async function respond(
   stop: AbortSignal,
 ): Promise<void> {
   const { status, body, headers } = await handle(request, response).catch((error: unknown): Answer => {
-    if (!(error instanceof Refusal)) log(`a request failed: ${error instanceof MusterError ? error.message : 'a bug'}`)
+    if (!(error instanceof SidecarRefusal))
+      log(`a request failed: ${error instanceof MusterError ? error.message : 'a bug'}`)
     const refusal =
-      error instanceof Refusal ? error : new Refusal('Internal', 'the sidecar cannot answer; see its log.')
+      error instanceof SidecarRefusal
+        ? error
+        : new SidecarRefusal('Internal', 'the sidecar cannot answer; see its log.')
     return {
       status: refusals[refusal.reason],
       body: { error: refusal.reason, message: refusal.message },
@@ -201,15 +204,17 @@ function handler(options: HandlerOptions): Handle {
         })
       if (noun === 'actions' && key && verb === 'cancel') return onlyFor(request, { POST: () => cancel(decoded(key)) })
     }
-    return refuse('NotFound', 'there is nothing of this name; see /v1/state and /v1/actions.')
+    return refuseRequest('NotFound', 'there is nothing of this name; see /v1/state and /v1/actions.')
   }
 
   return async (request, response) => {
     const url = urlOf(request)
     if (url.pathname === '/healthz')
       return onlyFor(request, { GET: async () => ({ status: 200, body: { status: 'ok' } }) })
-    if (!(await token.admits(request.headers.authorization))) refuse('Unauthorized', 'a valid bearer token is needed.')
-    const end = pool.begin(request.socket) ?? refuse('Overloaded', 'too many requests are waiting; try again later.')
+    if (!(await token.admits(request.headers.authorization)))
+      refuseRequest('Unauthorized', 'a valid bearer token is needed.')
+    const end =
+      pool.begin(request.socket) ?? refuseRequest('Overloaded', 'too many requests are waiting; try again later.')
     // Not before the answer has left: an idle connection may be closed.
     response.once('close', end)
     return await route(request, url)
@@ -219,23 +224,23 @@ function handler(options: HandlerOptions): Handle {
 function onlyFor(request: IncomingMessage, verbs: Readonly<Record<string, () => Promise<Answer>>>): Promise<Answer> {
   const name = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
-  return verb ? verb() : refuse('MethodNotAllowed', `allowed here: ${Object.keys(verbs).join(', ')}.`)
+  return verb ? verb() : refuseRequest('MethodNotAllowed', `allowed here: ${Object.keys(verbs).join(', ')}.`)
 }
 
 function noSuchAction(key: string): never {
-  return refuse('NotFound', `there is no action with key "${key}".`)
+  return refuseRequest('NotFound', `there is no action with key "${key}".`)
 }
 
 function urlOf(request: IncomingMessage): URL {
   const url = URL.parse(request.url ?? '', 'http://sidecar')
-  return url ?? refuse('BadRequest', 'the path cannot be read.')
+  return url ?? refuseRequest('BadRequest', 'the path cannot be read.')
 }
 
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    return refuse('BadRequest', 'the key in the path is not encoded as it should be.')
+    return refuseRequest('BadRequest', 'the key in the path is not encoded as it should be.')
   }
 }
 
@@ -249,8 +254,8 @@ async function changed(
 ): Promise<void> {
   const [since, wait] = [query.get('since'), query.get('wait')]
   if (wait === null) return
-  if (!/^\d{1,6}(?:\.\d{1,3})?$/.test(wait)) refuse('BadRequest', 'wait must be a number of seconds.')
-  if (since === null) refuse('BadRequest', 'wait needs since: what you know already.')
+  if (!/^\d{1,6}(?:\.\d{1,3})?$/.test(wait)) refuseRequest('BadRequest', 'wait must be a number of seconds.')
+  if (since === null) refuseRequest('BadRequest', 'wait needs since: what you know already.')
   const { promise, resolve } = Promise.withResolvers<void>()
   const check = (): void => {
     if (now() !== since) resolve()
@@ -278,27 +283,27 @@ async function readBody(request: IncomingMessage, { bodyBytes }: ServerLimits): 
     // Most clients listen only when they have sent everything: some more is read, and not kept, so that they hear why.
     else if (size > 8 * bodyBytes) break
   }
-  if (size > bodyBytes) refuse('TooLarge', `a body may have ${bodyBytes} bytes.`)
+  if (size > bodyBytes) refuseRequest('TooLarge', `a body may have ${bodyBytes} bytes.`)
   try {
     return parseJson(Buffer.concat(chunks).toString())
   } catch {
     // The parser's own words quote the body.
-    return refuse('BadRequest', 'the body is no JSON.')
+    return refuseRequest('BadRequest', 'the body is no JSON.')
   }
 }
 
 const longestKey = 253
 
 function actionRequest(body: Json, { inputDepth }: ServerLimits): ActionRequest {
-  if (!isJsonObject(body)) return refuse('BadRequest', 'the body must be an object with key, name and input.')
+  if (!isJsonObject(body)) return refuseRequest('BadRequest', 'the body must be an object with key, name and input.')
   const stranger = Object.keys(body).find((member) => !['key', 'name', 'input'].includes(member))
-  if (stranger !== undefined) refuse('BadRequest', 'the body may have key, name and input only.')
+  if (stranger !== undefined) refuseRequest('BadRequest', 'the body may have key, name and input only.')
   const [key, name, input] = ['key', 'name', 'input'].map((member) => ownMember(body, member))
   if (typeof key !== 'string' || key === '' || key.length > longestKey || !key.isWellFormed() || /\p{C}/u.test(key))
-    return refuse('BadRequest', `key must be a text of 1 to ${longestKey} printable characters.`)
-  if (key === '.' || key === '..') refuse('BadRequest', 'key must not be a dot or two: paths do not keep them.')
-  if (typeof name !== 'string') return refuse('BadRequest', 'name must be a text.')
-  if (isDeeper(input, inputDepth)) refuse('BadRequest', `input may be nested ${inputDepth} deep.`)
+    return refuseRequest('BadRequest', `key must be a text of 1 to ${longestKey} printable characters.`)
+  if (key === '.' || key === '..') refuseRequest('BadRequest', 'key must not be a dot or two: paths do not keep them.')
+  if (typeof name !== 'string') return refuseRequest('BadRequest', 'name must be a text.')
+  if (isDeeper(input, inputDepth)) refuseRequest('BadRequest', `input may be nested ${inputDepth} deep.`)
   return { key, name, input }
 }
 

@@ -1,7 +1,7 @@
 /** One sidecar a state directory: two would both answer for the same actions. */
-import { errorCode } from '../client/error-code.ts'
-import { makeFolder } from '../client/folder.ts'
-import { lockFolder } from '../client/folder-lock.ts'
+import { errorCode } from '../system/error-code.ts'
+import { makeFolder } from '../system/folder.ts'
+import { lockFolder } from '../system/folder-lock.ts'
 import { MusterError } from '../kube/errors.ts'
 
 /**

@@ -14,7 +14,7 @@ import { integer, optional, string } from '../../src/operator/field.ts'
 import { defineKind, type Kind } from '../../src/operator/kind.ts'
 import { ConfigMap, Deployment, Secret } from '../../src/operator/kinds.ts'
 import type { Live } from '../../src/operator/live.ts'
-import type { Subject, Surroundings } from '../../src/simulate/subject.ts'
+import type { SimulatedSubject, Surroundings } from '../../src/simulate/faults/subject.ts'
 
 /** What all of them are for. */
 export const App: Kind = defineKind({
@@ -80,7 +80,7 @@ export function bareSubject({
   onEvent,
   begin,
   isFenced = true,
-}: BareOptions): Subject {
+}: BareOptions): SimulatedSubject {
   const writes = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
   return {
     name: ownName,

@@ -9,7 +9,7 @@ import { defineOperator } from '../../src/operator/operator.ts'
 import { ConfigMap, Deployment, Namespace } from '../../src/operator/kinds.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { roleOf } from '../../src/operator/role.ts'
-import { runOn, type Subject } from '../../src/simulate/subject.ts'
+import { runOn, type SimulatedSubject } from '../../src/simulate/faults/subject.ts'
 import {
   App,
   type AppObject,
@@ -28,7 +28,7 @@ const appOf = (bare: Bare, name: string): AppObject | undefined => bare.get(App,
 type Child = { readonly data?: Readonly<Record<string, string>> } | undefined
 
 /** An operator of the kit, made anew for each process. */
-function kitSubject(load: () => Operator): Subject {
+function kitSubject(load: () => Operator): SimulatedSubject {
   const first = load()
   return {
     name: first.name,

@@ -1,8 +1,8 @@
 /** A deliberately broken operator and its corrected twin: one bug class, as small as it gets. */
-import type { FaultKind } from '../../src/simulate/fault.ts'
-import type { Law } from '../../src/simulate/judge.ts'
-import type { MakeOutside } from '../../src/simulate/run.ts'
-import type { Subject } from '../../src/simulate/subject.ts'
+import type { FaultKind } from '../../src/simulate/faults/fault.ts'
+import type { Law } from '../../src/simulate/faults/judge.ts'
+import type { MakeOutside } from '../../src/simulate/faults/run.ts'
+import type { SimulatedSubject } from '../../src/simulate/faults/subject.ts'
 
 export interface Specimen {
   readonly name: string
@@ -10,7 +10,7 @@ export interface Specimen {
   readonly class: string
   /** What is wrong with it. */
   readonly bug: string
-  make(isCorrect: boolean): Subject
+  make(isCorrect: boolean): SimulatedSubject
   readonly outside?: MakeOutside
   /** The law that it breaks. */
   readonly law: Law

@@ -4,7 +4,7 @@
  */
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
-import type { Subject } from '../../src/simulate/subject.ts'
+import type { SimulatedSubject } from '../../src/simulate/faults/subject.ts'
 import { App, type AppObject, type Bare, bareSubject, configMap, create, createAnother, setStatus } from './bare.ts'
 import type { Specimen } from './specimen.ts'
 
@@ -30,7 +30,7 @@ async function follow(bare: Bare, told: (cr: UntypedObject) => Promise<void>): P
 }
 
 /** As both should be: it looks at what there is, whatever it was told. */
-const levelTriggered = (): Subject =>
+const levelTriggered = (): SimulatedSubject =>
   bareSubject({
     async reconcile(name, bare) {
       const cr = appOf(bare, name)

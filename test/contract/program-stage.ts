@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { createApiServer } from '../../src/apiserver/api-server.ts'
+import { createApiServer } from '../../src/apiserver/server/api-server.ts'
 import { createSharedCache } from '../../src/cache/shared-cache.ts'
 import type { Client } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/create-client.ts'
 import { inProcessTransport } from '../../src/client/in-process.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
-import { driveProgram } from '../../src/contract/external/drive-program.ts'
+import { reconcileProgram } from '../../src/contract/external/program-reconcile.ts'
 import { bare } from '../../src/contract/external/load-program.ts'
 import { hostProgram } from '../../src/contract/external/program-host.ts'
 import type { HostedProgram } from '../../src/contract/external/program-run.ts'
@@ -18,9 +18,14 @@ import { programsFolder } from '../../src/contract/external/programs-folder.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import type { Finding } from '../../src/manager/findings/finding.ts'
-import type { Host, HostOptions } from '../../src/manager/host.ts'
-import { createManager, type HostedOptions, type Manager, type ManagerOptions } from '../../src/manager/manager.ts'
-import { createScheduler, openGates } from '../../src/manager/scheduler.ts'
+import type { OperatorHost, OperatorHostOptions } from '../../src/manager/hosting/host.ts'
+import {
+  createManager,
+  type HostedOptions,
+  type Manager,
+  type ManagerOptions,
+} from '../../src/manager/hosting/manager.ts'
+import { createScheduler, openGates } from '../../src/manager/schedule/scheduler.ts'
 import type { Ledger } from '../../src/operator/ledger.ts'
 import { configMaps, namespaces } from '../embedded.ts'
 
@@ -29,7 +34,7 @@ export const hostile: string = fileURLToPath(new URL('hostile-operator.sh', impo
 
 export interface Stage {
   readonly client: Client
-  readonly host: Host
+  readonly host: OperatorHost
   /** Where its inputs are: known when it has started. */
   input(this: void): string
   readonly lines: readonly JsonObject[]
@@ -43,7 +48,7 @@ export interface Stage {
 export async function stage(
   env: Readonly<Record<string, string>> = {},
   hosted: Partial<HostedProgram> = {},
-  options: Partial<HostOptions> = {},
+  options: Partial<OperatorHostOptions> = {},
 ): Promise<Stage> {
   const server = createApiServer({ clock: systemClock })
   const transport = inProcessTransport(server)
@@ -128,10 +133,10 @@ export async function managed(hosted: Partial<HostedProgram>, options: Partial<M
   const all = createManager({ client, onLedger: (ledger) => waiting?.resolve(ledger), ...options })
   onTestFinished(() => all.stop())
   const program = { command: shell }
-  const host = (hosting: HostOptions): Host => hostProgram({ program, ...hosted }, hosting)
+  const host = (hosting: OperatorHostOptions): OperatorHost => hostProgram({ program, ...hosted }, hosting)
   return {
     client,
-    manager: { all, add: (more) => all.add(bare('shell'), { host, run: driveProgram, ...more }) },
+    manager: { all, add: (more) => all.add(bare('shell'), { host, run: reconcileProgram, ...more }) },
     next() {
       waiting = Promise.withResolvers()
       return waiting.promise

@@ -5,7 +5,7 @@
  * sent in two sizes, one four times the other; linear work takes four times as long, quadratic work sixteen times. A single
  * measurement may be off (the engine compiles, memory is cleaned up), so a verdict needs three of them.
  */
-import type { TransportRequest } from '../../src/client/transport.ts'
+import type { TransportRequest } from '../../src/transport/transport.ts'
 
 /** A request that can be made in any size; `size` counts characters or items. */
 export interface Shape {

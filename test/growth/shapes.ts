@@ -1,5 +1,5 @@
 /** Requests that grow: the ones by which servers have been stopped before, and one for each way to make a request long. */
-import type { Method, TransportRequest } from '../../src/client/transport.ts'
+import type { Method, TransportRequest } from '../../src/transport/transport.ts'
 import { type Json, type JsonObject, stringifyJson } from '../../src/kube/json.ts'
 import type { BuiltinResource } from '../../src/kube/builtin.ts'
 import { type Field, objectWith, sampleOf } from './fields.ts'

@@ -1,6 +1,6 @@
 /** The server that growing requests are sent to, with something to read and to patch. */
-import { createApiServer } from '../../src/apiserver/api-server.ts'
-import type { TransportRequest } from '../../src/client/transport.ts'
+import { createApiServer } from '../../src/apiserver/server/api-server.ts'
+import type { TransportRequest } from '../../src/transport/transport.ts'
 import { seededRandom } from '../../src/clock/random.ts'
 import { virtualClock } from '../../src/clock/virtual-clock.ts'
 import { stringifyJson } from '../../src/kube/json.ts'

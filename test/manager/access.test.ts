@@ -7,7 +7,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { managedAccess } from '../../src/cli/generate/rbac.ts'
 import type { Client } from '../../src/client/client.ts'
-import type { Transport } from '../../src/client/transport.ts'
+import type { Transport } from '../../src/transport/transport.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { builtinResource } from '../../src/kube/builtin.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
@@ -16,11 +16,11 @@ import type { KubeObject, UntypedObject } from '../../src/kube/object.ts'
 import type { PolicyRule } from '../../src/kube/types/rbac/v1.ts'
 import { readYaml, writeYaml } from '../../src/kube/yaml.ts'
 import { readConfiguration } from '../../src/manager/config/configuration.ts'
-import { reachCluster, reachLocal } from '../../src/manager/resident/reach.ts'
-import { startService } from '../../src/manager/resident/service.ts'
-import { createThreadWatch } from '../../src/manager/thread-watch.ts'
-import { createMarkBoard } from '../../src/manager/watchdog/mark-board.ts'
-import { addEntries, type Entry, entryKey } from '../../src/manager/watchdog/quarantine-record.ts'
+import { reachCluster, reachLocal } from '../../src/manager/runtime/cluster-connection.ts'
+import { startManagerService } from '../../src/manager/runtime/manager-service.ts'
+import { createThreadWatch } from '../../src/manager/threads/thread-watch.ts'
+import { createMarkBoard } from '../../src/manager/threads/mark-board.ts'
+import { addEntries, type QuarantineEntry, entryKey } from '../../src/manager/watchdog/quarantine-record.ts'
 import { createQuarantine } from '../../src/manager/watchdog/quarantine.ts'
 import type { Watchdog } from '../../src/manager/watchdog/watchdog.ts'
 import { mutatingConfigurations, validatingConfigurations } from '../../src/manager/webhooks/registration.ts'
@@ -30,7 +30,7 @@ import { integer } from '../../src/operator/field.ts'
 import { defineKind } from '../../src/operator/kind.ts'
 import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
 import { defineOperator, type Operator } from '../../src/operator/operator.ts'
-import { defineResource } from '../../src/operator/resource.ts'
+import { defineDependent } from '../../src/operator/dependent.ts'
 import { defineWebhook, type Webhook } from '../../src/operator/webhook.ts'
 import { type Ground, openGround } from './ground.ts'
 
@@ -46,7 +46,7 @@ const Gate = defineKind({
   spec: { width: integer({ default: 1 }) },
   otherVersions: [small],
 })
-const config = defineResource({
+const config = defineDependent({
   for: Gate,
   kind: ConfigMap,
   name: ({ cr }) => `${cr.metadata.name}-made`,
@@ -197,7 +197,7 @@ const silent: Watchdog = {
 }
 
 async function tellQuarantine(client: Client): Promise<void> {
-  const entry: Entry = {
+  const entry: QuarantineEntry = {
     operator: 'mad',
     controller: 'mad',
     key: 'a/b',
@@ -249,7 +249,7 @@ async function live(operator: Operator, value: JsonObject, configMap?: string, i
 
   const asked: Asked[] = []
   const lines: JsonObject[] = []
-  const service = await startService({
+  const service = await startManagerService({
     ...(configMap !== undefined && { from: { configMap } }),
     over: [{ source: 'test', value }],
     declared: () => Promise.resolve([operator]),

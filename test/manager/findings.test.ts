@@ -7,24 +7,24 @@ import { createSharedCache, type SharedCache } from '../../src/cache/shared-cach
 import type { Condition } from '../../src/kube/condition.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { describeFinding, type Finding } from '../../src/manager/findings/finding.ts'
-import { createManager, type Manager } from '../../src/manager/manager.ts'
-import { createMetrics } from '../../src/manager/metrics.ts'
-import { defaultGates, type GateOptions } from '../../src/manager/scheduler.ts'
+import { createManager, type Manager } from '../../src/manager/hosting/manager.ts'
+import { createMetrics } from '../../src/manager/observability/metrics.ts'
+import { defaultGates, type GateOptions } from '../../src/manager/schedule/scheduler.ts'
 import { defineController } from '../../src/operator/controller.ts'
 import { integer } from '../../src/operator/field.ts'
 import { defineKind, type Kind } from '../../src/operator/kind.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
 import { isWrite, type Ledger } from '../../src/operator/ledger.ts'
 import { defineOperator, type Operator } from '../../src/operator/operator.ts'
-import { defineResource } from '../../src/operator/resource.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { defineDependent } from '../../src/operator/dependent.ts'
+import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { createWaiting, type Ground, openGround } from './ground.ts'
 
 type Small = Operator & { readonly own: Kind }
 
 const suffix = Math.floor(performance.timeOrigin).toString(36)
 const namespace = `findings-${suffix}`
-const Event: TypedResource<UntypedObject> = resourceOf<UntypedObject>('v1', 'Event')
+const Event: TypedResource<UntypedObject> = typedResourceOf<UntypedObject>('v1', 'Event')
 
 interface Habits {
   /** What it writes for a size and what it reads. @default the size */
@@ -46,7 +46,7 @@ function small(name: string, { value = String, follows, shares, resyncMs, think 
     kind: name.charAt(0).toUpperCase() + name.slice(1),
     spec: { size: integer({ default: 1 }) },
   })
-  const config = defineResource({
+  const config = defineDependent({
     for: own,
     kind: ConfigMap,
     name: ({ cr }) => shares ?? `${cr.metadata.name}-${name}`,

@@ -5,18 +5,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { defineController } from '../../src/operator/controller.ts'
-import { exactly, labelled } from '../../src/operator/input.ts'
+import { exactName, labelled } from '../../src/operator/input.ts'
 import { defineKind } from '../../src/operator/kind.ts'
 import { ConfigMap, Secret } from '../../src/operator/kinds.ts'
 import { defineOperator } from '../../src/operator/operator.ts'
 import { roleOf } from '../../src/operator/role.ts'
 import { string } from '../../src/operator/field.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 import { openStage, type Running, type Stage } from '../stage.ts'
 
 const suffix = crypto.randomUUID().slice(0, 8)
 const namespace = `inputs-${suffix}`
-const Namespace: TypedResource = resourceOf('v1', 'Namespace')
+const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
 
 const Report = defineKind({
   group: `inputs-${suffix}.example.com`,
@@ -33,8 +33,8 @@ const operator = defineOperator({
     defineController({
       for: Report,
       reads: [
-        exactly(Secret, { name: 'one', namespace }),
-        exactly(Secret, { name: 'two', namespace }),
+        exactName(Secret, { name: 'one', namespace }),
+        exactName(Secret, { name: 'two', namespace }),
         labelled(ConfigMap, { labels: { tier: 'db' } }),
       ],
       status: ({ view }) => ({
@@ -78,7 +78,7 @@ afterAll(async () => {
   const { client } = stage
   for (const resource of [Secret, ConfigMap, Report]) await client.deleteCollection(resource, { namespace })
   await client.delete(Namespace, { name: namespace })
-  await client.delete(resourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
+  await client.delete(typedResourceOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
     name: `reports.inputs-${suffix}.example.com`,
   })
   await stage.close()

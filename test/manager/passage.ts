@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { httpTransport } from '../../src/client/http/http-transport.ts'
 import { loadConnection } from '../../src/client/load-connection.ts'
-import type { Method } from '../../src/client/transport.ts'
+import type { Method } from '../../src/transport/transport.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import type { JsonObject } from '../../src/kube/json.ts'
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { command as start } from '../../src/cli/start.ts'
+import start from '../../src/cli/start.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import { systemClock as clock } from '../../src/clock/system-clock.ts'
@@ -17,15 +17,15 @@ import { networkTrouble } from '../../src/contract/external/program.ts'
 import { readConfiguration } from '../../src/manager/config/configuration.ts'
 import { describeFinding, type Finding } from '../../src/manager/findings/finding.ts'
 import { createLoader } from '../../src/manager/loading/loader.ts'
-import { reachCluster, reachLocal } from '../../src/manager/resident/reach.ts'
-import { startResident } from '../../src/manager/resident/resident.ts'
+import { reachCluster, reachLocal } from '../../src/manager/runtime/cluster-connection.ts'
+import { startRuntime } from '../../src/manager/runtime/runtime.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
-import { resourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
+import { typedResourceOf, type TypedResource } from '../../src/operator/typed-resource.ts'
 
 const program = fileURLToPath(new URL('../contract/live-operator.mjs', import.meta.url))
-const Namespace: TypedResource = resourceOf('v1', 'Namespace')
-const ServiceAccount: TypedResource = resourceOf('v1', 'ServiceAccount')
-const RoleBinding: TypedResource = resourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
+const Namespace: TypedResource = typedResourceOf('v1', 'Namespace')
+const ServiceAccount: TypedResource = typedResourceOf('v1', 'ServiceAccount')
+const RoleBinding: TypedResource = typedResourceOf('rbac.authorization.k8s.io/v1', 'RoleBinding')
 const live = { name: 'live', namespace: 'apps' }
 
 interface Cluster {
@@ -99,7 +99,7 @@ describe('a program that runs live beside a management cluster', () => {
     const local = await reachLocal(settings.clientConnection, { clock })
     const findings: Finding[] = []
     let kubeconfig: (() => Promise<string>) | undefined
-    const resident = startResident({
+    const resident = startRuntime({
       settings,
       identity: 'one',
       local,

@@ -18,8 +18,8 @@ const linearAllTheSame: Readonly<Record<string, string>> = {
 
 /** Files that make expressions from what they are given at run time. */
 const madeAtRunTime: Readonly<Record<string, string>> = {
-  'src/apiserver/gather-file.ts': 'the number of blanks in front of a line',
-  'src/apiserver/journal/recovery.ts': 'the two kinds of files in a folder',
+  'src/apiserver/must-gather/gather-file.ts': 'the number of blanks in front of a line',
+  'src/apiserver/storage/journal/recovery.ts': 'the two kinds of files in a folder',
   'src/kube/structural/pattern.ts': 'patterns of schemas: used while the number of steps is known and small, else RE2',
 }
 

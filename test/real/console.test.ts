@@ -1,9 +1,9 @@
 /** The console in a real browser, on a manager in trouble. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { consolePage } from '../../src/console/page.ts'
-import { healthReport } from '../../src/manager/health.ts'
-import type { ManagerReport } from '../../src/manager/report.ts'
-import { startStatusServer } from '../../src/manager/status-server.ts'
+import { healthReport } from '../../src/manager/observability/health.ts'
+import type { ManagerReport } from '../../src/manager/observability/report.ts'
+import { startStatusServer } from '../../src/manager/observability/status-server.ts'
 import { hostile, startTroubled, type Troubled } from '../troubled.ts'
 import { type Browser, type Page, startBrowser } from './console/browser.ts'
 

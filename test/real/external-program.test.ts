@@ -10,15 +10,15 @@ import {
   type Ended,
   networkTrouble,
   runProgram,
-  type RunOptions,
+  type ProgramRunOptions,
   tryWalls,
 } from '../../src/contract/external/program.ts'
-import { ask } from '../../src/contract/external/program-run.ts'
+import { askProgram } from '../../src/contract/external/program-run.ts'
 import { openProgramFolder } from '../../src/contract/external/programs-folder.ts'
 
-const sh = (script: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
+const sh = (script: string, options: Partial<ProgramRunOptions> = {}): Promise<Ended> =>
   runProgram({ program: { command: '/bin/sh', args: ['-c', script] }, clock, ...options }, [])
-const node = (code: string, options: Partial<RunOptions> = {}): Promise<Ended> =>
+const node = (code: string, options: Partial<ProgramRunOptions> = {}): Promise<Ended> =>
   runProgram({ program: { command: process.execPath, args: ['-e', code] }, clock, ...options }, [])
 
 /** Somebody on this machine who answers. */
@@ -153,7 +153,7 @@ console.log('done')`
     expect(greedy.code).not.toBe(0)
     const hosted = { program: { command: process.execPath, args: ['-e', code] }, limits }
     const around = { name: 'x', clock, signal: new AbortController().signal }
-    await expect(ask('input-resources', hosted, around, (value) => value)).rejects.toThrow(
+    await expect(askProgram('input-resources', hosted, around, (value) => value)).rejects.toThrow(
       /^x input-resources: it ran out of memory, and may have 600 MiB for each process \(program\.memory\): /,
     )
   })

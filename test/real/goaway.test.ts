@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import type { Connection } from '../../src/client/connection.ts'
 import { httpTransport } from '../../src/client/http/http-transport.ts'
-import type { Transport, TransportRequest } from '../../src/client/transport.ts'
+import type { Transport, TransportRequest } from '../../src/transport/transport.ts'
 import { textOf } from '../loopback.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 

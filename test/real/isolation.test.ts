@@ -16,8 +16,8 @@ import { type Condition, findCondition } from '../../src/kube/condition.ts'
 import type { UntypedObject } from '../../src/kube/object.ts'
 import { Mischief } from '../../src/manager/isolation/mischief/operator.ts'
 import { openRunner } from '../../src/manager/isolation/open-runner.ts'
-import type { Level } from '../../src/manager/isolation/runner.ts'
-import { createManager } from '../../src/manager/manager.ts'
+import type { IsolationLevel } from '../../src/manager/isolation/runner.ts'
+import { createManager } from '../../src/manager/hosting/manager.ts'
 import { ConfigMap } from '../../src/operator/kinds.ts'
 import type { Ledger } from '../../src/operator/ledger.ts'
 import type { Canary } from '../../src/manager/isolation/protocol.ts'
@@ -113,7 +113,7 @@ function describeWalls(): void {
   })
 }
 
-function describeServer(levels: readonly Exclude<Level, 'inline'>[]): void {
+function describeServer(levels: readonly Exclude<IsolationLevel, 'inline'>[]): void {
   describe('on a real server', patience, () => {
     let client: Client
     beforeAll(async () => {

@@ -1,15 +1,15 @@
 /** Stock kubectl cannot tell the embedded server from the real one: the same commands show the same, on both. */
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { createApiServer } from '../../src/apiserver/api-server.ts'
-import { type Listener, startListener } from '../../src/apiserver/listener.ts'
+import { createApiServer } from '../../src/apiserver/server/api-server.ts'
+import { type ServerListener, startListener } from '../../src/apiserver/http/listener.ts'
 import { systemClock } from '../../src/clock/system-clock.ts'
 import { type Kubectl, kubectlFor, type Step } from './kubectl/kubectl.ts'
 import { scripts } from './kubectl/scripts.ts'
 
 const access = inject('cluster')
 
-let listener: Listener
+let listener: ServerListener
 let embedded: Kubectl
 let real: Kubectl
 beforeAll(async () => {

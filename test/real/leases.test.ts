@@ -10,7 +10,7 @@ import { createClient } from '../../src/client/create-client.ts'
 import { httpTransport } from '../../src/client/http/http-transport.ts'
 import { connectionFromKubeconfig } from '../../src/client/load-connection.ts'
 import type { Lease } from '../../src/kube/types/coordination/v1.ts'
-import { leaseRequests, leases } from '../../src/manager/leases/lease.ts'
+import { leaseRequests, leaseResource } from '../../src/manager/leases/lease.ts'
 import type { Told } from './leases/replica.ts'
 
 const namespace = 'default'
@@ -97,7 +97,7 @@ async function end(replica: Replica, signal: 'SIGKILL' | 'SIGTERM'): Promise<voi
 }
 
 const found = async (): Promise<readonly string[]> => {
-  const { items: all } = await client.list<Lease>(leases, { namespace })
+  const { items: all } = await client.list<Lease>(leaseResource, { namespace })
   return all.map(({ metadata }) => metadata.name ?? '').filter((one) => one.startsWith(name))
 }
 
@@ -108,7 +108,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const { process: child } of replicas) child.kill('SIGKILL')
-  for (const one of await found()) await client.delete(leases, { namespace, name: one })
+  for (const one of await found()) await client.delete(leaseResource, { namespace, name: one })
   await client.close()
 })
 
@@ -123,7 +123,7 @@ describe('leases on a real server', () => {
     const [leader] = leaders()
     await end(leader!, 'SIGKILL')
     await until(() => isWell(2))
-    const { spec } = await client.get<Lease>(leases, { namespace, name })
+    const { spec } = await client.get<Lease>(leaseResource, { namespace, name })
     expect(spec?.holderIdentity).toBe(leaders()[0]?.identity)
     expect(spec?.leaseTransitions).toBe(1)
     for (;;) if (!(await found()).includes(`${name}-${leader!.identity}`)) break
@@ -152,7 +152,7 @@ describe('leases on a real server', () => {
     expect(doubled()).toEqual([])
     await end(last!, 'SIGTERM')
     expect(await found()).toEqual([name])
-    expect((await client.get<Lease>(leases, { namespace, name })).spec?.holderIdentity).toBeUndefined()
+    expect((await client.get<Lease>(leaseResource, { namespace, name })).spec?.holderIdentity).toBeUndefined()
   })
 
   it('a renewal that arrives after its lease was deleted does not bring it back', async () => {

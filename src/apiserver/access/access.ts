@@ -3,18 +3,18 @@
  * (impersonation), and either allowed or not (authorisation). `admit` is all three, and the door that every request
  * goes through.
  */
-import type { TransportRequest } from '../../client/transport.ts'
-import type { Storage } from '../storage.ts'
+import type { TransportRequest } from '../../transport/transport.ts'
+import type { Storage } from '../storage/storage.ts'
 import { type Authenticator, type Peer, createAuthenticator, type Strangers, type TokenUser } from './authenticate.ts'
 import { accessForbidden } from './forbidden.ts'
 import { type Attributes, type Identity, wellKnown } from './identity.ts'
 import { impersonate, isImpersonating } from './impersonate.ts'
 import { createRbac, type Rbac } from './rbac.ts'
-import type { RequestTarget } from '../request-target.ts'
+import type { RequestTarget } from './request-target.ts'
 import { attributesOf } from './request-attributes.ts'
 import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts'
 
-export interface AccessOptions {
+export interface ServerAccessOptions {
   /** Static bearer tokens, and whose they are. @default none */
   readonly tokens?: ReadonlyMap<string, TokenUser> | undefined
   /** Who a request without credentials is. @default 'administrator' in this process, 'refused' over a listener */
@@ -34,7 +34,7 @@ export interface Access extends Pick<Authenticator, 'reviewToken'> {
   check(identity: Identity, asked: Attributes): void
 }
 
-export function createAccess(storage: Storage, now: () => number, options: AccessOptions = {}): Access {
+export function createAccess(storage: Storage, now: () => number, options: ServerAccessOptions = {}): Access {
   const { tokens = new Map(), strangers = 'administrator', issuer: issuerUrl = defaultIssuer, signingKey } = options
   const rbac = createRbac(storage)
   const issuer = createTokenIssuer({ issuer: issuerUrl, key: signingKey })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
-import { createStorage } from '../storage.ts'
+import { createStorage } from '../storage/storage.ts'
 import { type Authenticator, createAuthenticator, type Strangers } from './authenticate.ts'
 import { claimsOf } from './service-account-token.ts'
 import { createTokenIssuer } from './token-issuer.ts'

@@ -6,9 +6,9 @@
  * even where strangers are welcome: whoever shows one means to be somebody.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { TransportRequest } from '../../client/transport.ts'
-import { unauthorized } from '../refusal.ts'
-import type { Storage } from '../storage.ts'
+import type { TransportRequest } from '../../transport/transport.ts'
+import { unauthorized } from '../errors/status-error.ts'
+import type { Storage } from '../storage/storage.ts'
 import { administrator, anonymous, type Identity, wellKnown } from './identity.ts'
 import { holderOf, type TokenHolder } from './service-account-token.ts'
 import type { TokenIssuer } from './token-issuer.ts'
@@ -23,10 +23,10 @@ export interface TokenUser {
 /** What the transport knows of the client: never from a header, which anybody can write. */
 export interface Peer {
   /** The certificate that the client showed, if the listener verified it; `unverified` if it could not. */
-  readonly certificate?: ClientCertificate | 'unverified' | undefined
+  readonly certificate?: PeerCertificate | 'unverified' | undefined
 }
 
-export interface ClientCertificate {
+export interface PeerCertificate {
   readonly commonName: string
   readonly organizations: readonly string[]
   /** SHA-256 of the certificate, in lower-case hexadecimal digits. */
@@ -132,7 +132,7 @@ function identityOf({ username, uid, groups = [] }: TokenUser): Identity {
   return { username, ...(uid !== undefined && { uid }), groups: withAuthenticated(groups), extra: new Map() }
 }
 
-function certificateHolder({ commonName, organizations, fingerprint }: ClientCertificate): Identity {
+function certificateHolder({ commonName, organizations, fingerprint }: PeerCertificate): Identity {
   // A certificate without a name is nobody's.
   if (commonName === '') throw unauthorized()
   const extra = new Map([['authentication.kubernetes.io/credential-id', [`X509SHA256=${fingerprint}`]]])

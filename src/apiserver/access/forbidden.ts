@@ -1,12 +1,12 @@
 /** How access is refused: who may not do what, where. */
 import { formatGoValue } from '../../kube/go-text.ts'
-import { Refusal } from '../refusal.ts'
+import { StatusError } from '../errors/status-error.ts'
 import type { Attributes, Identity } from './identity.ts'
 
 /** 403 for a request; `reason` is what the authoriser has to add, mostly nothing. */
-export function accessForbidden(identity: Identity, asked: Attributes, reason: string): Refusal {
+export function accessForbidden(identity: Identity, asked: Attributes, reason: string): StatusError {
   const why = `${sanitized(describe(identity, asked))}${reason === '' ? '' : `: ${reason}`}`
-  if ('path' in asked) return new Refusal(403, 'Forbidden', `forbidden: ${why}`, {})
+  if ('path' in asked) return new StatusError(403, 'Forbidden', `forbidden: ${why}`, {})
   const { group, resource, name = '' } = asked
   const qualified = group === '' ? resource : `${resource}.${group}`
   const subject = name === '' ? qualified : `${qualified} ${formatGoValue(name)}`
@@ -15,7 +15,7 @@ export function accessForbidden(identity: Identity, asked: Attributes, reason: s
     ...(group !== '' && { group }),
     ...(resource !== '' && { kind: resource }),
   }
-  return new Refusal(
+  return new StatusError(
     403,
     'Forbidden',
     resource === '' ? `forbidden: ${why}` : `${subject} is forbidden: ${why}`,

@@ -6,10 +6,10 @@
  * user may be impersonated (`impersonate:user-info`), and for this very request (`impersonate-on:user-info:list`).
  * Constrained ones are tried first; when nothing is allowed, the first refusal is the answer.
  */
-import type { TransportRequest } from '../../client/transport.ts'
+import type { TransportRequest } from '../../transport/transport.ts'
 import { formatGoValue } from '../../kube/go-text.ts'
 import { checkDnsSubdomain } from '../../kube/name.ts'
-import { badRequest, Refusal } from '../refusal.ts'
+import { badRequest, StatusError } from '../errors/status-error.ts'
 import { accessForbidden } from './forbidden.ts'
 import {
   type Attributes,
@@ -44,14 +44,14 @@ export function isImpersonating(headers: Headers): boolean {
 export function impersonate(rbac: Rbac, requester: Identity, headers: Headers, asked: Attributes): Identity {
   const wanted = wantedBy(headers)
   if (!wanted) return requester
-  let refused: Refusal | undefined
+  let refused: StatusError | undefined
   for (const mode of modesFor(wanted, requester)) {
     try {
       return mode === 'legacy'
         ? actAs(rbac, requester, wanted, undefined)
         : actAsFor(rbac, requester, wanted, mode, asked)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof StatusError)) throw error
       refused ??= error
     }
   }

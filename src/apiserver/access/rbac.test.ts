@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { UntypedObject } from '../../kube/object.ts'
-import { createStorage, type Storage } from '../storage.ts'
+import { createStorage, type Storage } from '../storage/storage.ts'
 import type { Attributes, Identity } from './identity.ts'
 import { createRbac, rbacTables } from './rbac.ts'
 

@@ -4,7 +4,7 @@
  * Bindings are found by who they name, in an index that the first question builds and changes keep up to date. Roles
  * are looked up when asked for. A cluster in which only administrators ask has neither.
  */
-import type { Change, Storage, StoredObject, Table } from '../storage.ts'
+import type { StorageChange, Storage, StoredObject, StorageTable } from '../storage/storage.ts'
 import { type Attributes, type Identity, serviceAccountUser, wellKnown } from './identity.ts'
 import { type PolicyRule, ruleAllows } from './policy-rule.ts'
 
@@ -34,7 +34,7 @@ interface Binding extends StoredObject {
   readonly subjects?: readonly Subject[] | null
 }
 
-export interface Decision {
+export interface RbacDecision {
   readonly allowed: boolean
   /** Which binding allowed it, or what was wrong with those that could have; mostly empty. */
   readonly reason: string
@@ -47,7 +47,7 @@ export interface Resolution {
 }
 
 export interface Rbac {
-  decide(identity: Identity, asked: Attributes): Decision
+  decide(identity: Identity, asked: Attributes): RbacDecision
   /** All that applies to somebody in a namespace (or in the cluster as a whole). */
   rulesFor(identity: Identity, namespace: string | undefined): Resolution
   /** The rules that a binding in this namespace refers to; undefined when there is no such role. */
@@ -159,11 +159,11 @@ function describe({ kind, metadata, roleRef, subjects }: Binding, keys: Keys): s
 interface BindingIndex {
   /** Bindings of a namespace (empty: none) that name one of these, in the order of their names. */
   find(namespace: string, keys: Keys): readonly Binding[]
-  change(change: Change): void
+  change(change: StorageChange): void
 }
 
 /** Bindings by namespace and subject, by name. */
-function indexBindings(table: Table): BindingIndex {
+function indexBindings(table: StorageTable): BindingIndex {
   const index = new Map<string, Map<string, Map<string, Binding>>>()
 
   const add = (binding: Binding): void => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createCatalog } from '../catalog.ts'
-import { parseTarget, type RequestTarget } from '../request-target.ts'
-import { findRoute } from '../route.ts'
+import { createCatalog } from '../catalog/catalog.ts'
+import { parseTarget, type RequestTarget } from './request-target.ts'
+import { findRoute } from '../catalog/route.ts'
 import type { ResourceAttributes } from './identity.ts'
 import { attributesOf } from './request-attributes.ts'
 

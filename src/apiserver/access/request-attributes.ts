@@ -4,7 +4,7 @@
  */
 import { checkPathSegment } from '../../kube/name.ts'
 import { parseFields } from '../../kube/selector.ts'
-import type { RequestTarget } from '../request-target.ts'
+import type { RequestTarget } from './request-target.ts'
 import type { Attributes } from './identity.ts'
 
 const verbOfMethod: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@
  */
 import { isJsonArray } from '../../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import type { Storage, StoredObject } from '../storage.ts'
+import type { Storage, StoredObject } from '../storage/storage.ts'
 import { type Identity, serviceAccountGroups, serviceAccountUser, wellKnown } from './identity.ts'
 import { quoteAll } from './policy-rule.ts'
 

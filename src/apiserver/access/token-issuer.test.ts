@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
-import { createApiServer } from '../api-server.ts'
+import { createApiServer } from '../server/api-server.ts'
 import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts'
 
 const issuer = 'https://issuer.example'

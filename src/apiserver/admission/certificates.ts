@@ -4,9 +4,9 @@
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { CertificateSigningRequest } from '../../kube/types/certificates/v1.ts'
-import { forbidden } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { forbidden } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
 
 const table = 'certificatesigningrequests.certificates.k8s.io'
 const clientSigner = 'kubernetes.io/kube-apiserver-client'

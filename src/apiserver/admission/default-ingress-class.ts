@@ -1,6 +1,6 @@
 /** An ingress that names no class gets the default one, if there is any: of several the newest, then by name. */
 import type { UntypedObject } from '../../kube/object.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 const isDefault = 'ingressclass.kubernetes.io/is-default-class'
 const classAnnotation = 'kubernetes.io/ingress.class'

@@ -3,7 +3,7 @@
  * counts, and of those of the same second the first by name.
  */
 import type { UntypedObject } from '../../kube/object.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 const isDefault = 'storageclass.kubernetes.io/is-default-class'
 const isDefaultBeta = 'storageclass.beta.kubernetes.io/is-default-class'

@@ -4,7 +4,7 @@
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, Toleration } from '../../kube/types/core/v1.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 export const defaultTolerations: AdmissionPlugin = {
   name: 'DefaultTolerationSeconds',

@@ -20,9 +20,9 @@ import type {
   PodSpec,
 } from '../../kube/types/core/v1.ts'
 import { totalOf } from '../kinds/pod-resources.ts'
-import { forbidden } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { forbidden } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
 
 type Amounts = ReadonlyMap<string, Quantity>
 

@@ -4,7 +4,7 @@
  */
 import { checkConforms } from '../../kube/apply/conformance.ts'
 import { mergeValues } from '../../kube/apply/merge.ts'
-import { type Shape, shapeOf } from '../../kube/apply/shape.ts'
+import { type ApplyShape, shapeOf } from '../../kube/apply/shape.ts'
 import { CelRuntimeError } from '../../kube/cel/error.ts'
 import { jsonOfMade, patchObjectType } from '../../kube/cel/patch.ts'
 import type { CelValue } from '../../kube/cel/value.ts'
@@ -13,26 +13,32 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/
 import { applyJsonPatch, parseJsonPatch } from '../../kube/json-patch.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { MutatingAdmissionPolicySpec } from '../../kube/types/admissionregistration/v1.ts'
-import type { Served } from '../catalog.ts'
-import { prune } from '../prune.ts'
-import { checkDepth } from '../request-body.ts'
-import { forbidden, Refusal } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import type { StoredObject } from '../storage.ts'
-import { withDefaults } from '../writing.ts'
-import { type AdmissionRequest, type MutatingRequest, shownName } from './admission.ts'
-import { compileMutation, evaluate, type Expression, meetsConditions, OutOfBudget } from './expression.ts'
-import { outsideView } from './outside-view.ts'
+import type { ServedResource } from '../catalog/catalog.ts'
+import { pruneUnknownFields } from '../codec/prune.ts'
+import { checkDepth } from '../codec/request-body.ts'
+import { forbidden, StatusError } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StoredObject } from '../storage/storage.ts'
+import { withDefaults } from '../write/writing.ts'
+import { type AdmissionRequest, type MutatingRequest, shownName } from '../cluster/admission.ts'
+import {
+  compileMutation,
+  evaluate,
+  type AdmissionExpression,
+  meetsConditions,
+  OutOfBudget,
+} from '../policy/expression.ts'
+import { outsideView } from '../policy/outside-view.ts'
 import {
   type CommonExpressions,
   compileCommon,
   evaluationOf,
   type Found,
-  type Invocation,
+  type PolicyInvocation,
   invocationsFor,
   PolicyFault,
   type PolicyTables,
-} from './policy.ts'
+} from '../policy/policy.ts'
 
 export const mutatingPolicyTables: PolicyTables = {
   policies: 'mutatingadmissionpolicies.admissionregistration.k8s.io',
@@ -40,7 +46,7 @@ export const mutatingPolicyTables: PolicyTables = {
 }
 
 interface Compiled extends CommonExpressions {
-  readonly mutations: readonly { readonly isPatch: boolean; readonly expression: Expression }[]
+  readonly mutations: readonly { readonly isPatch: boolean; readonly expression: AdmissionExpression }[]
 }
 
 const known = new WeakMap<StoredObject, Compiled>()
@@ -113,7 +119,7 @@ function isSame(a: UntypedObject | undefined, b: UntypedObject): boolean {
 function refusal(
   request: AdmissionRequest,
   problems: readonly { readonly found: Found; readonly message: string }[],
-): Refusal {
+): StatusError {
   const messages = problems.map(({ found: { policy, binding }, message }) =>
     binding
       ? `policy '${policy.metadata.name}' with binding '${binding.metadata.name}' denied request: ${message}`
@@ -121,7 +127,7 @@ function refusal(
   )
   const { details } = forbidden(request.served, shownName(request), '').status
   const reason = 'fault' in problems[0]!.found ? 'Forbidden' : 'Invalid'
-  return new Refusal(403, reason, messages[0]!, { ...details, causes: messages.map((message) => ({ message })) })
+  return new StatusError(403, reason, messages[0]!, { ...details, causes: messages.map((message) => ({ message })) })
 }
 
 interface Outcome {
@@ -134,7 +140,7 @@ async function invoke(
   state: ClusterState,
   request: MutatingRequest,
   object: UntypedObject,
-  { policy, view: first }: Invocation,
+  { policy, view: first }: PolicyInvocation,
   param: StoredObject | null,
 ): Promise<Outcome> {
   const program = compiled(policy)
@@ -150,7 +156,7 @@ async function invoke(
       const outcome = evaluate(expression, evaluationOf(state, view, param, program))
       if ('error' in outcome) throw new PolicyFault(outcome.error)
       const next = isPatch ? patched(view.object!, outcome.value) : merged(served, view.object!, outcome.value)
-      const { object: kept } = prune(next, served)
+      const { object: kept } = pruneUnknownFields(next, served)
       changed = await view.back(withDefaults(served, kept as unknown as UntypedObject))
       view = await outsideView({ ...request, object: changed }, served)
     } catch (error) {
@@ -170,7 +176,7 @@ function patched(object: UntypedObject, made: CelValue): JsonObject {
     checkDepth(outcome)
     return outcome
   } catch (error) {
-    if (error instanceof Refusal) throw new PolicyFault('JSON Patch: it makes an object that is nested too deep')
+    if (error instanceof StatusError) throw new PolicyFault('JSON Patch: it makes an object that is nested too deep')
     // A test that fails is a condition, not a mistake.
     if (isMusterError(error, 'PatchTestFailed')) return document
     if (!isMusterError(error)) throw error
@@ -178,7 +184,7 @@ function patched(object: UntypedObject, made: CelValue): JsonObject {
   }
 }
 
-function merged(served: Served, object: UntypedObject, made: CelValue): JsonObject {
+function merged(served: ServedResource, object: UntypedObject, made: CelValue): JsonObject {
   const { apiVersion, kind } = object
   const wanted = { apiVersion, kind, ...(jsonOfMade(made, patchObjectType.name) as JsonObject) }
   const shape = shapeOf(served.schema, served.definitions)
@@ -197,7 +203,7 @@ function merged(served: Served, object: UntypedObject, made: CelValue): JsonObje
 }
 
 /** Who sets a part of what is one indivisible thing would remove the rest of it unawares. */
-function* atomicsIn(value: Json, { map, list }: Shape, path: string): Iterable<string> {
+function* atomicsIn(value: Json, { map, list }: ApplyShape, path: string): Iterable<string> {
   if (isJsonObject(value) && map) {
     if (map.atomic) yield path
     for (const [name, part] of Object.entries(value)) {

@@ -7,15 +7,15 @@ import { applyJsonPatch } from '../../kube/json-patch.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { prune } from '../prune.ts'
-import { internal, Refusal } from '../refusal.ts'
-import { checkDepth } from '../request-body.ts'
-import type { ClusterState } from '../state.ts'
-import type { Table } from '../storage.ts'
-import { withDefaults } from '../writing.ts'
-import type { AdmissionRequest, MutatingRequest } from './admission.ts'
-import type { OutsideView } from './outside-view.ts'
-import { ask, type Hook, hooksIn, type Patch, viewFor } from './webhook.ts'
+import { pruneUnknownFields } from '../codec/prune.ts'
+import { internal, StatusError } from '../errors/status-error.ts'
+import { checkDepth } from '../codec/request-body.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StorageTable } from '../storage/storage.ts'
+import { withDefaults } from '../write/writing.ts'
+import type { AdmissionRequest, MutatingRequest } from '../cluster/admission.ts'
+import type { OutsideView } from '../policy/outside-view.ts'
+import { askWebhook, type Hook, hooksIn, type Patch, viewFor } from './webhook.ts'
 
 /** What the first round leaves for the second. */
 interface Memory {
@@ -31,7 +31,7 @@ const memoryKey = 'MutatingAdmissionWebhook'
 export async function mutateByWebhooks(
   state: ClusterState,
   request: MutatingRequest,
-  table: Table,
+  table: StorageTable,
 ): Promise<UntypedObject> {
   const { rounds } = request
   const memory = (rounds.memory.get(memoryKey) ?? { asked: new Set(), due: new Set(), last: undefined }) as Memory
@@ -45,7 +45,7 @@ export async function mutateByWebhooks(
   for (const hook of hooksIn(table)) {
     const view = await viewFor(state, { ...request, object }, hook)
     if (!view || (rounds.isSecond && !memory.due.has(hook.id))) continue
-    const patch = await ask(state, view, hook, true)
+    const patch = await askWebhook(state, view, hook, true)
     const changed = patch.length === 0 ? object : await patched(view, patch, hook)
     if (!isSame(changed, object)) {
       recall()
@@ -59,11 +59,15 @@ export async function mutateByWebhooks(
 }
 
 /** What is deleted cannot be changed, but refused. */
-export async function askOfDeletion(state: ClusterState, request: AdmissionRequest, table: Table): Promise<void> {
+export async function askOfDeletion(
+  state: ClusterState,
+  request: AdmissionRequest,
+  table: StorageTable,
+): Promise<void> {
   for (const hook of hooksIn(table)) {
     const view = await viewFor(state, request, hook)
     if (!view) continue
-    const patch = await ask(state, view, hook, true)
+    const patch = await askWebhook(state, view, hook, true)
     if (patch.length > 0) {
       const name = JSON.stringify(hook.webhook.name)
       throw internal(
@@ -86,13 +90,14 @@ async function patched(view: OutsideView, patch: Patch, { webhook }: Hook): Prom
     // Copies within a patch nest what neither the object nor the patch has nested.
     checkDepth(outcome)
   } catch (error) {
-    if (error instanceof Refusal) throw internal(`${webhook.name}: the patch makes an object that is nested too deep`)
+    if (error instanceof StatusError)
+      throw internal(`${webhook.name}: the patch makes an object that is nested too deep`)
     if (!isMusterError(error)) throw error
     throw internal(error.message)
   }
   const isOwnKind = !request.kind && request.subresource !== 'scale'
   const { object: known, problem } = isOwnKind
-    ? prune({ apiVersion: formatApiVersion(served), kind: kind.kind, ...(outcome as JsonObject) }, served)
+    ? pruneUnknownFields({ apiVersion: formatApiVersion(served), kind: kind.kind, ...(outcome as JsonObject) }, served)
     : { object: outcome as JsonObject, problem: undefined }
   if (problem !== undefined) throw internal(`${webhook.name}: ${problem}`)
   const next = known as unknown as UntypedObject

@@ -1,7 +1,7 @@
 /** Content lives in namespaces that exist and are not on their way out; and a few namespaces nobody may delete. */
-import { forbidden, notFound } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
+import { forbidden, notFound } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from '../cluster/admission.ts'
 
 const immortal = new Set(['default', 'kube-system', 'kube-public'])
 

@@ -2,8 +2,8 @@
 import type { UntypedObject } from '../../kube/object.ts'
 import { compareQuantities, parseQuantity } from '../../kube/quantity.ts'
 import type { PersistentVolumeClaim } from '../../kube/types/core/v1.ts'
-import { forbidden } from '../refusal.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import { forbidden } from '../errors/status-error.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 /** Why the claim may not change as it does; undefined when it may. */
 export function resizeProblem(

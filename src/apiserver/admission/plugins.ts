@@ -1,7 +1,7 @@
 /** The plugins of a cluster, in the order they are asked: that of the real server. */
-import { createByUpdate } from '../access/create-by-update.ts'
-import { roleEscalation } from '../access/escalation.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import { createByUpdate } from './create-by-update.ts'
+import { roleEscalation } from './escalation.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './certificates.ts'
 import { defaultIngressClass } from './default-ingress-class.ts'
 import { defaultStorageClass } from './default-storage-class.ts'

@@ -4,10 +4,10 @@
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
-import { invalid as invalidValue } from '../kinds/problem.ts'
-import { type Cause, forbidden, invalid } from '../refusal.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
-import { type Level, violations } from './pod-standards.ts'
+import { invalidField as invalidValue } from '../../kube/validation/field-error.ts'
+import { type Cause, forbidden, invalid } from '../errors/status-error.ts'
+import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
+import { type PodSecurityLevel, violations } from './pod-standards.ts'
 
 const prefix = 'pod-security.kubernetes.io/'
 const levels: readonly string[] = ['privileged', 'baseline', 'restricted']
@@ -64,9 +64,9 @@ function templateOf(object: UntypedObject): PodSpec | undefined {
 function policyOf(
   labels: Readonly<Record<string, string>>,
   mode: 'enforce' | 'warn',
-): { readonly level: Level; readonly shown: string } {
+): { readonly level: PodSecurityLevel; readonly shown: string } {
   const given = labels[prefix + mode]
-  const level = given === undefined ? 'privileged' : levels.includes(given) ? (given as Level) : 'restricted'
+  const level = given === undefined ? 'privileged' : levels.includes(given) ? (given as PodSecurityLevel) : 'restricted'
   return { level, shown: `${level}:${labels[`${prefix}${mode}-version`] ?? 'latest'}` }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Container, PodSpec } from '../../kube/types/core/v1.ts'
 
-export type Level = 'privileged' | 'baseline' | 'restricted'
+export type PodSecurityLevel = 'privileged' | 'baseline' | 'restricted'
 
 interface Check {
   /** Told in front of the details. */
@@ -14,7 +14,7 @@ interface Check {
 }
 
 /** Why a pod violates the level, in words; empty when it does not. */
-export function violations(spec: PodSpec, level: Level): string {
+export function violations(spec: PodSpec, level: PodSecurityLevel): string {
   const checks = level === 'privileged' ? [] : level === 'baseline' ? baseline : [...kept, ...restricted]
   return checks
     .map(({ reason, problem }) => ({ reason, detail: problem(spec) }))

@@ -1,6 +1,6 @@
 /** The plugins of admission policies. Most clusters have none, and then nothing of it is loaded. */
-import type { AdmissionPlugin } from './admission.ts'
-import { isExempt } from './matching.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
+import { isExempt } from '../policy/matching.ts'
 
 const mutatingBindings = 'mutatingadmissionpolicybindings.admissionregistration.k8s.io'
 const validatingBindings = 'validatingadmissionpolicybindings.admissionregistration.k8s.io'

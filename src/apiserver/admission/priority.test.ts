@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Method } from '../../client/transport.ts'
+import type { Method } from '../../transport/transport.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
-import { createApiServer } from '../api-server.ts'
+import { createApiServer } from '../server/api-server.ts'
 
 type Call = (method: Method, path: string, body?: object) => Promise<{ readonly status: number; readonly body: Json }>
 

@@ -5,9 +5,9 @@
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod } from '../../kube/types/core/v1.ts'
 import type { PriorityClass } from '../../kube/types/scheduling/v1.ts'
-import { forbidden } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
+import { forbidden } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from '../cluster/admission.ts'
 
 const classTable = 'priorityclasses.scheduling.k8s.io'
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Method } from '../../client/transport.ts'
+import type { Method } from '../../transport/transport.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { seededRandom } from '../../clock/random.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
-import { createApiServer } from '../api-server.ts'
+import { createApiServer } from '../server/api-server.ts'
 
 type Call = (method: Method, path: string, body?: object) => Promise<{ readonly status: number; readonly body: Json }>
 

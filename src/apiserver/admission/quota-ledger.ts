@@ -7,15 +7,10 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import { addQuantities, formatQuantity, makeQuantity, type Quantity, subtractQuantities } from '../../kube/quantity.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ResourceQuota } from '../../kube/types/core/v1.ts'
-import { commit } from '../change.ts'
-import type { ClusterState } from '../state.ts'
-import type { Change, StoredObject } from '../storage.ts'
-import { type Amounts, concerns, isInScope, tablesOf, usageOf } from './quota-usage.ts'
-
-export interface QuotaLedger {
-  /** What is used of what the quota bounds. */
-  usedOf(quota: StoredObject): Amounts
-}
+import { commit } from '../write/change.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StorageChange, StoredObject } from '../storage/storage.ts'
+import { type Amounts, quotaConcerns, isInScope, tablesOf, usageOf } from './quota-usage.ts'
 
 export const quotaTable = 'resourcequotas'
 const nothing = makeQuantity(0)
@@ -70,7 +65,7 @@ export function keepQuotas(state: ClusterState): void {
     })
   }
 
-  const onQuota = ({ type, object, previous }: Change): void => {
+  const onQuota = ({ type, object, previous }: StorageChange): void => {
     if (type === 'DELETED') used.delete(object.metadata.uid)
     else if (!previous || !equalJson(previous['spec'] as Json, object['spec'] as Json)) count(object)
     if (type !== 'DELETED') note(object)
@@ -83,7 +78,7 @@ export function keepQuotas(state: ClusterState): void {
       for (const quota of quotas.objects(namespace)) {
         // A quota that is new counts itself along with everything else.
         if (quota === object && !previous) continue
-        if (!boundBy(quota).some((name) => concerns(name, table))) continue
+        if (!boundBy(quota).some((name) => quotaConcerns(name, table))) continue
         const total = used.get(quota.metadata.uid) ?? count(quota)
         if (previous) add(total, quota, table, previous, subtractQuantities)
         if (type !== 'DELETED') add(total, quota, table, object, addQuantities)

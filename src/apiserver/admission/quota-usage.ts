@@ -29,7 +29,7 @@ const storageClassSuffix = '.storageclass.storage.k8s.io/'
 const aliased = new Set(['configmaps', 'resourcequotas', 'replicationcontrollers', 'secrets'])
 
 /** Whether this resource of a quota is about objects of this table. */
-export function concerns(name: string, table: string): boolean {
+export function quotaConcerns(name: string, table: string): boolean {
   switch (table) {
     case 'pods':
       return ofPods.has(name) || /^(?:requests\.)?hugepages-/.test(name) || isExtended(name)
@@ -55,7 +55,7 @@ function isExtended(name: string): boolean {
 
 /** The table that a resource of a quota counts, where it says so itself. */
 export function tablesOf(name: string): readonly string[] {
-  const known = ['pods', 'services', 'persistentvolumeclaims', ...aliased].filter((table) => concerns(name, table))
+  const known = ['pods', 'services', 'persistentvolumeclaims', ...aliased].filter((table) => quotaConcerns(name, table))
   return known.length > 0 || !name.startsWith('count/') ? known : [name.slice('count/'.length)]
 }
 

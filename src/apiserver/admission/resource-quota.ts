@@ -15,10 +15,10 @@ import {
   subtractQuantities,
 } from '../../kube/quantity.ts'
 import type { ResourceQuota } from '../../kube/types/core/v1.ts'
-import { forbidden } from '../refusal.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
+import { forbidden } from '../errors/status-error.ts'
+import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
 import { quotaTable } from './quota-ledger.ts'
-import { type Amounts, concerns, isInScope, isTerminating, unsaid, usageOf } from './quota-usage.ts'
+import { type Amounts, quotaConcerns, isInScope, isTerminating, unsaid, usageOf } from './quota-usage.ts'
 
 export const resourceQuota: AdmissionPlugin = {
   name: 'ResourceQuota',
@@ -29,7 +29,7 @@ export const resourceQuota: AdmissionPlugin = {
     if (!ledger || !object || namespace === undefined || !isCounted(request)) return
     for (const quota of quotas.objects(namespace)) {
       const { hard = {} } = (quota as unknown as ResourceQuota).spec ?? {}
-      const names = Object.keys(hard).filter((one) => concerns(one, served.table))
+      const names = Object.keys(hard).filter((one) => quotaConcerns(one, served.table))
       if (names.length === 0 || !isInScope(quota, served.table, object)) continue
       const quotaName = quota.metadata.name
       const missing = served.table === 'pods' ? unsaid(object, names) : undefined

@@ -3,9 +3,9 @@ import { equalJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, Toleration } from '../../kube/types/core/v1.ts'
 import type { RuntimeClass } from '../../kube/types/node/v1.ts'
-import { forbidden, type Refusal } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
+import { forbidden, type StatusError } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from '../cluster/admission.ts'
 
 const otherOverhead = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
@@ -49,7 +49,7 @@ function classOf({ storage }: ClusterState, request: AdmissionRequest): RuntimeC
 export function withRuntime(
   pod: UntypedObject,
   { overhead, scheduling }: RuntimeClass,
-  refuse: (why: string) => Refusal,
+  refuse: (why: string) => StatusError,
 ): UntypedObject {
   const { spec = { containers: [] } } = pod as unknown as Pod
   const fixed = overhead?.podFixed

@@ -5,9 +5,9 @@
 import { generateName } from '../../kube/name.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Container, Pod, ServiceAccount, Volume } from '../../kube/types/core/v1.ts'
-import { forbidden } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import { type AdmissionPlugin, type AdmissionRequest, shownName } from './admission.ts'
+import { forbidden } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import { type AdmissionPlugin, type AdmissionRequest, shownName } from '../cluster/admission.ts'
 
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'

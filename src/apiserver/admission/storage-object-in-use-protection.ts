@@ -1,6 +1,6 @@
 /** Volumes, claims and classes of attributes begin with a finalizer, so that none goes while something uses it. */
 import type { UntypedObject } from '../../kube/object.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 const finalizers: ReadonlyMap<string, string> = new Map([
   ['persistentvolumes', 'kubernetes.io/pv-protection'],

@@ -1,7 +1,7 @@
 /** A new node is not ready until somebody has seen that it is. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { NodeSpec } from '../../kube/types/core/v1.ts'
-import type { AdmissionPlugin } from './admission.ts'
+import type { AdmissionPlugin } from '../cluster/admission.ts'
 
 const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
 

@@ -8,27 +8,27 @@ import type {
   ValidatingAdmissionPolicySpec,
   Validation,
 } from '../../kube/types/admissionregistration/v1.ts'
-import { forbidden, Refusal } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import type { StoredObject } from '../storage.ts'
-import type { AdmissionRequest } from './admission.ts'
+import { forbidden, StatusError } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StoredObject } from '../storage/storage.ts'
+import type { AdmissionRequest } from '../cluster/admission.ts'
 import {
   compileExpression,
   evaluate,
   type Evaluation,
-  type Expression,
+  type AdmissionExpression,
   meetsConditions,
   OutOfBudget,
-} from './expression.ts'
+} from '../policy/expression.ts'
 import {
   type CommonExpressions,
   compileCommon,
   evaluationOf,
   type Found,
-  type Invocation,
+  type PolicyInvocation,
   invocationsFor,
   type PolicyTables,
-} from './policy.ts'
+} from '../policy/policy.ts'
 
 export const validatingPolicyTables: PolicyTables = {
   policies: 'validatingadmissionpolicies.admissionregistration.k8s.io',
@@ -37,13 +37,13 @@ export const validatingPolicyTables: PolicyTables = {
 
 interface CompiledValidation {
   readonly validation: Validation
-  readonly expression: Expression
-  readonly message: Expression | undefined
+  readonly expression: AdmissionExpression
+  readonly message: AdmissionExpression | undefined
 }
 
 interface Compiled extends CommonExpressions {
   readonly validations: readonly CompiledValidation[]
-  readonly annotations: readonly Expression[]
+  readonly annotations: readonly AdmissionExpression[]
 }
 
 /** Why something must not be; without a reason it is invalid. */
@@ -107,16 +107,20 @@ const codes: ReadonlyMap<string, number> = new Map([
   ['RequestEntityTooLarge', 413],
 ])
 
-function refusal({ served, name }: AdmissionRequest, { policy, binding }: Found, denial: Denial): Refusal {
+function refusal({ served, name }: AdmissionRequest, { policy, binding }: Found, denial: Denial): StatusError {
   const bound = binding ? ` with binding '${binding.metadata.name}'` : ''
   const message = `ValidatingAdmissionPolicy '${policy.metadata.name}'${bound} denied request: ${denial.message}`
   const { status } = forbidden(served, name, message, [{ message }])
   const reason = denial.reason || 'Invalid'
-  return new Refusal(codes.get(reason) ?? 422, reason, status.message ?? message, status.details)
+  return new StatusError(codes.get(reason) ?? 422, reason, status.message ?? message, status.details)
 }
 
 /** What the policy has against the write, under one set of parameters. */
-function denialsOf(state: ClusterState, { policy, view }: Invocation, param: StoredObject | null): readonly Denial[] {
+function denialsOf(
+  state: ClusterState,
+  { policy, view }: PolicyInvocation,
+  param: StoredObject | null,
+): readonly Denial[] {
   const program = compiled(policy)
   const { failurePolicy } = policy['spec'] as ValidatingAdmissionPolicySpec
   const failed = (message: string): readonly Denial[] => (failurePolicy === 'Ignore' ? [] : [{ message }])
@@ -155,7 +159,7 @@ function denialOf(
 /** What a policy may say about a denial. */
 const longestMessage = 5 * 1024
 
-function messageOf(expression: Expression | undefined, evaluation: Evaluation): string {
+function messageOf(expression: AdmissionExpression | undefined, evaluation: Evaluation): string {
   if (!expression) return ''
   const outcome = evaluate(expression, evaluation)
   if ('error' in outcome || typeof outcome.value !== 'string') return ''

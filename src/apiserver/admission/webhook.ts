@@ -8,14 +8,14 @@ import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/
 import { type JsonPatchOperation, parseJsonPatch } from '../../kube/json-patch.ts'
 import type { Status, UntypedObject } from '../../kube/object.ts'
 import type { MutatingWebhook, ValidatingWebhook } from '../../kube/types/admissionregistration/v1.ts'
-import { badRequest, forbidden, internal, Refusal } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import type { StoredObject, Table } from '../storage.ts'
-import { WebhookError } from '../webhook-caller.ts'
-import { type AdmissionRequest, shownName } from './admission.ts'
-import { compileConditions, type Expression, meetsConditions, valuesOf } from './expression.ts'
-import { matchedVersion } from './matching.ts'
-import { type OutsideView, outsideView, requestFacts } from './outside-view.ts'
+import { badRequest, forbidden, internal, StatusError } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StoredObject, StorageTable } from '../storage/storage.ts'
+import { WebhookError } from '../webhook/webhook-caller.ts'
+import { type AdmissionRequest, shownName } from '../cluster/admission.ts'
+import { compileConditions, type AdmissionExpression, meetsConditions, valuesOf } from '../policy/expression.ts'
+import { matchedVersion } from '../policy/matching.ts'
+import { type OutsideView, outsideView, requestFacts } from '../policy/outside-view.ts'
 
 export type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>
 
@@ -23,13 +23,13 @@ export interface Hook {
   /** Unique among all: configuration, name and place. */
   readonly id: string
   readonly webhook: AnyWebhook
-  readonly conditions: () => readonly Expression[]
+  readonly conditions: () => readonly AdmissionExpression[]
 }
 
 const known = new WeakMap<StoredObject, readonly Hook[]>()
 
 /** All webhooks of these configurations: configurations by name, webhooks as they stand there. */
-export function hooksIn(table: Table): readonly Hook[] {
+export function hooksIn(table: StorageTable): readonly Hook[] {
   return table.objects().flatMap((configuration) => {
     const found = known.get(configuration) ?? hooksOf(configuration)
     known.set(configuration, found)
@@ -40,7 +40,7 @@ export function hooksIn(table: Table): readonly Hook[] {
 function hooksOf(configuration: StoredObject): readonly Hook[] {
   const { webhooks = [] } = configuration as { readonly webhooks?: readonly AnyWebhook[] }
   return webhooks.map((webhook, index) => {
-    let conditions: readonly Expression[] | undefined
+    let conditions: readonly AdmissionExpression[] | undefined
     return {
       id: `${configuration.metadata.name}/${webhook.name}/${index}`,
       webhook,
@@ -70,7 +70,7 @@ export async function viewFor(
 export type Patch = readonly JsonPatchOperation[]
 
 /** Asks. Raises a Refusal when the webhook says no, or cannot be asked and must be. */
-export async function ask(
+export async function askWebhook(
   state: ClusterState,
   view: OutsideView,
   { webhook }: Hook,
@@ -178,11 +178,11 @@ function problemOf(answered: Json, uid: string, apiVersion: string, mayPatch: bo
   return undefined
 }
 
-function denied(name: string, given: AdmissionResponse['status']): Refusal {
+function denied(name: string, given: AdmissionResponse['status']): StatusError {
   const deniedBy = `admission webhook ${quoteGo(name)} denied the request`
   const { code = 0, reason = '', message = '', details } = given ?? {}
   const why = message || reason
-  return new Refusal(
+  return new StatusError(
     Math.max(code, 400),
     reason,
     why === '' ? `${deniedBy} without explanation` : `${deniedBy}: ${why}`,

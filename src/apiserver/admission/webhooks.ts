@@ -1,8 +1,8 @@
 /** The two plugins that ask webhooks. Most clusters have none, and then nothing of it is loaded. */
-import type { ClusterState } from '../state.ts'
-import type { Table } from '../storage.ts'
-import type { AdmissionPlugin, AdmissionRequest } from './admission.ts'
-import { isExempt } from './matching.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StorageTable } from '../storage/storage.ts'
+import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
+import { isExempt } from '../policy/matching.ts'
 
 const mutatingTable = 'mutatingwebhookconfigurations.admissionregistration.k8s.io'
 const validatingTable = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
@@ -29,8 +29,8 @@ export const validatingWebhooks: AdmissionPlugin = {
   },
 }
 
-async function askAll(state: ClusterState, request: AdmissionRequest, table: Table): Promise<void> {
-  const { ask, hooksIn, viewFor } = await import('./webhook.ts')
+async function askAll(state: ClusterState, request: AdmissionRequest, table: StorageTable): Promise<void> {
+  const { askWebhook: ask, hooksIn, viewFor } = await import('./webhook.ts')
   const concerned = []
   for (const hook of hooksIn(table)) {
     const view = await viewFor(state, request, hook)

@@ -1,5 +1,5 @@
 /** Groups of the Kubernetes community (`*.k8s.io`, `*.kubernetes.io`) want a word that somebody has agreed to the API. */
-import { type Cause, invalidValue, requiredValue } from '../../kube/cause.ts'
+import { type Cause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
 import type { ConditionUpdate } from '../../kube/condition.ts'
 import { quoteGo } from '../../kube/go-text.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Condition } from '../../kube/condition.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { emptied, emptying, markedForDeletion, nextStep } from './controller.ts'
+import { emptied, emptying, markedForDeletion, nextCrdStep } from './controller.ts'
 
 const names = { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' }
 
@@ -23,7 +23,7 @@ function told(object: UntypedObject): readonly string[] {
 /** All steps until nothing is left to do. */
 function settle(object: UntypedObject): readonly (readonly string[])[] {
   const steps: (readonly string[])[] = []
-  for (let next = nextStep(object, [object], 0); next; next = nextStep(next, [next], 0)) steps.push(told(next))
+  for (let next = nextCrdStep(object, [object], 0); next; next = nextCrdStep(next, [next], 0)) steps.push(told(next))
   return steps
 }
 

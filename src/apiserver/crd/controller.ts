@@ -27,16 +27,16 @@ export function crdOf(object: UntypedObject): CustomResourceDefinition {
   return object as unknown as CustomResourceDefinition
 }
 
-export function conditionsOf({ status }: CustomResourceDefinition): readonly Condition[] {
+export function crdConditionsOf({ status }: CustomResourceDefinition): readonly Condition[] {
   return (status?.conditions ?? []) as readonly Condition[]
 }
 
 export function isEstablished(crd: CustomResourceDefinition): boolean {
-  return isConditionTrue(conditionsOf(crd), 'Established')
+  return isConditionTrue(crdConditionsOf(crd), 'Established')
 }
 
 /** The definition after the next thing that is to be done about it; undefined when all is done. */
-export function nextStep(
+export function nextCrdStep(
   object: UntypedObject,
   group: readonly UntypedObject[],
   now: number,
@@ -59,7 +59,7 @@ type Step = (
 const nameStep: Step = (crd, group, now) => {
   if (areNamesAccepted(crd)) return undefined
   const { acceptedNames, condition } = decideNames(crd, group)
-  const before = conditionsOf(crd)
+  const before = crdConditionsOf(crd)
   const isSettled =
     equalJson(acceptedNames as unknown as Json, crd.status?.acceptedNames as unknown as Json) &&
     setCondition(before, condition, now) === before
@@ -84,7 +84,7 @@ const nameStep: Step = (crd, group, now) => {
 }
 
 const establishStep: Step = (crd, _group, now) => {
-  const conditions = conditionsOf(crd)
+  const conditions = crdConditionsOf(crd)
   if (!isConditionTrue(conditions, 'NamesAccepted') || isConditionTrue(conditions, 'Established')) return undefined
   const bundle = crd.spec.conversion?.webhook?.clientConfig?.caBundle
   const established: ConditionUpdate =
@@ -115,7 +115,7 @@ function withConditions(
   updates: readonly ConditionUpdate[],
   more: Partial<Status> = {},
 ): Status {
-  let conditions = conditionsOf(crd)
+  let conditions = crdConditionsOf(crd)
   for (const update of updates) conditions = setCondition(conditions, update, now)
   return { ...crd.status, ...more, conditions }
 }
@@ -137,7 +137,7 @@ export function markedForDeletion(object: UntypedObject, now: number): UntypedOb
 
 /** The definition while its objects go; itself once that is said. */
 export function emptying(object: UntypedObject, now: number): UntypedObject {
-  const isSaid = findCondition(conditionsOf(crdOf(object)), 'Terminating')?.reason === 'InstanceDeletionInProgress'
+  const isSaid = findCondition(crdConditionsOf(crdOf(object)), 'Terminating')?.reason === 'InstanceDeletionInProgress'
   if (isSaid) return object
   return withTerminating(object, now, {
     status: 'True',

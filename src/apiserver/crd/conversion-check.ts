@@ -1,7 +1,13 @@
 /** How a CRD may ask for its objects to be converted. */
-import { type Cause, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../../kube/cause.ts'
+import {
+  type Cause,
+  forbiddenValue,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from '../../kube/validation/cause.ts'
 import type { CustomResourceConversion, WebhookClientConfig } from '../../kube/types/apiextensions/v1.ts'
-import { dns1035Label, dnsSubdomain } from '../kinds/name-format.ts'
+import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import { urlParts } from '../kinds/url-parts.ts'
 import { repeatedValues } from '../kinds/repetition.ts'
 

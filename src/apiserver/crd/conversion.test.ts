@@ -3,9 +3,9 @@ import type { Json, JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { structuralSchema } from '../../kube/structural/structural.ts'
 import type { CustomResourceDefinition, JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
-import { type WebhookCaller, WebhookError } from '../webhook-caller.ts'
+import { type WebhookCaller, WebhookError } from '../webhook/webhook-caller.ts'
 import { conversionOf } from './conversion.ts'
-import { embeddedChecks } from './embedded-checks.ts'
+import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
 
 const schemaOf = (properties: Readonly<Record<string, JSONSchemaProps>>): ReturnType<typeof structuralSchema> =>
   structuralSchema(

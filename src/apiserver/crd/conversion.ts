@@ -9,9 +9,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { StructuralSchema } from '../../kube/structural/structural.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
-import { internal } from '../refusal.ts'
-import type { Convert } from '../versions.ts'
-import { type WebhookCaller, WebhookError } from '../webhook-caller.ts'
+import { internal } from '../errors/status-error.ts'
+import type { ConvertStored } from '../catalog/versions.ts'
+import { type WebhookCaller, WebhookError } from '../webhook/webhook-caller.ts'
 
 export interface ConversionContext {
   readonly webhooks: WebhookCaller
@@ -19,9 +19,13 @@ export interface ConversionContext {
 }
 
 /** By apiVersion. */
-export type Schemas = ReadonlyMap<string, StructuralSchema>
+export type ConversionSchemas = ReadonlyMap<string, StructuralSchema>
 
-export function conversionOf(crd: CustomResourceDefinition, schemas: Schemas, context: ConversionContext): Convert {
+export function conversionOf(
+  crd: CustomResourceDefinition,
+  schemas: ConversionSchemas,
+  context: ConversionContext,
+): ConvertStored {
   const read = reader(schemas)
   const pruned = reader(schemas, false)
   const { conversion } = crd.spec
@@ -45,7 +49,7 @@ function renamed(object: UntypedObject, apiVersion: string): UntypedObject {
 }
 
 /** An object as the schema of its own version reads it. */
-function reader(schemas: Schemas, hasDefaults = true): (object: UntypedObject) => UntypedObject {
+function reader(schemas: ConversionSchemas, hasDefaults = true): (object: UntypedObject) => UntypedObject {
   const known = new WeakMap<UntypedObject, UntypedObject>()
   return (object) => {
     const schema = schemas.get(object.apiVersion)

@@ -1,15 +1,15 @@
 /** Defaults of a schema must be what the schema itself would let through. */
-import { type Cause, formatCause, invalidValue } from '../../kube/cause.ts'
+import { type Cause, formatCause, invalidValue } from '../../kube/validation/cause.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import { checkEmbedded, checkResource, type EmbeddedChecks } from '../../kube/structural/embedded.ts'
 import { decodeMetadata } from '../../kube/structural/metadata.ts'
-import type { Node } from '../../kube/structural/node.ts'
+import type { SchemaNode } from '../../kube/structural/node.ts'
 import { pruneValue } from '../../kube/structural/prune.ts'
 import { checkRules } from '../../kube/structural/rules.ts'
 import { checkValue } from '../../kube/structural/value.ts'
 
-export function defaultCauses(root: Node, path: string, checks: EmbeddedChecks): readonly Cause[] {
+export function defaultCauses(root: SchemaNode, path: string, checks: EmbeddedChecks): readonly Cause[] {
   return causesAt(root, path, { checks, isResource: true, around: identity, isInMetadata: false })
 }
 
@@ -24,7 +24,7 @@ interface Walk {
 
 const identity = (value: Json): Json => value
 
-function causesAt(node: Node, path: string, given: Walk): readonly Cause[] {
+function causesAt(node: SchemaNode, path: string, given: Walk): readonly Cause[] {
   if (!node.has.defaults) return []
   const walk = node.embedded ? { ...given, isResource: true, around: identity, isInMetadata: false } : given
   const own = node.default === undefined ? [] : checkDefault(node, node.default, `${path}.default`, walk)
@@ -46,7 +46,7 @@ function causesAt(node: Node, path: string, given: Walk): readonly Cause[] {
 
 const isMeta = (name: string): boolean => name === 'apiVersion' || name === 'kind' || name === 'metadata'
 
-function checkDefault(node: Node, value: Json, path: string, walk: Walk): readonly Cause[] {
+function checkDefault(node: SchemaNode, value: Json, path: string, walk: Walk): readonly Cause[] {
   const problems = walk.isInMetadata ? metadataCauses(value, path, walk) : contentCauses(node, value, path, walk.checks)
   if (problems.isFinal) return problems.causes
   const invalid = checkValue(value, node).map(({ cause }) => cause(path))
@@ -77,7 +77,7 @@ function metadataCauses(value: Json, path: string, { around, checks }: Walk): Pr
   return refuse(texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`)
 }
 
-function contentCauses(node: Node, value: Json, path: string, checks: EmbeddedChecks): Problems {
+function contentCauses(node: SchemaNode, value: Json, path: string, checks: EmbeddedChecks): Problems {
   const unpruned = equalJson(pruneValue(value, node), value)
     ? []
     : [invalidValue(path, value, 'must not have unknown fields')]
@@ -88,7 +88,7 @@ function contentCauses(node: Node, value: Json, path: string, checks: EmbeddedCh
 }
 
 /** The first place where an embedded object cannot be read at all. */
-function malformedMetadata(value: Json, node: Node | undefined, path: string): Cause | undefined {
+function malformedMetadata(value: Json, node: SchemaNode | undefined, path: string): Cause | undefined {
   if (!node?.has.embedded || typeof value !== 'object' || value === null) return undefined
   if (isJsonArray(value)) {
     for (const [index, item] of value.entries()) {
@@ -106,7 +106,8 @@ function malformedMetadata(value: Json, node: Node | undefined, path: string): C
     } else if (node.embedded && isMeta(name) && typeof member !== 'string') {
       return invalidValue(at, member, 'must be a string')
     }
-    const own = node.properties.get(name) ?? (isJsonObject(node.additional) ? (node.additional as Node) : undefined)
+    const own =
+      node.properties.get(name) ?? (isJsonObject(node.additional) ? (node.additional as SchemaNode) : undefined)
     const found = malformedMetadata(member, own, at)
     if (found) return found
   }

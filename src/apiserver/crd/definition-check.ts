@@ -8,9 +8,9 @@ import {
   tooManyValues,
   unsupportedValue,
   invalidShown,
-} from '../../kube/cause.ts'
+} from '../../kube/validation/cause.ts'
 import { formatFieldPath, resolveFieldPath } from '../../kube/structural/field-path.ts'
-import { compileNode, type Node } from '../../kube/structural/node.ts'
+import { compileNode, type SchemaNode } from '../../kube/structural/node.ts'
 import type {
   CustomResourceColumnDefinition,
   CustomResourceDefinition,
@@ -22,14 +22,14 @@ import type {
   JSONSchemaProps,
   SelectableField,
 } from '../../kube/types/apiextensions/v1.ts'
-import { dns1035Label, dnsSubdomain } from '../kinds/name-format.ts'
+import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import { approvalCauses } from './approval.ts'
 import { isCertificateBundle } from './certificate-bundle.ts'
 import { conversionCauses } from './conversion-check.ts'
 import { defaultCauses } from './default-check.ts'
-import { embeddedChecks } from './embedded-checks.ts'
+import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
 import { formatSchema, formatVersions, internalForm, type InternalSpec, usedFields } from './internal-form.ts'
-import { schemaCauses } from './schema-check.ts'
+import { crdSchemaCauses } from './schema-check.ts'
 import { structuralCauses } from './structurality.ts'
 
 /** Everything wrong with a definition, or with a change of `live`. */
@@ -295,7 +295,7 @@ function validationCauses(
   const unreadable = unreadableKeyword(schema)
   const shape = unreadable === undefined ? skeletonCauses(schema, path) : []
   const hasRules = unreadable === undefined && shape.length === 0
-  causes.push(...shape, ...schemaCauses(schema, path, hasRules))
+  causes.push(...shape, ...crdSchemaCauses(schema, path, hasRules))
   // The same is usually told in better words already.
   return causes.length === 0 && unreadable !== undefined ? [invalidValue(path, '', unreadable)] : causes
 }
@@ -422,7 +422,7 @@ function selectableCauses(fields: readonly SelectableField[], schema: JSONSchema
   return seen.size > mostSelectable ? [...causes, tooManyValues(path, seen.size, mostSelectable)] : causes
 }
 
-function selectableFieldCauses(jsonPath: string, root: Node, path: string, seen: Set<string>): readonly Cause[] {
+function selectableFieldCauses(jsonPath: string, root: SchemaNode, path: string, seen: Set<string>): readonly Cause[] {
   if (!jsonPath) return [requiredValue(path)]
   const found = resolveFieldPath(jsonPath, root, { allowBrackets: false })
   if (found.problem !== undefined) return [invalidValue(path, jsonPath, `is an invalid path: ${found.problem}`)]

@@ -1,5 +1,5 @@
 /** CustomResourceDefinitions as a kind: what they leave out, how they start, what they may not say. */
-import type { Cause } from '../../kube/cause.ts'
+import type { Cause } from '../../kube/validation/cause.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'

@@ -1,7 +1,7 @@
 /** Finalizers of custom objects need no domain, but without one two writers may mean different things by the same word. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { quoteGo } from '../../kube/go-text.ts'
-import { qualifiedName } from '../kinds/name-format.ts'
+import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 
 const standard = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
@@ -11,7 +11,7 @@ export function finalizerWarnings({ metadata }: UntypedObject, live: UntypedObje
   const added = [...new Set(metadata.finalizers)].filter((finalizer) => !before.has(finalizer))
   return added.toSorted().flatMap((finalizer) => {
     const said = (words: string): string => `metadata.finalizers: ${quoteGo(finalizer)}: ${words}`
-    const problems = qualifiedName(finalizer)
+    const problems = qualifiedNameProblems(finalizer)
     if (finalizer.includes('/') || standard.has(finalizer)) return problems.map(said)
     const including = finalizer.includes('.') ? ' including a path (/)' : ''
     const advice = `prefer a domain-qualified finalizer name${including} to avoid accidental conflicts with other finalizer writers`

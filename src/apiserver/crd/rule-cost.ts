@@ -3,7 +3,7 @@
  * often such a value can be in one object; one rule alone and all together have their limits. A definition that could
  * be too expensive is refused when it is written: the cure is to say how long lists, maps and texts may get.
  */
-import { type Cause, forbiddenValue } from '../../kube/cause.ts'
+import { type Cause, forbiddenValue } from '../../kube/validation/cause.ts'
 import { goFixed } from '../../kube/cel/go-text.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 

@@ -13,7 +13,7 @@ import {
   requiredValue,
   unsupportedValue,
   invalidShown,
-} from '../../kube/cause.ts'
+} from '../../kube/validation/cause.ts'
 import { resolveFieldPath } from '../../kube/structural/field-path.ts'
 import { compileNode } from '../../kube/structural/node.ts'
 import { mostOccurrences, sizeOfSchema } from '../../kube/cel/size.ts'
@@ -46,7 +46,7 @@ interface Found {
   readonly rules: Cause[]
 }
 
-export function schemaCauses(schema: JSONSchemaProps, path: string, hasRules: boolean): readonly Cause[] {
+export function crdSchemaCauses(schema: JSONSchemaProps, path: string, hasRules: boolean): readonly Cause[] {
   const costs = noRuleCosts()
   const found = check(schema, {
     path,

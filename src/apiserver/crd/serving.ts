@@ -4,18 +4,20 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { Schema } from '../../kube/schema.ts'
 import { type StructuralSchema, structuralSchema } from '../../kube/structural/structural.ts'
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../../kube/types/apiextensions/v1.ts'
-import { compareVersions, type Served } from '../catalog.ts'
-import { parseScalePath } from '../scale-paths.ts'
+import { compareVersions, type ServedResource } from '../catalog/catalog.ts'
+import { parseScalePath } from '../catalog/scale-paths.ts'
 import { isEstablished } from './controller.ts'
-import { type ConversionContext, conversionOf, type Schemas } from './conversion.ts'
-import { embeddedChecks } from './embedded-checks.ts'
+import { type ConversionContext, conversionOf, type ConversionSchemas } from './conversion.ts'
+import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
 
 /** What the catalog shall hold for a CRD; nothing while its names are not accepted. */
-export function servedBy(object: UntypedObject, context: ConversionContext): readonly Served[] {
+export function servedBy(object: UntypedObject, context: ConversionContext): readonly ServedResource[] {
   const crd = object as unknown as CustomResourceDefinition
   if (!isEstablished(crd)) return []
   const { group, versions } = crd.spec
-  const schemas: Schemas = new Map(versions.map((version) => [`${group}/${version.name}`, structuralOf(version)]))
+  const schemas: ConversionSchemas = new Map(
+    versions.map((version) => [`${group}/${version.name}`, structuralOf(version)]),
+  )
   const convert = conversionOf(crd, schemas, context)
   return versions
     .filter(({ served }) => served)
@@ -40,8 +42,8 @@ const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', '
 function serveVersion(
   { metadata, spec, status }: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
-  behaviour: Pick<Served, 'structural' | 'convert'>,
-): Served {
+  behaviour: Pick<ServedResource, 'structural' | 'convert'>,
+): ServedResource {
   const { group } = spec
   // Until new names are accepted the old ones hold.
   const names = status?.acceptedNames ?? spec.names

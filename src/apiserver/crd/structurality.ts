@@ -2,7 +2,7 @@
  * Whether a schema is structural: its skeleton (types, properties, items) stands apart from the conditions on values, so
  * that there is one answer to what a field is. `allOf`, `anyOf`, `oneOf` and `not` may restrict, and nothing else.
  */
-import { type Cause, forbiddenValue, formatCause, invalidValue, requiredValue } from '../../kube/cause.ts'
+import { type Cause, forbiddenValue, formatCause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
 import { patternProblem } from '../../kube/structural/pattern.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'

@@ -7,7 +7,7 @@ import { isJsonArray } from '../../kube/json-member.ts'
 import type { KindRules } from './kind-rules.ts'
 
 /** The value itself when there are none in it. */
-export function withoutNulls<T>(value: T): T {
+export function withoutNullMembers<T>(value: T): T {
   return cleaned(value as unknown as Json) as unknown as T
 }
 
@@ -33,12 +33,14 @@ export function seeingNoNulls(rules: KindRules): KindRules {
   const { validateCreate, validateUpdate, validateStatus } = rules
   return {
     ...rules,
-    ...(validateCreate && { validateCreate: (object, context) => validateCreate(withoutNulls(object), context) }),
+    ...(validateCreate && { validateCreate: (object, context) => validateCreate(withoutNullMembers(object), context) }),
     ...(validateUpdate && {
-      validateUpdate: (object, live, context) => validateUpdate(withoutNulls(object), withoutNulls(live), context),
+      validateUpdate: (object, live, context) =>
+        validateUpdate(withoutNullMembers(object), withoutNullMembers(live), context),
     }),
     ...(validateStatus && {
-      validateStatus: (object, live, context) => validateStatus(withoutNulls(object), withoutNulls(live), context),
+      validateStatus: (object, live, context) =>
+        validateStatus(withoutNullMembers(object), withoutNullMembers(live), context),
     }),
   }
 }

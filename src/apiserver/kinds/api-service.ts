@@ -3,8 +3,8 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { APIService } from '../../kube/types/apiregistration/v1.ts'
 import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dns1035Label, dnsSubdomain } from './name-format.ts'
-import { eachInvalid, invalid, type Problems, required } from './problem.ts'
+import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
+import { eachInvalid, invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
 import { checkServicePort } from './webhook-client.ts'
 
 function prepare(object: UntypedObject): UntypedObject {
@@ -20,32 +20,33 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   const wanted = `${version}.${group}`
   const why = `must be \`spec.version+"."+spec.group\`: "${wanted}"`
   const { name, generateName } = metadata ?? {}
-  if (generateName && generateName !== wanted) yield invalid('metadata.generateName', generateName, why)
-  if (name && name !== wanted) yield invalid('metadata.name', name, why)
+  if (generateName && generateName !== wanted) yield invalidField('metadata.generateName', generateName, why)
+  if (name && name !== wanted) yield invalidField('metadata.name', name, why)
   if (group === '' && version !== 'v1') {
-    yield required('spec.group', 'only v1 may have an empty group and it better be legacy kube')
+    yield requiredField('spec.group', 'only v1 may have an empty group and it better be legacy kube')
   }
   if (group !== '') yield* eachInvalid('spec.group', group, dnsSubdomain(group))
   yield* eachInvalid('spec.version', version, dns1035Label(version))
   if (groupPriority <= 0 || groupPriority > 20_000) {
-    yield invalid('spec.groupPriorityMinimum', groupPriority, 'must be positive and less than 20000')
+    yield invalidField('spec.groupPriorityMinimum', groupPriority, 'must be positive and less than 20000')
   }
   if (versionPriority <= 0 || versionPriority > 1000) {
-    yield invalid('spec.versionPriority', versionPriority, 'must be positive and less than 1000')
+    yield invalidField('spec.versionPriority', versionPriority, 'must be positive and less than 1000')
   }
   const trusting = 'spec.insecureSkipTLSVerify'
   if (service) {
-    if (!service.namespace) yield required('spec.service.namespace')
-    if (!service.name) yield required('spec.service.name')
+    if (!service.namespace) yield requiredField('spec.service.namespace')
+    if (!service.name) yield requiredField('spec.service.name')
     yield* checkServicePort(service.port, 'spec.service.port')
-    if (isTrusting && caBundle !== '') yield invalid(trusting, isTrusting, 'may not be true if caBundle is present')
+    if (isTrusting && caBundle !== '')
+      yield invalidField(trusting, isTrusting, 'may not be true if caBundle is present')
     return
   }
   if (caBundle !== '') {
     const length = `${Buffer.byteLength(caBundle, 'base64')} bytes`
-    yield invalid('spec.caBundle', length, 'local APIServices may not have a caBundle')
+    yield invalidField('spec.caBundle', length, 'local APIServices may not have a caBundle')
   }
-  if (isTrusting) yield invalid(trusting, isTrusting, 'local APIServices may not have insecureSkipTLSVerify')
+  if (isTrusting) yield invalidField(trusting, isTrusting, 'local APIServices may not have insecureSkipTLSVerify')
 }
 
 export const apiServiceRules: KindRules = {

@@ -9,10 +9,17 @@ import type { CertificateSigningRequest, CertificateSigningRequestCondition } fr
 import { draftOf, finished, madePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 
-import { duplicate, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
-import type { Sent } from './sent.ts'
+import {
+  duplicate,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 import { checkSignerName } from './signer-name.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import { repeatedValues } from './repetition.ts'
 
 const usages = [
@@ -43,48 +50,54 @@ const usages = [
 const shortest = 600
 
 function* checkSpec(object: UntypedObject): Iterable<Problems[number]> {
-  const spec = (object as unknown as Sent<CertificateSigningRequest>).spec ?? {}
+  const spec = (object as unknown as SentObject<CertificateSigningRequest>).spec ?? {}
   const { request = '', usages: own = [], signerName = '', expirationSeconds: seconds } = spec
   const [block] = pemBlocks(Buffer.from(request, 'base64').toString())
   if (block?.type !== 'CERTIFICATE REQUEST') {
-    yield invalid('spec.request', spec.request ?? null, 'PEM block type must be CERTIFICATE REQUEST')
+    yield invalidField('spec.request', spec.request ?? null, 'PEM block type must be CERTIFICATE REQUEST')
   }
-  if (own.length === 0) yield required('spec.usages')
+  if (own.length === 0) yield requiredField('spec.usages')
   for (const [index, usage] of own.entries()) {
     if (!usages.includes(usage)) yield unsupported(`spec.usages[${index}]`, usage, usages)
   }
   for (const index of repeatedValues(own)) yield duplicate(`spec.usages[${index}]`, own[index]!)
   yield* checkSigner(signerName, 'spec.signerName')
   if (seconds !== undefined && seconds < shortest) {
-    yield invalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 600 seconds (10 minutes)')
+    yield invalidField(
+      'spec.expirationSeconds',
+      seconds,
+      'may not specify a duration less than 600 seconds (10 minutes)',
+    )
   }
 }
 
 function* checkSigner(name: string, field: string): Iterable<Problems[number]> {
   if (name === 'kubernetes.io/legacy-unknown')
-    yield invalid(field, name, 'the legacy signerName is not allowed via this API version')
+    yield invalidField(field, name, 'the legacy signerName is not allowed via this API version')
   else yield* checkSignerName(name, field)
 }
 
-const conditionsOf = (object: UntypedObject): readonly Sent<CertificateSigningRequestCondition>[] =>
-  (object as unknown as Sent<CertificateSigningRequest>).status?.conditions ?? []
+const conditionsOf = (object: UntypedObject): readonly SentObject<CertificateSigningRequestCondition>[] =>
+  (object as unknown as SentObject<CertificateSigningRequest>).status?.conditions ?? []
 
 const field = 'status.conditions'
 const final = ['Approved', 'Denied', 'Failed']
 
-function* checkConditions(conditions: readonly Sent<CertificateSigningRequestCondition>[]): Iterable<Problems[number]> {
+function* checkConditions(
+  conditions: readonly SentObject<CertificateSigningRequestCondition>[],
+): Iterable<Problems[number]> {
   const types = conditions.map(({ type }) => type)
   const repeated = repeatedValues(types)
   for (const [index, { type = '', status }] of conditions.entries()) {
     const allowed = final.includes(type) ? ['True'] : ['False', 'True', 'Unknown']
-    if (!type) yield required(`${field}[${index}].type`)
-    if (!status) yield required(`${field}[${index}].status`)
+    if (!type) yield requiredField(`${field}[${index}].type`)
+    if (!status) yield requiredField(`${field}[${index}].status`)
     else if (!allowed.includes(status)) yield unsupported(`${field}[${index}].status`, status, allowed)
     if (repeated.has(index)) yield duplicate(`${field}[${index}].type`, type)
   }
   if (types.includes('Approved') && types.includes('Denied')) {
     const [yes, no] = ['conditions[{"type": "Approved"}]', 'conditions[{"type": "Denied"}]']
-    yield invalid(field, `{${yes}, ${no}}`, `must specify at most one of: \`${yes}\`, \`${no}\``)
+    yield invalidField(field, `{${yes}, ${no}}`, `must specify at most one of: \`${yes}\`, \`${no}\``)
   }
 }
 
@@ -97,10 +110,10 @@ function withTimes(object: UntypedObject, live: UntypedObject, now: string): Unt
 }
 
 function withTime(
-  condition: Sent<CertificateSigningRequestCondition>,
-  before: readonly Sent<CertificateSigningRequestCondition>[],
+  condition: SentObject<CertificateSigningRequestCondition>,
+  before: readonly SentObject<CertificateSigningRequestCondition>[],
   now: string,
-): Sent<CertificateSigningRequestCondition> {
+): SentObject<CertificateSigningRequestCondition> {
   const { type, status, lastUpdateTime, lastTransitionTime } = condition
   const known = before.find((one) => one.type === type && one.status === status)
   return {
@@ -124,7 +137,7 @@ function withDecisions(object: UntypedObject, live: UntypedObject): UntypedObjec
 }
 
 const certificateOf = (object: UntypedObject): string =>
-  (object as unknown as Sent<CertificateSigningRequest>).status?.certificate ?? ''
+  (object as unknown as SentObject<CertificateSigningRequest>).status?.certificate ?? ''
 
 /** Why these bytes are no chain of certificates. */
 function certificateProblem(certificate: string): string | undefined {
@@ -141,9 +154,9 @@ function* checkCertificate(object: UntypedObject, live: UntypedObject, signs: bo
   if (now === before) return
   const certificate = 'status.certificate'
   const why = certificateProblem(before) === undefined ? certificateProblem(now) : undefined
-  if (why !== undefined) yield invalid(certificate, '<certificate data>', why)
-  if (!signs) yield forbidden(certificate, 'updates may not set certificate content')
-  else if (before !== '') yield forbidden(certificate, 'updates may not modify existing certificate content')
+  if (why !== undefined) yield invalidField(certificate, '<certificate data>', why)
+  if (!signs) yield forbiddenField(certificate, 'updates may not set certificate content')
+  else if (before !== '') yield forbiddenField(certificate, 'updates may not modify existing certificate content')
 }
 
 /** What was decided is not undone; and only `/approval` decides. */
@@ -153,14 +166,14 @@ function* checkDecisions(object: UntypedObject, live: UntypedObject, decides: bo
   for (const type of final) {
     const now = of(object, type)
     const before = of(live, type)
-    if (now.length < before.length) yield forbidden(field, `updates may not remove a condition of type "${type}"`)
+    if (now.length < before.length) yield forbiddenField(field, `updates may not remove a condition of type "${type}"`)
   }
   for (const type of decides ? [] : ['Approved', 'Denied']) {
     const now = of(object, type)
     const before = of(live, type)
-    if (now.length > before.length) yield forbidden(field, `updates may not add a condition of type "${type}"`)
+    if (now.length > before.length) yield forbiddenField(field, `updates may not add a condition of type "${type}"`)
     else if (now.length === before.length && !equalJson(now, before)) {
-      yield forbidden(field, `updates may not modify a condition of type "${type}"\n`)
+      yield forbiddenField(field, `updates may not modify a condition of type "${type}"\n`)
     }
   }
 }

@@ -1,10 +1,17 @@
 /** What a claim asks for: of its own, in a pod's volume, or in a StatefulSet's template. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkLabels, checkLabelSelector } from './label-selector.ts'
-import { dnsSubdomain, qualifiedName } from './name-format.ts'
-import { eachInvalid, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkPositiveAmount } from './value-validation.ts'
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
@@ -12,12 +19,12 @@ const volumeModes = ['Block', 'Filesystem']
 
 export function* checkClaimSpec(spec: PersistentVolumeClaimSpec, field: string): Iterable<Cause> {
   const modes = spec.accessModes ?? []
-  if (modes.length === 0) yield required(`${field}.accessModes`, 'at least 1 access mode is required')
+  if (modes.length === 0) yield requiredField(`${field}.accessModes`, 'at least 1 access mode is required')
   yield* checkLabelSelector(spec.selector, `${field}.selector`)
   yield* checkAccessModes(modes, `${field}.accessModes`)
   const storage = spec.resources?.requests?.['storage']
   const at = `${field}.resources[storage]`
-  yield* storage === undefined ? [required(at)] : checkPositiveAmount(String(storage), at)
+  yield* storage === undefined ? [requiredField(at)] : checkPositiveAmount(String(storage), at)
   yield* checkClassName(spec.storageClassName, `${field}.storageClassName`)
   yield* checkVolumeMode(spec.volumeMode, `${field}.volumeMode`)
   yield* checkSources(spec, field)
@@ -28,7 +35,7 @@ export function* checkAccessModes(modes: readonly string[], field: string): Iter
   for (const mode of modes) if (!accessModes.includes(mode)) yield unsupported(field, mode, accessModes)
   const known = modes.filter((mode) => accessModes.includes(mode))
   if (known.includes('ReadWriteOncePod') && known.some((mode) => mode !== 'ReadWriteOncePod')) {
-    yield forbidden(field, 'may not use ReadWriteOncePod with other access modes')
+    yield forbiddenField(field, 'may not use ReadWriteOncePod with other access modes')
   }
 }
 
@@ -51,8 +58,8 @@ function* checkSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec,
     dataSource.kind === dataSourceRef.kind &&
     dataSource.name === dataSourceRef.name
   if (dataSourceRef.namespace) {
-    yield invalid(field, nothing, 'may not be specified when dataSourceRef.namespace is specified')
-  } else if (!isSame) yield invalid(field, nothing, 'must match dataSourceRef')
+    yield invalidField(field, nothing, 'may not be specified when dataSourceRef.namespace is specified')
+  } else if (!isSame) yield invalidField(field, nothing, 'must match dataSourceRef')
 }
 
 /** The server means to show a path here, and shows nothing. */
@@ -66,10 +73,10 @@ interface DataSource {
 
 function* checkSource({ apiGroup: group, kind, name }: DataSource, field: string): Iterable<Cause> {
   const apiGroup = group ?? ''
-  if (!name) yield required(`${field}.name`)
-  if (!kind) yield required(`${field}.kind`)
+  if (!name) yield requiredField(`${field}.name`)
+  if (!kind) yield requiredField(`${field}.kind`)
   if (apiGroup === '' && kind !== 'PersistentVolumeClaim') {
-    yield invalid(field, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+    yield invalidField(field, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
   }
   if (apiGroup !== '') yield* eachInvalid(`${field}.apiGroup`, apiGroup, dnsSubdomain(apiGroup))
 }
@@ -79,7 +86,7 @@ export function* checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTem
   yield* checkAnnotations(metadata?.annotations, `${field}.metadata.annotations`)
   yield* checkLabels(metadata?.labels, `${field}.metadata.labels`)
   for (const name of Object.keys(metadata ?? {})) {
-    if (name !== 'annotations' && name !== 'labels') yield forbidden(`${field}.metadata.${name}`, 'cannot be set')
+    if (name !== 'annotations' && name !== 'labels') yield forbiddenField(`${field}.metadata.${name}`, 'cannot be set')
   }
   yield* checkClaimSpec(spec, `${field}.spec`)
 }
@@ -89,7 +96,7 @@ const mostAnnotationBytes = 256 * 1024
 export function checkAnnotations(annotations: UntypedObject['metadata']['annotations'], field: string): Problems {
   const entries = Object.entries(annotations ?? {})
   const size = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0)
-  const problems = entries.flatMap(([key]) => eachInvalid(field, key, qualifiedName(key.toLowerCase())))
+  const problems = entries.flatMap(([key]) => eachInvalid(field, key, qualifiedNameProblems(key.toLowerCase())))
   if (size <= mostAnnotationBytes) return problems
   const message = `Too long: may not be more than ${mostAnnotationBytes} bytes`
   return [...problems, { reason: 'FieldValueTooLong', message, field }]

@@ -2,10 +2,10 @@
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ConfigMap } from '../../kube/types/core/v1.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import type { KindRules } from './kind-rules.ts'
-import { configKey } from './name-format.ts'
-import { eachInvalid, forbidden, invalid, type Problems, tooLong } from './problem.ts'
+import { configKey } from '../../kube/validation/name-validation.ts'
+import { eachInvalid, forbiddenField, invalidField, type Problems, tooLong } from '../../kube/validation/field-error.ts'
 
 /** Of the contents of a ConfigMap or Secret, in bytes. */
 export const mostData = 1_048_576
@@ -21,7 +21,7 @@ export function checkSealed(object: UntypedObject, live: UntypedObject, members:
   const why = 'field is immutable when `immutable` is set'
   return ['immutable', ...members]
     .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
-    .map((member) => forbidden(member, why))
+    .map((member) => forbiddenField(member, why))
 }
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
@@ -29,7 +29,8 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   let total = 0
   for (const [key, text] of Object.entries(data)) {
     yield* eachInvalid(`data[${key}]`, key, configKey(key))
-    if (Object.hasOwn(binaryData, key)) yield invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')
+    if (Object.hasOwn(binaryData, key))
+      yield invalidField(`data[${key}]`, key, 'duplicate of key present in binaryData')
     total += Buffer.byteLength(text)
   }
   for (const [key, bytes] of Object.entries(binaryData)) {

@@ -7,23 +7,23 @@ import type {
   Volume,
   VolumeMount,
 } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkEnvironment } from './environment-validation.ts'
-import { dnsLabel, portName } from './name-format.ts'
+import { dnsLabel, portName } from '../../kube/validation/name-validation.ts'
 import { containersOf } from './pod-containers.ts'
 import { checkPortNumber } from './port.ts'
 import { checkHooks, checkProbes, type PodFacts } from './probe-validation.ts'
 import {
   duplicate,
   eachInvalid,
-  forbidden,
-  invalid,
-  notFound,
-  oneOf,
-  required,
+  forbiddenField,
+  invalidField,
+  notFoundField,
+  unsupportedField,
+  requiredField,
   tooMany,
   unsupported,
-} from './problem.ts'
+} from '../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
 import { checkContainerSecurity } from './security-validation.ts'
 import { checkDescendingPath } from './value-validation.ts'
@@ -38,7 +38,7 @@ export interface ContainerFacts extends PodFacts {
 
 export function* checkContainers(list: readonly Container[], facts: ContainerFacts, field: string): Iterable<Cause> {
   if (list.length === 0) {
-    yield required(field)
+    yield requiredField(field)
     return
   }
   const names = new Set<string>()
@@ -72,12 +72,12 @@ export function* checkInitContainers(spec: PodSpec, facts: ContainerFacts, field
     }
     for (const member of onlySidecars) {
       if (container[member] === undefined) continue
-      yield forbidden(`${at}.${member}`, 'may not be set for init containers without restartPolicy=Always')
+      yield forbiddenField(`${at}.${member}`, 'may not be set for init containers without restartPolicy=Always')
     }
     for (const [place, { restartPolicy }] of (container.resizePolicy ?? []).entries()) {
       if (restartPolicy !== 'RestartContainer') continue
       const why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-      yield invalid(`${at}.resizePolicy[${place}].restartPolicy`, restartPolicy, why)
+      yield invalidField(`${at}.resizePolicy[${place}].restartPolicy`, restartPolicy, why)
     }
   }
 }
@@ -106,15 +106,15 @@ export function* checkEphemeralContainers(spec: PodSpec, facts: ContainerFacts, 
     if (names.has(container.name)) yield duplicate(`${at}.name`, container.name)
     names.add(container.name)
     const { targetContainerName: target, volumeMounts = [] } = container
-    if (target && !others.has(target)) yield notFound(`${at}.targetContainerName`, target)
+    if (target && !others.has(target)) yield notFoundField(`${at}.targetContainerName`, target)
     for (const member of notForDebugging) {
       if (!isSet(container, member)) continue
-      yield forbidden(`${at}.${member}`, 'cannot be set for an Ephemeral Container')
+      yield forbiddenField(`${at}.${member}`, 'cannot be set for an Ephemeral Container')
     }
     for (const [place, mount] of volumeMounts.entries()) {
       for (const member of ['subPath', 'subPathExpr'] as const) {
         if (!mount[member]) continue
-        yield forbidden(`${at}.volumeMounts[${place}].${member}`, 'cannot be set for an Ephemeral Container')
+        yield forbiddenField(`${at}.volumeMounts[${place}].${member}`, 'cannot be set for an Ephemeral Container')
       }
     }
   }
@@ -127,7 +127,8 @@ function isSet(container: EphemeralContainer, member: (typeof notForDebugging)[n
 
 /** A template may still be filled in by others; a pod is run as it is. */
 export function* checkImageSpace({ image = '' }: Container, field: string): Iterable<Cause> {
-  if (image.trim() !== image) yield invalid(`${field}.image`, image, 'must not have leading or trailing whitespace')
+  if (image.trim() !== image)
+    yield invalidField(`${field}.image`, image, 'must not have leading or trailing whitespace')
 }
 
 const pullPolicies = ['Always', 'IfNotPresent', 'Never']
@@ -135,14 +136,14 @@ const messagePolicies = ['File', 'FallbackToLogsOnError']
 
 function* checkContainer(container: Container, facts: ContainerFacts, field: string): Iterable<Cause> {
   const { name, image, ports = [], resources, securityContext } = container
-  yield* name ? eachInvalid(`${field}.name`, name, dnsLabel(name)) : [required(`${field}.name`)]
-  if (!image) yield required(`${field}.image`)
-  yield* oneOf(`${field}.terminationMessagePolicy`, container.terminationMessagePolicy, messagePolicies)
+  yield* name ? eachInvalid(`${field}.name`, name, dnsLabel(name)) : [requiredField(`${field}.name`)]
+  if (!image) yield requiredField(`${field}.image`)
+  yield* unsupportedField(`${field}.terminationMessagePolicy`, container.terminationMessagePolicy, messagePolicies)
   yield* checkPorts(ports, `${field}.ports`)
   yield* checkEnvironment(container, field)
   yield* checkMounts(container, facts.volumes, `${field}.volumeMounts`)
   yield* checkDevices(container, facts.volumes, `${field}.volumeDevices`)
-  yield* oneOf(`${field}.imagePullPolicy`, container.imagePullPolicy, pullPolicies)
+  yield* unsupportedField(`${field}.imagePullPolicy`, container.imagePullPolicy, pullPolicies)
   yield* checkRequirements(resources ?? {}, `${field}.resources`, checkContainerResourceName, facts.claimNames)
   yield* checkResizePolicy(container, facts.restartPolicy, `${field}.resizePolicy`)
   if (securityContext) yield* checkContainerSecurity(securityContext, `${field}.securityContext`, facts)
@@ -159,9 +160,9 @@ function* checkPorts(ports: readonly ContainerPort[], field: string): Iterable<C
       else names.add(name)
     }
     if (containerPort) yield* checkPortNumber(containerPort, `${at}.containerPort`)
-    else yield required(`${at}.containerPort`)
+    else yield requiredField(`${at}.containerPort`)
     if (hostPort) yield* checkPortNumber(hostPort, `${at}.hostPort`)
-    yield* oneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP'])
+    yield* unsupportedField(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP'])
   }
 }
 
@@ -190,25 +191,26 @@ function* checkMounts(
   for (const [index, mount] of volumeMounts.entries()) {
     const at = `${field}[${index}]`
     const { name, mountPath, subPath, subPathExpr, mountPropagation } = mount
-    if (!name) yield required(`${at}.name`)
-    if (!volumes.has(name)) yield notFound(`${at}.name`, name)
-    if (!mountPath) yield required(`${at}.mountPath`)
-    if (paths.has(mountPath)) yield invalid(`${at}.mountPath`, mountPath, 'must be unique')
+    if (!name) yield requiredField(`${at}.name`)
+    if (!volumes.has(name)) yield notFoundField(`${at}.name`, name)
+    if (!mountPath) yield requiredField(`${at}.mountPath`)
+    if (paths.has(mountPath)) yield invalidField(`${at}.mountPath`, mountPath, 'must be unique')
     paths.add(mountPath)
-    if (devices.has(name)) yield invalid(`${at}.name`, name, 'must not already exist in volumeDevices')
+    if (devices.has(name)) yield invalidField(`${at}.name`, name, 'must not already exist in volumeDevices')
     if ([...devices.values()].includes(mountPath)) {
-      yield invalid(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices')
+      yield invalidField(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices')
     }
     if (subPath) yield* checkDescendingPath(subPath, `${field}.subPath`)
     if (subPathExpr) {
-      if (subPath) yield invalid(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive')
+      if (subPath)
+        yield invalidField(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive')
       yield* checkDescendingPath(subPathExpr, `${field}.subPathExpr`)
     }
     if (mountPropagation !== undefined) {
       const where = `${field}.mountPropagation`
       if (!propagations.includes(mountPropagation)) yield unsupported(where, mountPropagation, propagations)
       if (mountPropagation === 'Bidirectional' && !securityContext?.privileged) {
-        yield forbidden(where, 'Bidirectional mount propagation is available only to privileged containers')
+        yield forbiddenField(where, 'Bidirectional mount propagation is available only to privileged containers')
       }
     }
     yield* checkRecursion(mount, `${field}.recursiveReadOnly`)
@@ -224,9 +226,9 @@ function* checkRecursion(
     yield unsupported(field, recursiveReadOnly, recursions)
     return
   }
-  if (!readOnly) yield forbidden(field, 'may only be specified when readOnly is true')
+  if (!readOnly) yield forbiddenField(field, 'may only be specified when readOnly is true')
   if (mountPropagation !== undefined && mountPropagation !== 'None') {
-    yield forbidden(field, 'may only be specified when mountPropagation is None or not specified')
+    yield forbiddenField(field, 'may only be specified when mountPropagation is None or not specified')
   }
 }
 
@@ -241,21 +243,21 @@ function* checkDevices(
   for (const [index, { name, devicePath }] of volumeDevices.entries()) {
     const at = `${field}[${index}]`
     const volume = volumes.get(name)
-    if (!name) yield required(`${at}.name`)
-    if (names.has(name)) yield invalid(`${at}.name`, name, 'must be unique')
-    if (!volume) yield notFound(`${at}.name`, name)
+    if (!name) yield requiredField(`${at}.name`)
+    if (names.has(name)) yield invalidField(`${at}.name`, name, 'must be unique')
+    if (!volume) yield notFoundField(`${at}.name`, name)
     else if (!volume.persistentVolumeClaim && !volume.ephemeral) {
       const why = 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode'
-      yield invalid(`${at}.name`, name, why)
+      yield invalidField(`${at}.name`, name, why)
     }
-    if (!devicePath) yield required(`${at}.devicePath`)
-    if (paths.has(devicePath)) yield invalid(`${at}.devicePath`, devicePath, 'must be unique')
+    if (!devicePath) yield requiredField(`${at}.devicePath`)
+    if (paths.has(devicePath)) yield invalidField(`${at}.devicePath`, devicePath, 'must be unique')
     if (devicePath.split('/').includes('..')) {
-      yield invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')")
+      yield invalidField(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')")
     } else paths.add(devicePath)
-    if (mounts.has(name)) yield invalid(`${at}.name`, name, 'must not already exist in volumeMounts')
+    if (mounts.has(name)) yield invalidField(`${at}.name`, name, 'must not already exist in volumeMounts')
     if ([...mounts.values()].includes(devicePath)) {
-      yield invalid(`${at}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts')
+      yield invalidField(`${at}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts')
     }
     if (name) names.add(name)
   }
@@ -270,10 +272,10 @@ function* checkResizePolicy(
   for (const [index, { resourceName, restartPolicy }] of resizePolicy.entries()) {
     if (seen.has(resourceName)) yield duplicate(`${field}[${index}]`, resourceName)
     seen.add(resourceName)
-    yield* oneOf(field, resourceName, ['cpu', 'memory'])
-    yield* oneOf(field, restartPolicy, ['NotRequired', 'RestartContainer'])
+    yield* unsupportedField(field, resourceName, ['cpu', 'memory'])
+    yield* unsupportedField(field, restartPolicy, ['NotRequired', 'RestartContainer'])
     if (podPolicy === 'Never' && restartPolicy !== 'NotRequired') {
-      yield invalid(field, restartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+      yield invalidField(field, restartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
     }
   }
 }
@@ -286,7 +288,7 @@ const mostExitCodes = 255
 function* checkRestarts({ restartPolicy, restartPolicyRules = [] }: Container, field: string): Iterable<Cause> {
   if (restartPolicy === undefined) {
     if (restartPolicyRules.length === 0) return
-    yield required(`${field}.restartPolicy`, 'must specify restartPolicy when restart rules are used')
+    yield requiredField(`${field}.restartPolicy`, 'must specify restartPolicy when restart rules are used')
   } else if (!restartPolicies.includes(restartPolicy)) {
     yield unsupported(`${field}.restartPolicy`, restartPolicy, restartPolicies)
   }
@@ -297,7 +299,7 @@ function* checkRestarts({ restartPolicy, restartPolicyRules = [] }: Container, f
       yield unsupported(`${at}[${index}].action`, action, ['Restart', 'RestartAllContainers'])
     }
     if (!exitCodes) {
-      yield required(`${at}[${index}].exitCodes`, 'must be specified')
+      yield requiredField(`${at}[${index}].exitCodes`, 'must be specified')
       continue
     }
     const { operator, values = [] } = exitCodes

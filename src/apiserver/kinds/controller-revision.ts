@@ -2,7 +2,7 @@
 import { isJsonObject } from '../../kube/json.ts'
 import { draftOf, finished } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { required } from './problem.ts'
+import { requiredField } from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 import { checkImmutable } from './workload-validation.ts'
 
@@ -11,10 +11,10 @@ export const controllerRevision: KindRules = {
   validateCreate: ({ revision, data }) => [
     ...checkNotNegative(revision as number | undefined, 'revision'),
     ...(data === undefined || data === null
-      ? [required('data', 'data is mandatory')]
+      ? [requiredField('data', 'data is mandatory')]
       : isJsonObject(data)
         ? []
-        : [required('data', 'data must be a valid JSON object')]),
+        : [requiredField('data', 'data must be a valid JSON object')]),
   ],
   validateUpdate: ({ revision, data }, live) => [
     ...checkNotNegative(revision as number | undefined, 'revision'),

@@ -1,9 +1,16 @@
 /** Projections of credentials into a volume: trust bundles, and certificates of the pod itself. */
 import type { ClusterTrustBundleProjection, PodCertificateProjection } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkLabelSelector } from './label-selector.ts'
-import { dnsSubdomain, qualifiedName } from './name-format.ts'
-import { eachInvalid, invalid, type Problems, required, tooLong, unsupported } from './problem.ts'
+import { dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  invalidField,
+  type Problems,
+  requiredField,
+  tooLong,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkSignerName, isKubernetesSigner } from './signer-name.ts'
 import { checkId, checkOpenPath } from './value-validation.ts'
 
@@ -17,19 +24,19 @@ export function* checkTrustBundle(
 ): Iterable<Cause> {
   const { name, signerName, labelSelector, path, user } = bundle
   if (name !== undefined && signerName !== undefined)
-    yield invalid(field, quoted(bundle), 'only one of name and signerName may be used')
+    yield invalidField(field, quoted(bundle), 'only one of name and signerName may be used')
   else if (name !== undefined) {
-    if (name === '') yield required(`${field}.name`, 'must be a valid object name')
+    if (name === '') yield requiredField(`${field}.name`, 'must be a valid object name')
     for (const remark of bundleName(name))
-      yield invalid(`${field}.name`, name, `not a valid clustertrustbundlename: ${remark}`)
+      yield invalidField(`${field}.name`, name, `not a valid clustertrustbundlename: ${remark}`)
     if (labelSelector)
-      yield invalid(`${field}.labelSelector`, labelSelector, 'labelSelector must be unset if name is specified')
+      yield invalidField(`${field}.labelSelector`, labelSelector, 'labelSelector must be unset if name is specified')
   } else if (signerName !== undefined) {
-    if (signerName === '') yield required(`${field}.signerName`, 'must be a valid signer name')
+    if (signerName === '') yield requiredField(`${field}.signerName`, 'must be a valid signer name')
     yield* checkSignerName(signerName, `${field}.signerName`)
     yield* checkLabelSelector(labelSelector, `${field}.labelSelector`)
-  } else yield required(field, 'either name or signerName must be specified')
-  if (!path) yield required(`${field}.path`)
+  } else yield requiredField(field, 'either name or signerName must be specified')
+  if (!path) yield requiredField(`${field}.path`)
   yield* checkId(user, `${field}.user`)
   yield* checkOpenPath(path, `${field}.path`)
   yield* conflict(path, path)
@@ -72,8 +79,9 @@ export function* checkPodCertificate(
   if (seconds !== undefined) {
     const expiry = `${field}.maxExpirationSeconds`
     const longest = isKubernetesSigner(signerName ?? '') ? longestKubernetesExpiration : longestExpiration
-    if (seconds < hour) yield invalid(expiry, seconds, `if provided, maxExpirationSeconds must be >= ${hour}`)
-    if (seconds > longest) yield invalid(expiry, seconds, `if provided, maxExpirationSeconds must be <= ${longest}`)
+    if (seconds < hour) yield invalidField(expiry, seconds, `if provided, maxExpirationSeconds must be >= ${hour}`)
+    if (seconds > longest)
+      yield invalidField(expiry, seconds, `if provided, maxExpirationSeconds must be <= ${longest}`)
   }
   const members = ['credentialBundlePath', 'keyPath', 'certificateChainPath'] as const
   for (const member of members) {
@@ -83,7 +91,7 @@ export function* checkPodCertificate(
     yield* conflict(path, path)
   }
   if (members.every((member) => !certificate[member]))
-    yield required(field, 'specify at least one of credentialBundlePath, keyPath, and certificateChainPath')
+    yield requiredField(field, 'specify at least one of credentialBundlePath, keyPath, and certificateChainPath')
 }
 
 function* checkAnnotations(annotations: Readonly<Record<string, string>>, field: string): Iterable<Cause> {
@@ -91,10 +99,10 @@ function* checkAnnotations(annotations: Readonly<Record<string, string>>, field:
   for (const [name, value] of Object.entries(annotations)) {
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     const key = name.toLowerCase()
-    const wrong = qualifiedName(key)
-    if (key === '') yield required(field)
+    const wrong = qualifiedNameProblems(key)
+    if (key === '') yield requiredField(field)
     else if (wrong.length > 0) yield* eachInvalid(field, key, wrong)
-    else if (!key.includes('/')) yield invalid(field, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
+    else if (!key.includes('/')) yield invalidField(field, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
   }
   if (bytes > annotationBytes) yield tooLong(field, annotationBytes)
 }

@@ -1,7 +1,7 @@
 /** CronJobs make Jobs by the clock. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { CronJob, CronJobSpec } from '../../kube/types/batch/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { scheduleProblem, zoneProblem } from './cron-schedule.ts'
 import { draftOf, fillAbsent, fillZeros, finished, madePart } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
@@ -9,7 +9,7 @@ import { checkJobSpec } from './job-validation.ts'
 import { defaultJobTemplate } from './job.ts'
 import type { KindRules } from './kind-rules.ts'
 import { templateWarnings } from './pod-warnings.ts'
-import { fine, invalid, oneOf, required, unsupported } from './problem.ts'
+import { fine, invalidField, unsupportedField, requiredField, unsupported } from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 
 export const cronJob: KindRules = {
@@ -42,7 +42,7 @@ const longestName = 52
 
 function checkName(name: string): readonly Cause[] {
   return name.length > longestName
-    ? [invalid('metadata.name', name, `must be no more than ${longestName} characters`)]
+    ? [invalidField('metadata.name', name, `must be no more than ${longestName} characters`)]
     : fine
 }
 
@@ -52,14 +52,14 @@ function* checkSpec(spec: CronJobSpec, live: CronJobSpec | undefined): Iterable<
   yield* checkNotNegative(spec.startingDeadlineSeconds, 'spec.startingDeadlineSeconds')
   if (timeZone !== undefined && timeZone !== live?.timeZone) {
     const why = zoneProblem(timeZone)
-    if (why !== undefined) yield invalid('spec.timeZone', timeZone, why)
+    if (why !== undefined) yield invalidField('spec.timeZone', timeZone, why)
   }
-  yield* oneOf('spec.concurrencyPolicy', spec.concurrencyPolicy, ['Allow', 'Forbid', 'Replace'])
+  yield* unsupportedField('spec.concurrencyPolicy', spec.concurrencyPolicy, ['Allow', 'Forbid', 'Replace'])
   const at = 'spec.jobTemplate.spec'
   const { spec: job } = jobTemplate
   if (job) {
     yield* checkJobSpec(job, at)
-    if (job.selector) yield invalid(`${at}.selector`, job.selector, '`selector` will be auto-generated')
+    if (job.selector) yield invalidField(`${at}.selector`, job.selector, '`selector` will be auto-generated')
     if (job.manualSelector) yield unsupported(`${at}.manualSelector`, true, ['nil', 'false'])
   }
   yield* checkNotNegative(spec.successfulJobsHistoryLimit, 'spec.successfulJobsHistoryLimit')
@@ -70,15 +70,15 @@ function* checkSpec(spec: CronJobSpec, live: CronJobSpec | undefined): Iterable<
 function* checkSchedule({ schedule, timeZone }: CronJobSpec, mayNameZone: boolean): Iterable<Cause> {
   const at = 'spec.schedule'
   const why = scheduleProblem(schedule)
-  if (why !== undefined) yield invalid(at, schedule, why)
+  if (why !== undefined) yield invalidField(at, schedule, why)
   if (!schedule.includes('TZ')) return
-  if (!mayNameZone) yield invalid(at, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')
+  if (!mayNameZone) yield invalidField(at, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')
   else if (timeZone !== undefined) {
-    yield invalid(at, schedule, 'cannot use both timeZone field and TZ or CRON_TZ in schedule')
+    yield invalidField(at, schedule, 'cannot use both timeZone field and TZ or CRON_TZ in schedule')
   }
 }
 
 /** Told after everything else. */
 function checkPresence({ schedule }: CronJobSpec): readonly Cause[] {
-  return schedule ? fine : [required('spec.schedule')]
+  return schedule ? fine : [requiredField('spec.schedule')]
 }

@@ -1,11 +1,11 @@
 /** Names of storage drivers. */
-import { dnsSubdomain } from './name-format.ts'
-import { eachInvalid, type Problems, required, tooLong } from './problem.ts'
+import { dnsSubdomain } from '../../kube/validation/name-validation.ts'
+import { eachInvalid, type Problems, requiredField, tooLong } from '../../kube/validation/field-error.ts'
 
 const longest = 63
 
 export function checkCsiDriverName(name: string | undefined, field: string): Problems {
-  if (!name) return [required(field)]
+  if (!name) return [requiredField(field)]
   return [
     ...(Buffer.byteLength(name) > longest ? [tooLong(field, longest)] : []),
     ...eachInvalid(field, name, dnsSubdomain(name.toLowerCase())),

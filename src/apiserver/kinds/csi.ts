@@ -8,18 +8,27 @@ import type {
   CSINodeDriver,
   CSIStorageCapacity,
 } from '../../kube/types/storage/v1.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import { checkCsiDriverName } from './csi-driver-name.ts'
 import { draftOf, fillAbsent, finished, madePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
-import { dnsSubdomain, qualifiedName } from './name-format.ts'
-import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required, unsupported } from './problem.ts'
-import type { Sent } from './sent.ts'
+import { dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  duplicate,
+  eachInvalid,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 import { checkAmount, checkNotNegative } from './value-validation.ts'
 import { repeatedValues, repetitions } from './repetition.ts'
 
-const driverSpecOf = (object: UntypedObject): Sent<CSIDriverSpec> => (object as unknown as Sent<CSIDriver>).spec ?? {}
+const driverSpecOf = (object: UntypedObject): SentObject<CSIDriverSpec> =>
+  (object as unknown as SentObject<CSIDriver>).spec ?? {}
 
 const groupPolicies = ['File', 'None', 'ReadWriteOnceWithFSType']
 const lifecycleModes = ['Persistent', 'Ephemeral']
@@ -39,29 +48,33 @@ function* checkDriver(object: UntypedObject): Iterable<Problems[number]> {
     if (repeated.has(index)) {
       yield duplicate(`${at}.audience`, audience)
     } else if (seconds !== undefined && seconds < shortestToken) {
-      yield invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
+      yield invalidField(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes')
     } else if (seconds !== undefined && seconds > longestToken) {
-      yield invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration larger than 2^32 seconds')
+      yield invalidField(`${at}.expirationSeconds`, seconds, 'may not specify a duration larger than 2^32 seconds')
     }
   }
   for (const mode of volumeLifecycleModes) {
     if (!lifecycleModes.includes(mode)) yield unsupported('spec.volumeLifecycleModes', mode, lifecycleModes)
   }
   if (period !== undefined && period < 10) {
-    yield invalid('spec.nodeAllocatableUpdatePeriodSeconds', period, 'must be greater than or equal to 10 seconds')
+    yield invalidField('spec.nodeAllocatableUpdatePeriodSeconds', period, 'must be greater than or equal to 10 seconds')
   }
   if (inSecrets !== undefined && tokenRequests.length === 0) {
     const why = 'serviceAccountTokenInSecrets is set but no tokenRequests are specified'
-    yield invalid('spec.serviceAccountTokenInSecrets', inSecrets, why)
+    yield invalidField('spec.serviceAccountTokenInSecrets', inSecrets, why)
   }
 }
 
-function* checkDriverChange(spec: Sent<CSIDriverSpec>, live: Sent<CSIDriverSpec>): Iterable<Problems[number]> {
+function* checkDriverChange(
+  spec: SentObject<CSIDriverSpec>,
+  live: SentObject<CSIDriverSpec>,
+): Iterable<Problems[number]> {
   const { attachRequired, volumeLifecycleModes = [] } = spec
   // The real server has a name of its own for this field.
-  if (attachRequired !== live.attachRequired) yield invalid('spec.attachedRequired', attachRequired, immutableDetail)
+  if (attachRequired !== live.attachRequired)
+    yield invalidField('spec.attachedRequired', attachRequired, immutableDetail)
   if (String(volumeLifecycleModes) !== String(live.volumeLifecycleModes ?? [])) {
-    yield invalid('spec.volumeLifecycleModes', volumeLifecycleModes, immutableDetail)
+    yield invalidField('spec.volumeLifecycleModes', volumeLifecycleModes, immutableDetail)
   }
 }
 
@@ -101,8 +114,8 @@ export const csiDriverRules: KindRules = {
   },
 }
 
-const driversOf = (object: UntypedObject): readonly Sent<CSINodeDriver>[] =>
-  (object as unknown as Sent<CSINode>).spec?.drivers ?? []
+const driversOf = (object: UntypedObject): readonly SentObject<CSINodeDriver>[] =>
+  (object as unknown as SentObject<CSINode>).spec?.drivers ?? []
 
 const longestNodeId = 192
 
@@ -112,31 +125,35 @@ function* checkNode(object: UntypedObject): Iterable<Problems[number]> {
   for (const [index, { name, nodeID = '', allocatable, topologyKeys = [] }] of drivers.entries()) {
     const at = `spec.drivers[${index}]`
     yield* checkCsiDriverName(name, `${at}.name`)
-    if (nodeID === '') yield required(`${at}.nodeID`)
+    if (nodeID === '') yield requiredField(`${at}.nodeID`)
     if (Buffer.byteLength(nodeID) > longestNodeId) {
-      yield invalid(`${at}.nodeID`, nodeID, `must be ${longestNodeId} characters or less`)
+      yield invalidField(`${at}.nodeID`, nodeID, `must be ${longestNodeId} characters or less`)
     }
     yield* checkNotNegative(allocatable?.count, `${at}.allocatable.count`)
     if (repeated.has(index)) yield duplicate(`${at}.name`, name)
     const repeatedKeys = repeatedValues(topologyKeys)
     for (const [place, key] of topologyKeys.entries()) {
-      if (key === '') yield required(at)
+      if (key === '') yield requiredField(at)
       if (repeatedKeys.has(place)) yield duplicate(at, key)
-      yield* eachInvalid(at, key, qualifiedName(key))
+      yield* eachInvalid(at, key, qualifiedNameProblems(key))
     }
   }
 }
 
 /** A driver that is there stays as it is, except for how much it can take. */
 function* checkNodeChange(
-  drivers: readonly Sent<CSINodeDriver>[],
-  live: readonly Sent<CSINodeDriver>[],
+  drivers: readonly SentObject<CSINodeDriver>[],
+  live: readonly SentObject<CSINodeDriver>[],
 ): Iterable<Problems[number]> {
   for (const before of live) {
     for (const { name: Name, nodeID: NodeID, topologyKeys: keys } of drivers) {
       if (Name !== before.name) continue
       if (NodeID === before.nodeID && equalJson(keys, before.topologyKeys)) continue
-      yield invalid('spec.drivers', { Name, NodeID, TopologyKeys: keys ?? null, Allocatable: null }, immutableDetail)
+      yield invalidField(
+        'spec.drivers',
+        { Name, NodeID, TopologyKeys: keys ?? null, Allocatable: null },
+        immutableDetail,
+      )
     }
   }
 }
@@ -149,7 +166,7 @@ export const csiNodeRules: KindRules = {
 }
 
 function checkCapacity(object: UntypedObject): Problems {
-  const { nodeTopology, storageClassName = '', capacity } = object as unknown as Sent<CSIStorageCapacity>
+  const { nodeTopology, storageClassName = '', capacity } = object as unknown as SentObject<CSIStorageCapacity>
   return [
     ...checkLabelSelector(nodeTopology, 'nodeTopology'),
     ...eachInvalid('storageClassName', storageClassName, dnsSubdomain(storageClassName)),
@@ -164,6 +181,8 @@ export const csiStorageCapacityRules: KindRules = {
     ...checkCapacity(object),
     ...['nodeTopology', 'storageClassName']
       .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
-      .map((member) => invalid(member, object[member] ?? (member === 'storageClassName' ? '' : null), immutableDetail)),
+      .map((member) =>
+        invalidField(member, object[member] ?? (member === 'storageClassName' ? '' : null), immutableDetail),
+      ),
   ],
 }

@@ -2,7 +2,7 @@
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy } from '../../kube/types/apps/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { defaultRolling } from './deployment.ts'
 import { draftOf, fillAbsent, finished, madePart } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
@@ -11,7 +11,7 @@ import { checkLabelSelector, isEmptySelector } from './label-selector.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { checkTemplate } from './pod-validation.ts'
 import { templateWarnings } from './pod-warnings.ts'
-import { invalid, required, unsupported } from './problem.ts'
+import { invalidField, requiredField, unsupported } from '../../kube/validation/field-error.ts'
 import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from './value-validation.ts'
 import {
   checkCollisions,
@@ -19,7 +19,7 @@ import {
   checkEndless,
   checkImmutable,
   checkMatch,
-  readSelector,
+  readWorkloadSelector,
 } from './workload-validation.ts'
 
 export const daemonSet: KindRules = {
@@ -86,9 +86,9 @@ function withTemplateGeneration(object: UntypedObject, generation: number): Unty
 function* checkDaemonSet(spec: DaemonSetSpec): Iterable<Cause> {
   const { selector, template } = spec
   yield* checkLabelSelector(selector, 'spec.selector')
-  yield* checkMatch(readSelector(selector), template, 'spec.template')
+  yield* checkMatch(readWorkloadSelector(selector), template, 'spec.template')
   if (selector && isEmptySelector(selector)) {
-    yield invalid('spec.selector', selector, 'empty selector is invalid for daemonset')
+    yield invalidField('spec.selector', selector, 'empty selector is invalid for daemonset')
   }
   yield* checkTemplate(template, 'spec.template')
   yield* checkEndless(template, 'spec.template', 'DaemonSet')
@@ -107,9 +107,9 @@ function* checkStrategy({ type, rollingUpdate }: DaemonSetUpdateStrategy, field:
     yield* checkAtMostAll(maxSurge, `${at}.maxSurge`)
     const [unavailable, surge] = [countOf(maxUnavailable), countOf(maxSurge)]
     if (unavailable !== 0 && surge !== 0) {
-      yield invalid(`${at}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero')
+      yield invalidField(`${at}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero')
     }
-    if (unavailable === 0 && surge === 0) yield required(`${at}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')
+    if (unavailable === 0 && surge === 0) yield requiredField(`${at}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')
   } else if (type !== 'OnDelete') {
     const steps = rollingUpdate ? { MaxUnavailable: maxUnavailable ?? 0, MaxSurge: maxSurge ?? 0 } : null
     yield unsupported(field, { Type: type, RollingUpdate: steps }, ['RollingUpdate', 'OnDelete'])

@@ -7,12 +7,12 @@ import type {
   ReplicaSet,
   ReplicaSetSpec,
 } from '../../kube/types/apps/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { templateWarnings } from './pod-warnings.ts'
-import { forbidden, invalid, unsupported } from './problem.ts'
+import { forbiddenField, invalidField, unsupported } from '../../kube/validation/field-error.ts'
 import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from './value-validation.ts'
 import { withFirstStatus } from './first-status.ts'
 import {
@@ -24,7 +24,7 @@ import {
   checkShare,
 } from './workload-validation.ts'
 
-export const deployment: KindRules = {
+export const deploymentRules: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
     const spec = madePart(draft, 'spec')
@@ -92,21 +92,21 @@ function* checkDeployment(spec: DeploymentSpec): Iterable<Cause> {
   yield* checkNotNegative(spec.revisionHistoryLimit, 'spec.revisionHistoryLimit')
   yield* checkNotNegative(deadline, 'spec.progressDeadlineSeconds')
   if (deadline !== undefined && deadline <= minReadySeconds) {
-    yield invalid('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds')
+    yield invalidField('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds')
   }
 }
 
 function* checkStrategy({ type, rollingUpdate }: DeploymentStrategy, field: string): Iterable<Cause> {
   if (type === 'Recreate') {
     if (!rollingUpdate) return
-    yield forbidden(`${field}.rollingUpdate`, "may not be specified when strategy `type` is 'Recreate'")
+    yield forbiddenField(`${field}.rollingUpdate`, "may not be specified when strategy `type` is 'Recreate'")
   } else if (type === 'RollingUpdate') {
     const { maxUnavailable, maxSurge } = rollingUpdate ?? {}
     const at = `${field}.rollingUpdate`
     yield* checkCountOrPercent(maxUnavailable, `${at}.maxUnavailable`)
     yield* checkCountOrPercent(maxSurge, `${at}.maxSurge`)
     if (countOf(maxUnavailable) === 0 && countOf(maxSurge) === 0) {
-      yield invalid(`${at}.maxUnavailable`, maxUnavailable, 'may not be 0 when `maxSurge` is 0')
+      yield invalidField(`${at}.maxUnavailable`, maxUnavailable, 'may not be 0 when `maxSurge` is 0')
     }
     yield* checkAtMostAll(maxUnavailable, `${at}.maxUnavailable`)
   } else {

@@ -8,12 +8,19 @@ import type {
   ResourceClaimSpec,
   ResourceClaimTemplate,
 } from '../../kube/types/resource/v1.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import { type Draft, draftOf, fillZeros, finished, part, parts } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dnsLabel, dnsSubdomain } from './name-format.ts'
-import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
-import type { Sent } from './sent.ts'
+import { dnsLabel, dnsSubdomain } from '../../kube/validation/name-validation.ts'
+import {
+  duplicate,
+  eachInvalid,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 import { repetitions } from './repetition.ts'
 
 function defaultClaim(spec: Draft | undefined): void {
@@ -25,12 +32,12 @@ function defaultClaim(spec: Draft | undefined): void {
   }
 }
 
-function* checkClaim(spec: Sent<ResourceClaimSpec> | undefined, at: string): Iterable<Problems[number]> {
+function* checkClaim(spec: SentObject<ResourceClaimSpec> | undefined, at: string): Iterable<Problems[number]> {
   const requests = spec?.devices?.requests ?? []
   const repeated = repetitions(requests, ({ name }) => name)
   for (const [index, request] of requests.entries()) {
     const place = `${at}.devices.requests[${index}]`
-    if (!request.name) yield required(`${place}.name`)
+    if (!request.name) yield requiredField(`${place}.name`)
     else {
       yield* eachInvalid(`${place}.name`, request.name, dnsLabel(request.name))
       if (repeated.has(index)) yield duplicate(`${place}.name`, request.name)
@@ -39,20 +46,27 @@ function* checkClaim(spec: Sent<ResourceClaimSpec> | undefined, at: string): Ite
   }
 }
 
-function* checkRequest({ exactly, firstAvailable = [] }: Sent<DeviceRequest>, at: string): Iterable<Problems[number]> {
+function* checkRequest(
+  { exactly, firstAvailable = [] }: SentObject<DeviceRequest>,
+  at: string,
+): Iterable<Problems[number]> {
   if (!exactly && firstAvailable.length === 0) {
-    yield required(at, 'exactly one of `exactly` or `firstAvailable` is required')
+    yield requiredField(at, 'exactly one of `exactly` or `firstAvailable` is required')
   } else if (exactly && firstAvailable.length > 0) {
-    yield invalid(at, null, 'exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set')
+    yield invalidField(
+      at,
+      null,
+      'exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set',
+    )
   }
   if (!exactly) return
   const { deviceClassName: name } = exactly
-  if (!name) yield required(`${at}.exactly.deviceClassName`)
+  if (!name) yield requiredField(`${at}.exactly.deviceClassName`)
   else yield* eachInvalid(`${at}.exactly.deviceClassName`, name, dnsSubdomain(name))
 }
 
 function fixedSpec(object: UntypedObject, live: UntypedObject): Problems {
-  return equalJson(object['spec'] as Json, live['spec'] as Json) ? [] : [invalid('spec', null, immutableDetail)]
+  return equalJson(object['spec'] as Json, live['spec'] as Json) ? [] : [invalidField('spec', null, immutableDetail)]
 }
 
 export const resourceClaimRules: KindRules = {
@@ -62,7 +76,7 @@ export const resourceClaimRules: KindRules = {
     return finished(draft)
   },
   prepareCreate: structForm,
-  validateCreate: (object) => [...checkClaim((object as unknown as Sent<ResourceClaim>).spec, 'spec')],
+  validateCreate: (object) => [...checkClaim((object as unknown as SentObject<ResourceClaim>).spec, 'spec')],
   validateUpdate: fixedSpec,
 }
 
@@ -73,14 +87,14 @@ export const resourceClaimTemplateRules: KindRules = {
     return finished(draft)
   },
   validateCreate: (object) => [
-    ...checkClaim((object as unknown as Sent<ResourceClaimTemplate>).spec?.spec, 'spec.spec'),
+    ...checkClaim((object as unknown as SentObject<ResourceClaimTemplate>).spec?.spec, 'spec.spec'),
   ],
   validateUpdate: fixedSpec,
 }
 
 function checkClass(object: UntypedObject): Problems {
-  const { selectors = [] } = (object as unknown as Sent<DeviceClass>).spec ?? {}
-  return selectors.flatMap(({ cel }, index) => (cel ? [] : [required(`spec.selectors[${index}].cel`)]))
+  const { selectors = [] } = (object as unknown as SentObject<DeviceClass>).spec ?? {}
+  return selectors.flatMap(({ cel }, index) => (cel ? [] : [requiredField(`spec.selectors[${index}].cel`)]))
 }
 
 export const deviceClassRules: KindRules = {

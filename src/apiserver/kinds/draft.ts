@@ -8,7 +8,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 
 export type Draft = { [member: string]: Json | undefined }
 
@@ -42,14 +42,14 @@ export function parts(draft: Draft | undefined, name: string): readonly Draft[] 
   return isJsonArray(member) ? member.filter(isJsonObject) : []
 }
 
-export function isZero(value: Json | undefined): boolean {
+export function isZeroField(value: Json | undefined): boolean {
   return value === undefined || value === null || value === '' || value === 0 || value === false
 }
 
 /** Sets what is zero: plain fields. */
 export function fillZeros(draft: Draft | undefined, defaults: JsonObject): void {
   if (!draft) return
-  for (const [name, value] of Object.entries(defaults)) if (isZero(draft[name])) draft[name] = value
+  for (const [name, value] of Object.entries(defaults)) if (isZeroField(draft[name])) draft[name] = value
 }
 
 /** Sets what is absent: pointers. */

@@ -3,22 +3,22 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Endpoint, EndpointPort, EndpointSlice } from '../../kube/types/discovery/v1.ts'
 import { draftOf, fillAbsent, finished, parts } from './draft.ts'
-import { checkCanonicalIp, checkIp, checkReachableIp, parseIp } from './ip-address.ts'
+import { checkCanonicalIp, checkIp, checkReachableIp, parseIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from './name-format.ts'
+import { dnsLabel, dnsSubdomain, labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import { checkProtocol } from './port.ts'
 import {
   duplicate,
   eachInvalid,
   fine,
   immutableDetail,
-  invalid,
-  oneOf,
+  invalidField,
+  unsupportedField,
   type Problems,
-  required,
+  requiredField,
   tooMany,
-} from './problem.ts'
-import type { Sent } from './sent.ts'
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
@@ -38,7 +38,7 @@ const mostPorts = 20_000
 const mostAddresses = 100
 
 function check(object: UntypedObject, live: UntypedObject | undefined): Problems {
-  const slice = object as unknown as Sent<EndpointSlice>
+  const slice = object as unknown as SentObject<EndpointSlice>
   const isUnchanged = live && equalJson(object['endpoints'] as Json, live['endpoints'] as Json)
   const endpoints = isUnchanged ? [] : (slice.endpoints ?? [])
   return [
@@ -50,17 +50,17 @@ function check(object: UntypedObject, live: UntypedObject | undefined): Problems
         ])),
     ...(live?.['addressType'] === slice.addressType
       ? fine
-      : oneOf('addressType', slice.addressType, ['FQDN', 'IPv4', 'IPv6'])),
+      : unsupportedField('addressType', slice.addressType, ['FQDN', 'IPv4', 'IPv6'])),
     ...endpoints.flatMap(({ addresses = [] }, index) => countProblems(addresses, `endpoints[${index}].addresses`)),
   ]
 }
 
 function countProblems(addresses: readonly string[], field: string): Problems {
-  if (addresses.length === 0) return [required(field)]
+  if (addresses.length === 0) return [requiredField(field)]
   return addresses.length > mostAddresses ? [tooMany(field, addresses.length, mostAddresses)] : fine
 }
 
-function* checkPorts(ports: readonly Sent<EndpointPort>[]): Iterable<Problems[number]> {
+function* checkPorts(ports: readonly SentObject<EndpointPort>[]): Iterable<Problems[number]> {
   if (ports.length > mostPorts) {
     yield tooMany('ports', ports.length, mostPorts)
     return
@@ -71,11 +71,12 @@ function* checkPorts(ports: readonly Sent<EndpointPort>[]): Iterable<Problems[nu
     if (name !== '') yield* eachInvalid(`${at}.name`, name, dnsLabel(name))
     if (names.indexOf(name) < index) yield duplicate(`${at}.name`, name)
     yield* checkProtocol(protocol, `${at}.protocol`)
-    if (appProtocol !== undefined) yield* eachInvalid(`${at}.appProtocol`, appProtocol, qualifiedName(appProtocol))
+    if (appProtocol !== undefined)
+      yield* eachInvalid(`${at}.appProtocol`, appProtocol, qualifiedNameProblems(appProtocol))
   }
 }
 
-function* checkEndpoint(endpoint: Sent<Endpoint>, type: string, at: string): Iterable<Problems[number]> {
+function* checkEndpoint(endpoint: SentObject<Endpoint>, type: string, at: string): Iterable<Problems[number]> {
   const { addresses = [], nodeName, hostname, hints } = endpoint
   for (const [index, address] of addresses.entries()) yield* checkAddress(address, type, `${at}.addresses`, index)
   if (nodeName !== undefined) yield* eachInvalid(`${at}.nodeName`, nodeName, dnsSubdomain(nodeName))
@@ -104,10 +105,10 @@ function* checkAddress(address: string, type: string, field: string, index: numb
   const at = `${field}[${index}]`
   if (type === 'FQDN') {
     const host = address.replace(/\.$/, '')
-    if (address === '') yield required(at)
-    else if (dnsSubdomain(host).length > 0) yield invalid(at, host, dnsSubdomain(host).join(','))
+    if (address === '') yield requiredField(at)
+    else if (dnsSubdomain(host).length > 0) yield invalidField(at, host, dnsSubdomain(host).join(','))
     else if (!host.includes('.')) {
-      yield invalid(at, host, 'should be a domain with at least two segments separated by dots')
+      yield invalidField(at, host, 'should be a domain with at least two segments separated by dots')
     }
     return
   }
@@ -117,7 +118,7 @@ function* checkAddress(address: string, type: string, field: string, index: numb
     yield* problems
     return
   }
-  if (parseIp(address)!.family !== type) yield invalid(field, address, `must be an ${type} address`)
+  if (parseIp(address)!.family !== type) yield invalidField(field, address, `must be an ${type} address`)
   yield* checkReachableIp(address, at)
 }
 
@@ -128,7 +129,7 @@ export const endpointSliceRules: KindRules = {
   validateCreate: (object) => check(object, undefined),
   validateUpdate: (object, live) => [
     ...check(object, live),
-    ...(object['addressType'] === live['addressType'] ? fine : [invalid('addressType', null, immutableDetail)]),
+    ...(object['addressType'] === live['addressType'] ? fine : [invalidField('addressType', null, immutableDetail)]),
   ],
   warnings: (object, live) =>
     !live && object['addressType'] === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],

@@ -3,12 +3,12 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { EndpointAddress, EndpointPort, Endpoints } from '../../kube/types/core/v1.ts'
 import { draftOf, fillZeros, finished, parts } from './draft.ts'
-import { checkIp, checkReachableIp } from './ip-address.ts'
+import { checkIp, checkReachableIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dnsLabel, dnsSubdomain, qualifiedName } from './name-format.ts'
+import { dnsLabel, dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import { checkPortNumber, checkProtocol } from './port.ts'
-import { eachInvalid, fine, type Problems, required } from './problem.ts'
-import type { Sent } from './sent.ts'
+import { eachInvalid, fine, type Problems, requiredField } from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
@@ -19,11 +19,11 @@ function defaults(object: UntypedObject): UntypedObject {
 }
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
-  const { subsets = [] } = object as unknown as Sent<Endpoints>
+  const { subsets = [] } = object as unknown as SentObject<Endpoints>
   for (const [index, { addresses = [], notReadyAddresses = [], ports = [] }] of subsets.entries()) {
     const at = `subsets[${index}]`
     if (addresses.length + notReadyAddresses.length === 0) {
-      yield required(at, 'must specify `addresses` or `notReadyAddresses`')
+      yield requiredField(at, 'must specify `addresses` or `notReadyAddresses`')
     }
     for (const [place, address] of addresses.entries()) yield* checkAddress(address, `${at}.addresses[${place}]`)
     for (const [place, address] of notReadyAddresses.entries()) {
@@ -35,7 +35,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   }
 }
 
-function checkAddress({ ip = '', hostname, nodeName }: Sent<EndpointAddress>, at: string): Problems {
+function checkAddress({ ip = '', hostname, nodeName }: SentObject<EndpointAddress>, at: string): Problems {
   return [
     ...checkIp(ip, `${at}.ip`),
     ...(hostname ? eachInvalid(`${at}.hostname`, hostname, dnsLabel(hostname)) : fine),
@@ -45,16 +45,18 @@ function checkAddress({ ip = '', hostname, nodeName }: Sent<EndpointAddress>, at
 }
 
 function checkEndpointPort(
-  { name, port, protocol, appProtocol }: Sent<EndpointPort>,
+  { name, port, protocol, appProtocol }: SentObject<EndpointPort>,
   isOneOfMany: boolean,
   at: string,
 ): Problems {
   return [
-    ...(!name && isOneOfMany ? [required(`${at}.name`)] : fine),
+    ...(!name && isOneOfMany ? [requiredField(`${at}.name`)] : fine),
     ...(name ? eachInvalid(`${at}.name`, name, dnsLabel(name)) : fine),
     ...checkPortNumber(port, `${at}.port`),
     ...checkProtocol(protocol, `${at}.protocol`),
-    ...(appProtocol === undefined ? fine : eachInvalid(`${at}.appProtocol`, appProtocol, qualifiedName(appProtocol))),
+    ...(appProtocol === undefined
+      ? fine
+      : eachInvalid(`${at}.appProtocol`, appProtocol, qualifiedNameProblems(appProtocol))),
   ]
 }
 

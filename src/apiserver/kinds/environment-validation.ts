@@ -6,9 +6,16 @@ import type {
   ObjectFieldSelector,
   ResourceFieldSelector,
 } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
-import { configKey, dnsLabel, dnsSubdomain, qualifiedName } from './name-format.ts'
-import { eachInvalid, fine, invalid, type Problems, required, unsupported } from './problem.ts'
+import type { Cause } from '../errors/status-error.ts'
+import { configKey, dnsLabel, dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  fine,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkNoBackSteps } from './value-validation.ts'
 
 /** What variables can tell about the pod. */
@@ -64,7 +71,7 @@ function checkVariableName(name: string): readonly string[] {
 }
 
 function* checkVariable({ name, value, valueFrom }: EnvVar, field: string): Iterable<Cause> {
-  if (!name) yield required(`${field}.name`)
+  if (!name) yield requiredField(`${field}.name`)
   else yield* eachInvalid(`${field}.name`, name, checkVariableName(name))
   if (!valueFrom) return
   const at = `${field}.valueFrom`
@@ -75,20 +82,22 @@ function* checkVariable({ name, value, valueFrom }: EnvVar, field: string): Iter
   if (secretKeyRef) yield* checkKeyRef(secretKeyRef, `${at}.secretKeyRef`)
   if (fileKeyRef) {
     const { key, volumeName, path } = fileKeyRef
-    yield* key ? eachInvalid(`${at}.fileKeyRef.key`, key, checkVariableName(key)) : [required(`${at}.fileKeyRef.key`)]
+    yield* key
+      ? eachInvalid(`${at}.fileKeyRef.key`, key, checkVariableName(key))
+      : [requiredField(`${at}.fileKeyRef.key`)]
     yield* checkLabelled(volumeName, `${at}.fileKeyRef.volumeName`)
-    yield* path ? checkNoBackSteps(path, `${at}.fileKeyRef.path`) : [required(`${at}.fileKeyRef.path`)]
+    yield* path ? checkNoBackSteps(path, `${at}.fileKeyRef.path`) : [requiredField(`${at}.fileKeyRef.path`)]
   }
   const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef].filter(Boolean).length
   if (count === 0) {
     const choice = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'
-    yield invalid(at, '', `must specify one of: ${choice}`)
-  } else if (value) yield invalid(at, '', 'may not be specified when `value` is not empty')
-  else if (count > 1) yield invalid(at, '', 'may not have more than one field specified at a time')
+    yield invalidField(at, '', `must specify one of: ${choice}`)
+  } else if (value) yield invalidField(at, '', 'may not be specified when `value` is not empty')
+  else if (count > 1) yield invalidField(at, '', 'may not have more than one field specified at a time')
 }
 
 function checkLabelled(name: string | undefined, field: string): Problems {
-  return name ? eachInvalid(field, name, dnsLabel(name)) : [required(field)]
+  return name ? eachInvalid(field, name, dnsLabel(name)) : [requiredField(field)]
 }
 
 function* checkKeyRef(
@@ -96,7 +105,7 @@ function* checkKeyRef(
   field: string,
 ): Iterable<Cause> {
   yield* eachInvalid(`${field}.name`, name, dnsSubdomain(name))
-  yield* key ? eachInvalid(`${field}.key`, key, configKey(key)) : [required(`${field}.key`)]
+  yield* key ? eachInvalid(`${field}.key`, key, configKey(key)) : [requiredField(`${field}.key`)]
 }
 
 function* checkSource(
@@ -108,12 +117,12 @@ function* checkSource(
   if (prefix) yield* eachInvalid(`${at}.prefix`, prefix, checkVariableName(prefix))
   if (configMapRef) yield* checkReference(configMapRef.name, `${at}.configMapRef.name`)
   if (secretRef) yield* checkReference(secretRef.name, `${at}.secretRef.name`)
-  if (!configMapRef && !secretRef) yield invalid(field, '', 'must specify one of: `configMapRef` or `secretRef`')
-  if (configMapRef && secretRef) yield invalid(field, '', 'may not have more than one field specified at a time')
+  if (!configMapRef && !secretRef) yield invalidField(field, '', 'must specify one of: `configMapRef` or `secretRef`')
+  if (configMapRef && secretRef) yield invalidField(field, '', 'may not have more than one field specified at a time')
 }
 
 function checkReference(name: string | undefined, field: string): Problems {
-  return name ? eachInvalid(field, name, dnsSubdomain(name)) : [required(field)]
+  return name ? eachInvalid(field, name, dnsSubdomain(name)) : [requiredField(field)]
 }
 
 /** A field of the pod: `metadata.labels['app']`. */
@@ -122,16 +131,16 @@ export function checkFieldRef(
   supported: readonly string[],
   field: string,
 ): Problems {
-  if (!fieldPath) return [required(`${field}.fieldPath`)]
+  if (!fieldPath) return [requiredField(`${field}.fieldPath`)]
   const wrong = (why: string): Problems => [
-    invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${why}`),
+    invalidField(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${why}`),
   ]
   if (apiVersion !== 'v1') return wrong(`unsupported pod version: ${apiVersion}`)
   const { path, subscript } = subscripted(fieldPath)
   if (path !== undefined && subscript !== undefined) {
     if (path === 'metadata.annotations')
-      return eachInvalid(field, subscript.toLowerCase(), qualifiedName(subscript.toLowerCase()))
-    if (path === 'metadata.labels') return eachInvalid(field, subscript, qualifiedName(subscript))
+      return eachInvalid(field, subscript.toLowerCase(), qualifiedNameProblems(subscript.toLowerCase()))
+    if (path === 'metadata.labels') return eachInvalid(field, subscript, qualifiedNameProblems(subscript))
     return wrong(`field label does not support subscript: ${fieldPath}`)
   }
   if (!knownPaths.has(fieldPath)) return wrong(`field label not supported: ${fieldPath}`)
@@ -175,14 +184,14 @@ export function* checkResourceRef(
   field: string,
   options: { readonly inFile?: boolean } = {},
 ): Iterable<Cause> {
-  if (options.inFile && !containerName) yield required(`${field}.containerName`)
-  else if (!resource) yield required(`${field}.resource`)
+  if (options.inFile && !containerName) yield requiredField(`${field}.containerName`)
+  else if (!resource) yield requiredField(`${field}.resource`)
   else if (!resourcePaths.includes(resource) && !/^(?:limits|requests)\.hugepages-/.test(resource)) {
     yield unsupported(`${field}.resource`, resource, resourcePaths)
   }
   const kind = /^(?:limits|requests)\.(cpu|memory|ephemeral-storage|hugepages)(?:-.*)?$/.exec(resource ?? '')?.[1]
   const rule = divisors.get(kind ?? '')
   if (rule && divisor && divisor !== '0' && !rule.allowed.includes(String(divisor))) {
-    yield invalid(`${field}.divisor`, resource, `only divisor's ${rule.what}`)
+    yield invalidField(`${field}.divisor`, resource, `only divisor's ${rule.what}`)
   }
 }

@@ -5,11 +5,17 @@
 import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Event } from '../../kube/types/core/v1.ts'
-import { structForm } from '../struct-form.ts'
-import { convertEvent } from './event-version.ts'
+import { structForm } from '../codec/struct-form.ts'
+import { convertEvent } from '../catalog/event-version.ts'
 import type { KindRules } from './kind-rules.ts'
-import { qualifiedName } from './name-format.ts'
-import { eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
+import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+} from '../../kube/validation/field-error.ts'
 
 const newer = 'events.k8s.io/v1'
 
@@ -21,7 +27,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   const event = asCore(object)
   const { namespace } = object.metadata
   const own = event.involvedObject.namespace ?? ''
-  const elsewhere = invalid('involvedObject.namespace', own, 'does not match event.namespace')
+  const elsewhere = invalidField('involvedObject.namespace', own, 'does not match event.namespace')
   if (!event.eventTime) {
     if (own === '' ? namespace !== 'default' : namespace !== own) yield elsewhere
     return
@@ -29,12 +35,12 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   if (own === '' && namespace !== 'default' && namespace !== 'kube-system') yield elsewhere
   const reporter = event.reportingComponent ?? ''
   const field = object.apiVersion === newer ? 'reportingController' : 'reportingComponent'
-  if (reporter === '') yield required(field)
-  yield* eachInvalid(field, reporter, qualifiedName(reporter))
+  if (reporter === '') yield requiredField(field)
+  yield* eachInvalid(field, reporter, qualifiedNameProblems(reporter))
   for (const [member, limit] of Object.entries(longest)) {
     const text = event[member as keyof typeof longest] ?? ''
-    if (text === '' && member !== 'message') yield required(member)
-    if (Buffer.byteLength(text) > limit) yield invalid(member, '', `can have at most ${limit} characters`)
+    if (text === '' && member !== 'message') yield requiredField(member)
+    if (Buffer.byteLength(text) > limit) yield invalidField(member, '', `can have at most ${limit} characters`)
   }
 }
 
@@ -42,20 +48,20 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 function* checkNewer(object: UntypedObject): Iterable<Problems[number]> {
   const event = asCore(object)
   yield* checkSeries(event)
-  if (!event.eventTime) yield required('eventTime')
+  if (!event.eventTime) yield requiredField('eventTime')
   if (event.type !== 'Normal' && event.type !== 'Warning') {
-    yield invalid('type', '', `has invalid value: ${event.type ?? ''}`)
+    yield invalidField('type', '', `has invalid value: ${event.type ?? ''}`)
   }
-  if (event.firstTimestamp) yield invalid('firstTimestamp', '', 'needs to be unset')
-  if (event.lastTimestamp) yield invalid('lastTimestamp', '', 'needs to be unset')
-  if (event.count) yield invalid('count', '', 'needs to be unset')
-  if (event.source?.component || event.source?.host) yield invalid('source', '', 'needs to be unset')
+  if (event.firstTimestamp) yield invalidField('firstTimestamp', '', 'needs to be unset')
+  if (event.lastTimestamp) yield invalidField('lastTimestamp', '', 'needs to be unset')
+  if (event.count) yield invalidField('count', '', 'needs to be unset')
+  if (event.source?.component || event.source?.host) yield invalidField('source', '', 'needs to be unset')
 }
 
 function* checkSeries({ series }: Event): Iterable<Problems[number]> {
   if (!series) return
-  if ((series.count ?? 0) < 2) yield invalid('series.count', '', 'should be at least 2')
-  if (!series.lastObservedTime) yield required('series.lastObservedTime')
+  if ((series.count ?? 0) < 2) yield invalidField('series.count', '', 'should be at least 2')
+  if (!series.lastObservedTime) yield requiredField('series.lastObservedTime')
 }
 
 /** By its name in the newer group, except that what it calls deprecated keeps its old one. */
@@ -106,7 +112,7 @@ function* checkNewerChange(object: UntypedObject, live: UntypedObject): Iterable
   const before = asCore(live) as unknown as Readonly<Record<string, Json>>
   if (!equalJson(now['series'], before['series'])) yield* checkSeries(now as unknown as Event)
   for (const [member, field] of fixed) {
-    if (!equalJson(now[member], before[member])) yield invalid(field, shown(member, now[member]), immutableDetail)
+    if (!equalJson(now[member], before[member])) yield invalidField(field, shown(member, now[member]), immutableDetail)
   }
 }
 

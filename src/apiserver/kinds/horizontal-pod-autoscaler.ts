@@ -12,12 +12,20 @@ import type {
   MetricTarget,
 } from '../../kube/types/autoscaling/v2.ts'
 import { parseQuantity, signOfQuantity } from '../../kube/quantity.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import { type Draft, draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
-import { convertAutoscaler, defaultUse, hasOtherMetrics } from './horizontal-pod-autoscaler-version.ts'
+import { convertAutoscaler, defaultUse, hasOtherMetrics } from '../catalog/horizontal-pod-autoscaler-version.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dnsLabel, pathSegment } from './name-format.ts'
-import { eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { dnsLabel, pathSegment } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  fine,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkContainerResourceName } from './resource-validation.ts'
 import { checkAmount, checkNotNegative, checkPositive } from './value-validation.ts'
 
@@ -62,7 +70,7 @@ const specOf = (object: UntypedObject): Partial<HorizontalPodAutoscalerSpec> =>
 function* check(object: UntypedObject, live: UntypedObject | undefined): Iterable<Problems[number]> {
   const { minReplicas, maxReplicas = 0, scaleTargetRef, metrics = [], behavior } = specOf(object)
   if (minReplicas !== undefined && maxReplicas < minReplicas) {
-    yield invalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`')
+    yield invalidField('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`')
   }
   const before = live && specOf(live).scaleTargetRef
   const isExcused = before !== undefined && versionProblem(before, true) !== undefined
@@ -70,13 +78,13 @@ function* check(object: UntypedObject, live: UntypedObject | undefined): Iterabl
   for (const [index, metric] of metrics.entries()) yield* checkMetric(metric, `spec.metrics[${index}]`)
   if (minReplicas === 0 && !metrics.some(({ type }) => type === 'Object' || type === 'External')) {
     const why = 'must specify at least one Object or External metric to support scaling to zero replicas'
-    yield forbidden('spec.metrics', why)
+    yield forbiddenField('spec.metrics', why)
   }
   if (behavior?.scaleUp) yield* checkRules(behavior.scaleUp, 'spec.behavior.scaleUp')
   if (behavior?.scaleDown) yield* checkRules(behavior.scaleDown, 'spec.behavior.scaleDown')
   yield* checkNotNegative(minReplicas, 'spec.minReplicas')
-  if (maxReplicas === 0) yield required('spec.maxReplicas')
-  else if (maxReplicas < 0) yield invalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to 1')
+  if (maxReplicas === 0) yield requiredField('spec.maxReplicas')
+  else if (maxReplicas < 0) yield invalidField('spec.maxReplicas', maxReplicas, 'must be greater than or equal to 1')
 }
 
 function versionProblem({ apiVersion = '' }: CrossVersionObjectReference, needsGroup: boolean): string | undefined {
@@ -98,10 +106,10 @@ function* checkReference(
   for (const member of ['kind', 'name'] as const) {
     const text = reference?.[member]
     if (text) yield* eachInvalid(`${at}.${member}`, text, pathSegment(text))
-    else yield required(`${at}.${member}`)
+    else yield requiredField(`${at}.${member}`)
   }
   const why = versionProblem((reference ?? {}) as CrossVersionObjectReference, needsGroup)
-  if (why !== undefined && !isExcused) yield invalid(`${at}.apiVersion`, reference?.apiVersion ?? '', why)
+  if (why !== undefined && !isExcused) yield invalidField(`${at}.apiVersion`, reference?.apiVersion ?? '', why)
 }
 
 /** By type, the member that says more; in the order they are looked at. */
@@ -117,18 +125,18 @@ const types = Object.keys(sources).toSorted()
 function* checkMetric(metric: MetricSpec, at: string): Iterable<Problems[number]> {
   const { type } = metric
   const wrongType = types.includes(type) ? fine : [unsupported(`${at}.type`, type, types)]
-  if (!type) yield required(`${at}.type`, 'must specify a metric source type')
+  if (!type) yield requiredField(`${at}.type`, 'must specify a metric source type')
   yield* wrongType
   const present = Object.values(sources).filter((source) => metric[source] !== undefined)
   const [first] = present
   if (first) yield* checkSource(metric, first, `${at}.${first}`)
   const wanted = Object.hasOwn(sources, type) ? sources[type as keyof typeof sources] : undefined
   if (wanted && metric[wanted] === undefined) {
-    yield required(`${at}.${wanted}`, 'must populate information for the given metric source')
+    yield requiredField(`${at}.${wanted}`, 'must populate information for the given metric source')
   }
   if (present.length === 1) return
   for (const other of present.filter((source) => source !== wanted)) {
-    yield forbidden(`${at}.${other}`, 'must populate the given metric source only')
+    yield forbiddenField(`${at}.${other}`, 'must populate the given metric source only')
   }
 }
 
@@ -144,13 +152,13 @@ function* checkSource(
   const identified =
     source === 'object' ? object : source === 'pods' ? pods : source === 'external' ? external : undefined
   if (identified) yield* checkName(identified.metric?.name, `${at}.metric.name`)
-  if (source === 'resource' && !resource?.name) yield required(`${at}.name`, 'must specify a resource name')
+  if (source === 'resource' && !resource?.name) yield requiredField(`${at}.name`, 'must specify a resource name')
   if (source === 'containerResource' && containerResource) {
     const { name, container } = containerResource
     if (name) yield* checkContainerResourceName(name, `${at}.name`)
-    else yield required(`${at}.name`, 'must specify a resource name')
+    else yield requiredField(`${at}.name`, 'must specify a resource name')
     if (container) yield* eachInvalid(`${at}.container`, container, dnsLabel(container))
-    else yield required(`${at}.container`, 'must specify a container')
+    else yield requiredField(`${at}.container`, 'must specify a container')
   }
   const { target = { type: '' } } = metric[source] as { readonly target?: MetricTarget }
   yield* checkTarget(target, `${at}.target`)
@@ -159,24 +167,24 @@ function* checkSource(
 
 function* checkName(name: string | undefined, field: string): Iterable<Problems[number]> {
   if (name) yield* eachInvalid(field, name, pathSegment(name))
-  else yield required(field, 'must specify a metric name')
+  else yield requiredField(field, 'must specify a metric name')
 }
 
 function* checkTarget(
   { type, value, averageValue, averageUtilization }: MetricTarget,
   at: string,
 ): Iterable<Problems[number]> {
-  if (!type) yield required(`${at}.type`, 'must specify a metric target type')
+  if (!type) yield requiredField(`${at}.type`, 'must specify a metric target type')
   if (!['Utilization', 'Value', 'AverageValue'].includes(type)) {
-    yield invalid(`${at}.type`, type, 'must be either Utilization, Value, or AverageValue')
+    yield invalidField(`${at}.type`, type, 'must be either Utilization, Value, or AverageValue')
   }
   for (const [member, amount] of Object.entries({ value, averageValue })) {
     if (amount !== undefined && signOfQuantity(parseQuantity(amount)) !== 1) {
-      yield invalid(`${at}.${member}`, amount, 'must be positive')
+      yield invalidField(`${at}.${member}`, amount, 'must be positive')
     }
   }
   if (averageUtilization !== undefined && averageUtilization < 1) {
-    yield invalid(`${at}.averageUtilization`, averageUtilization, 'must be greater than 0')
+    yield invalidField(`${at}.averageUtilization`, averageUtilization, 'must be greater than 0')
   }
 }
 
@@ -186,21 +194,22 @@ function* checkTargets(target: MetricTarget, source: string, at: string): Iterab
   const hasAverage = target.averageValue !== undefined
   const hasUse = target.averageUtilization !== undefined
   if (source === 'pods') {
-    if (!hasAverage) yield required(`${at}.averageValue`, 'must specify a positive target averageValue')
+    if (!hasAverage) yield requiredField(`${at}.averageValue`, 'must specify a positive target averageValue')
   } else if (source === 'object') {
-    if (!hasValue && !hasAverage) yield required(`${at}.averageValue`, 'must set either a target value or averageValue')
+    if (!hasValue && !hasAverage)
+      yield requiredField(`${at}.averageValue`, 'must set either a target value or averageValue')
   } else if (source === 'external') {
     const either = 'must set either a target value for metric or a per-pod target'
-    if (!hasValue && !hasAverage) yield required(`${at}.averageValue`, either)
+    if (!hasValue && !hasAverage) yield requiredField(`${at}.averageValue`, either)
     if (hasValue && hasAverage) {
-      yield forbidden(`${at}.value`, 'may not set both a target value for metric and a per-pod target')
+      yield forbiddenField(`${at}.value`, 'may not set both a target value for metric and a per-pod target')
     }
   } else {
     if (!hasUse && !hasAverage) {
-      yield required(`${at}.averageUtilization`, 'must set either a target raw value or a target utilization')
+      yield requiredField(`${at}.averageUtilization`, 'must set either a target raw value or a target utilization')
     }
     if (hasUse && hasAverage) {
-      yield forbidden(`${at}.averageValue`, 'may not set both a target raw value and a target utilization')
+      yield forbiddenField(`${at}.averageValue`, 'may not set both a target raw value and a target utilization')
     }
   }
 }
@@ -213,19 +222,19 @@ const longestPeriod = 1800
 function* checkRules(rules: HPAScalingRules, at: string): Iterable<Problems[number]> {
   const { stabilizationWindowSeconds: window = 0, selectPolicy, policies = [], tolerance } = rules
   const field = `${at}.stabilizationWindowSeconds`
-  if (window < 0) yield invalid(field, window, 'must be greater than or equal to zero')
-  if (window > longestWindow) yield invalid(field, window, `must be less than or equal to ${longestWindow}`)
+  if (window < 0) yield invalidField(field, window, 'must be greater than or equal to zero')
+  if (window > longestWindow) yield invalidField(field, window, `must be less than or equal to ${longestWindow}`)
   if (selectPolicy !== undefined && !selections.includes(selectPolicy)) {
     yield unsupported(`${at}.selectPolicy`, selectPolicy, selections)
   }
-  if (policies.length === 0) yield required(`${at}.policies`, 'must specify at least one Policy')
+  if (policies.length === 0) yield requiredField(`${at}.policies`, 'must specify at least one Policy')
   for (const [index, { type, value, periodSeconds: period }] of policies.entries()) {
     const place = `${at}.policies[${index}]`
     if (!policyTypes.includes(type)) yield unsupported(`${place}.type`, type, policyTypes)
     yield* checkPositive(value, `${place}.value`)
     yield* checkPositive(period, `${place}.periodSeconds`)
     if (period > longestPeriod) {
-      yield invalid(`${place}.periodSeconds`, period, `must be less than or equal to ${longestPeriod}`)
+      yield invalidField(`${place}.periodSeconds`, period, `must be less than or equal to ${longestPeriod}`)
     }
   }
   if (tolerance !== undefined) yield* checkAmount(String(tolerance), `${at}.tolerance`)

@@ -9,9 +9,9 @@ import type {
   IngressClassSpec,
   IngressSpec,
 } from '../../kube/types/networking/v1.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import { draftOf, fillAbsent, finished, part } from './draft.ts'
-import { checkIp, parseIp } from './ip-address.ts'
+import { checkIp, parseIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkHostname } from './load-balancer-status.ts'
 import {
@@ -23,26 +23,26 @@ import {
   portName,
   urlPathPattern,
   wildcardSubdomain,
-} from './name-format.ts'
+} from '../../kube/validation/name-validation.ts'
 import { checkPortNumber } from './port.ts'
 import {
   eachInvalid,
-  forbidden,
+  forbiddenField,
   immutableDetail,
-  invalid,
+  invalidField,
   type Problems,
-  required,
+  requiredField,
   tooLong,
   unsupported,
-} from './problem.ts'
-import type { Sent } from './sent.ts'
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 
-const specOf = (object: UntypedObject): Sent<IngressSpec> => (object as unknown as Sent<Ingress>).spec ?? {}
+const specOf = (object: UntypedObject): SentObject<IngressSpec> => (object as unknown as SentObject<Ingress>).spec ?? {}
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { rules = [], defaultBackend, tls = [], ingressClassName } = specOf(object)
   if (rules.length === 0 && !defaultBackend) {
-    yield invalid('spec', null, 'either `defaultBackend` or `rules` must be specified')
+    yield invalidField('spec', null, 'either `defaultBackend` or `rules` must be specified')
   }
   if (defaultBackend) yield* checkBackend(defaultBackend, 'spec.defaultBackend')
   for (const [index, { host = '', http }] of rules.entries()) {
@@ -50,7 +50,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
     yield* checkHost(host, `${at}.host`)
     if (!http) continue
     const { paths = [] } = http
-    if (paths.length === 0) yield required(`${at}.http.paths`)
+    if (paths.length === 0) yield requiredField(`${at}.http.paths`)
     for (const [place, path] of paths.entries()) yield* checkPath(path, `${at}.http.paths[${place}]`)
   }
   for (const [index, { hosts = [], secretName = '' }] of tls.entries()) {
@@ -67,47 +67,47 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 
 function* checkHost(host: string, field: string): Iterable<Problems[number]> {
   if (host === '') return
-  if (parseIp(host)) yield invalid(field, host, 'must be a DNS name, not an IP address')
+  if (parseIp(host)) yield invalidField(field, host, 'must be a DNS name, not an IP address')
   yield* eachInvalid(field, host, (host.includes('*') ? wildcardSubdomain : dnsSubdomain)(host))
 }
 
 const pathTypes = ['Exact', 'ImplementationSpecific', 'Prefix']
 
 function* checkPath(
-  { path = '', pathType, backend = {} }: Sent<HTTPIngressPath>,
+  { path = '', pathType, backend = {} }: SentObject<HTTPIngressPath>,
   at: string,
 ): Iterable<Problems[number]> {
   if (pathType === undefined) {
-    yield required(`${at}.pathType`, 'pathType must be specified')
+    yield requiredField(`${at}.pathType`, 'pathType must be specified')
     return
   }
   const field = `${at}.path`
   if (!pathTypes.includes(pathType)) yield unsupported(`${at}.pathType`, pathType, pathTypes)
   else if (pathType !== 'ImplementationSpecific' || path !== '') {
-    if (!path.startsWith('/')) yield invalid(field, path, 'must be an absolute path')
+    if (!path.startsWith('/')) yield invalidField(field, path, 'must be an absolute path')
   }
   if (pathType === 'Exact' || pathType === 'Prefix') {
     for (const wrong of ['//', '/./', '/../', '%2f', '%2F']) {
-      if (path.includes(wrong)) yield invalid(field, path, `must not contain '${wrong}'`)
+      if (path.includes(wrong)) yield invalidField(field, path, `must not contain '${wrong}'`)
     }
     for (const wrong of ['/..', '/.'])
-      if (path.endsWith(wrong)) yield invalid(field, path, `cannot end with '${wrong}'`)
+      if (path.endsWith(wrong)) yield invalidField(field, path, `cannot end with '${wrong}'`)
   }
   yield* checkBackend(backend, `${at}.backend`)
 }
 
-function* checkBackend({ resource, service }: Sent<IngressBackend>, at: string): Iterable<Problems[number]> {
-  if (resource && service) yield invalid(at, '', 'cannot set both resource and service backends')
+function* checkBackend({ resource, service }: SentObject<IngressBackend>, at: string): Iterable<Problems[number]> {
+  if (resource && service) yield invalidField(at, '', 'cannot set both resource and service backends')
   else if (resource) yield* checkReference(resource, `${at}.resource`)
   else if (service) {
     const { name, port = {} } = service
-    if (!name) yield required(`${at}.service.name`)
+    if (!name) yield requiredField(`${at}.service.name`)
     else yield* eachInvalid(`${at}.service.name`, name, dnsLabel(name))
-    if (port.name && port.number) yield invalid(at, '', 'cannot set both port name & port number')
+    if (port.name && port.number) yield invalidField(at, '', 'cannot set both port name & port number')
     else if (port.name) yield* eachInvalid(`${at}.service.port.name`, port.name, portName(port.name))
     else if (port.number) yield* checkPortNumber(port.number, `${at}.service.port.number`)
-    else yield required(at, 'port name or number is required')
-  } else yield invalid(at, '', 'resource or service backend is required')
+    else yield requiredField(at, 'port name or number is required')
+  } else yield invalidField(at, '', 'resource or service backend is required')
 }
 
 interface Reference {
@@ -118,14 +118,14 @@ interface Reference {
 
 function* checkReference({ apiGroup, kind, name }: Reference, at: string): Iterable<Problems[number]> {
   if (apiGroup !== undefined) yield* eachInvalid(`${at}.apiGroup`, apiGroup, dnsSubdomain(apiGroup))
-  if (!kind) yield required(`${at}.kind`)
+  if (!kind) yield requiredField(`${at}.kind`)
   else yield* eachInvalid(`${at}.kind`, kind, pathSegment(kind))
-  if (!name) yield required(`${at}.name`)
+  if (!name) yield requiredField(`${at}.name`)
   else yield* eachInvalid(`${at}.name`, name, pathSegment(name))
 }
 
 function* checkStatus(object: UntypedObject): Iterable<Problems[number]> {
-  const { ingress = [] } = (object as unknown as Sent<Ingress>).status?.loadBalancer ?? {}
+  const { ingress = [] } = (object as unknown as SentObject<Ingress>).status?.loadBalancer ?? {}
   for (const [index, { ip, hostname }] of ingress.entries()) {
     const at = `status.loadBalancer.ingress[${index}]`
     if (ip) yield* checkIp(ip, `${at}.ip`)
@@ -143,7 +143,7 @@ export const ingressRules: KindRules = {
     const named = specOf(object).ingressClassName
     const differs = told !== undefined && named !== undefined && told !== named
     const why = 'must match `ingressClassName` when both are specified'
-    return [...check(object), ...(differs ? [invalid(`annotations.${classAnnotation}`, told, why)] : [])]
+    return [...check(object), ...(differs ? [invalidField(`annotations.${classAnnotation}`, told, why)] : [])]
   },
   validateUpdate: (object) => [...check(object)],
   validateStatus: (object) => [...checkStatus(object)],
@@ -158,37 +158,40 @@ const longestController = 250
 function* checkController(controller: string, field: string): Iterable<Problems[number]> {
   if (Buffer.byteLength(controller) > longestController) yield tooLong(field, longestController)
   if (controller === '') {
-    yield required(field)
+    yield requiredField(field)
     return
   }
   const slash = controller.indexOf('/')
   const host = controller.slice(0, Math.max(slash, 0))
   const path = controller.slice(slash + 1)
   if (host === '' || path === '') {
-    yield invalid(field, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    yield invalidField(field, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
     return
   }
   yield* eachInvalid(field, host, dnsSubdomain(host))
-  if (!isUrlPath(path)) yield invalid(field, path, patternRemark('Invalid path', urlPathPattern))
+  if (!isUrlPath(path)) yield invalidField(field, path, patternRemark('Invalid path', urlPathPattern))
 }
 
 const scopes = ['Cluster', 'Namespace']
 
-function* checkParameters(parameters: Sent<IngressClassParametersReference>, at: string): Iterable<Problems[number]> {
+function* checkParameters(
+  parameters: SentObject<IngressClassParametersReference>,
+  at: string,
+): Iterable<Problems[number]> {
   const { kind, name, scope = '', namespace } = parameters
   const reference = [...checkReference(parameters, at)]
   const isMissing = ({ reason }: Problems[number]): boolean => reason === 'FieldValueRequired'
   yield* reference.filter((problem) => !isMissing(problem))
   if (!scopes.includes(scope)) yield unsupported(`${at}.scope`, scope, scopes)
   else if (scope === 'Namespace' && namespace === undefined) {
-    yield required(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'")
+    yield requiredField(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'")
   } else if (scope === 'Namespace') yield* eachInvalid(`${at}.namespace`, namespace, dnsLabel(namespace!))
-  else if (namespace !== undefined) yield forbidden(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'")
+  else if (namespace !== undefined) yield forbiddenField(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'")
   if (!kind || !name) yield* reference.filter(isMissing)
 }
 
-const classSpecOf = (object: UntypedObject): Sent<IngressClassSpec> =>
-  (object as unknown as Sent<IngressClass>).spec ?? {}
+const classSpecOf = (object: UntypedObject): SentObject<IngressClassSpec> =>
+  (object as unknown as SentObject<IngressClass>).spec ?? {}
 
 function checkClass(object: UntypedObject): Problems {
   const { controller = '', parameters } = classSpecOf(object)
@@ -208,7 +211,7 @@ export const ingressClassRules: KindRules = {
   validateUpdate: (object, live) => [
     ...(classSpecOf(object).controller === classSpecOf(live).controller
       ? []
-      : [invalid('spec.controller', classSpecOf(object).controller ?? '', immutableDetail)]),
+      : [invalidField('spec.controller', classSpecOf(object).controller ?? '', immutableDetail)]),
     ...checkClass(object),
   ],
 }

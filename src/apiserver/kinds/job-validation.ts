@@ -5,11 +5,24 @@ import type {
   PodFailurePolicyRule,
   SuccessPolicyRule,
 } from '../../kube/types/batch/v1.ts'
-import type { Cause } from '../refusal.ts'
-import { dnsSubdomain, isUrlPath, qualifiedName, urlPathPattern } from './name-format.ts'
+import type { Cause } from '../errors/status-error.ts'
+import {
+  dnsSubdomain,
+  isUrlPath,
+  qualifiedNameProblems,
+  urlPathPattern,
+} from '../../kube/validation/name-validation.ts'
 import { containersOf } from './pod-containers.ts'
 import { checkTemplate } from './pod-validation.ts'
-import { duplicate, eachInvalid, invalid, required, tooLong, tooMany, unsupported } from './problem.ts'
+import {
+  duplicate,
+  eachInvalid,
+  invalidField,
+  requiredField,
+  tooLong,
+  tooMany,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 import { repeatedValues } from './repetition.ts'
 
@@ -31,7 +44,7 @@ const mostForMany = 10_000
 export function* checkJobSpec(spec: JobSpec, field: string): Iterable<Cause> {
   for (const name of counts) yield* checkNotNegative(spec[name], `${field}.${name}`)
   if (spec.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined) {
-    yield required(`${field}.backoffLimitPerIndex`, 'when maxFailedIndexes is specified')
+    yield requiredField(`${field}.backoffLimitPerIndex`, 'when maxFailedIndexes is specified')
   }
   if (spec.managedBy !== undefined) yield* checkManager(spec.managedBy, `${field}.managedBy`)
   yield* checkCompletionMode(spec, field)
@@ -49,10 +62,10 @@ export function* checkJobSpec(spec: JobSpec, field: string): Iterable<Cause> {
 /** Pods of a Job come to an end. */
 function* checkRestartPolicy({ template, podFailurePolicy }: JobSpec, field: string): Iterable<Cause> {
   const policy = template.spec?.restartPolicy
-  if (!policy || policy === 'Always') yield required(field, 'valid values: "OnFailure", "Never"')
+  if (!policy || policy === 'Always') yield requiredField(field, 'valid values: "OnFailure", "Never"')
   else if (policy !== 'OnFailure' && policy !== 'Never') yield unsupported(field, policy, ['OnFailure', 'Never'])
   else if (podFailurePolicy && policy !== 'Never') {
-    yield invalid(field, policy, 'only "Never" is supported when podFailurePolicy is specified')
+    yield invalidField(field, policy, 'only "Never" is supported when podFailurePolicy is specified')
   }
 }
 
@@ -60,13 +73,13 @@ function* checkRestartPolicy({ template, podFailurePolicy }: JobSpec, field: str
 function* checkManager(name: string, field: string): Iterable<Cause> {
   const [domain = '', ...rest] = name.split('/')
   const path = rest.join('/')
-  if (name === '') yield required(field)
+  if (name === '') yield requiredField(field)
   else if (domain === '' || path === '') {
-    yield invalid(field, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    yield invalidField(field, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
   } else {
     yield* eachInvalid(field, domain, dnsSubdomain(domain))
     if (!isUrlPath(path)) {
-      yield invalid(field, path, `Invalid path (regex used for validation is '${urlPathPattern}')`)
+      yield invalidField(field, path, `Invalid path (regex used for validation is '${urlPathPattern}')`)
     }
   }
   if (name.length > longestManager) yield tooLong(field, longestManager)
@@ -79,18 +92,18 @@ function* checkCompletionMode(spec: JobSpec, field: string): Iterable<Cause> {
   }
   if (mode === 'Indexed') {
     const atMost = (name: string, value: number, limit: number, when: string): Cause =>
-      invalid(`${field}.${name}`, value, `must be less than or equal to ${limit}${when}`)
-    if (completions === undefined) yield required(`${field}.completions`, 'when completion mode is Indexed')
+      invalidField(`${field}.${name}`, value, `must be less than or equal to ${limit}${when}`)
+    if (completions === undefined) yield requiredField(`${field}.completions`, 'when completion mode is Indexed')
     if (parallelism > manyIndexes)
       yield atMost('parallelism', parallelism, manyIndexes, ' when completion mode is Indexed')
     if (completions !== undefined && maxFailedIndexes !== undefined && maxFailedIndexes > completions) {
-      yield invalid(`${field}.maxFailedIndexes`, maxFailedIndexes, 'must be less than or equal to completions')
+      yield invalidField(`${field}.maxFailedIndexes`, maxFailedIndexes, 'must be less than or equal to completions')
     }
     if ((maxFailedIndexes ?? 0) > manyIndexes) yield atMost('maxFailedIndexes', maxFailedIndexes!, manyIndexes, '')
     if ((completions ?? 0) > manyIndexes && backoffLimitPerIndex !== undefined) {
       const when = ` when completions are above ${manyIndexes} and used with backoff limit per index`
       if (maxFailedIndexes === undefined) {
-        yield required(`${field}.maxFailedIndexes`, `must be specified when completions is above ${manyIndexes}`)
+        yield requiredField(`${field}.maxFailedIndexes`, `must be specified when completions is above ${manyIndexes}`)
       }
       if (parallelism > mostForMany) yield atMost('parallelism', parallelism, mostForMany, when)
       if ((maxFailedIndexes ?? 0) > mostForMany) yield atMost('maxFailedIndexes', maxFailedIndexes!, mostForMany, when)
@@ -98,7 +111,8 @@ function* checkCompletionMode(spec: JobSpec, field: string): Iterable<Cause> {
   }
   if (mode === undefined || mode === 'NonIndexed') {
     for (const name of ['backoffLimitPerIndex', 'maxFailedIndexes'] as const) {
-      if (spec[name] !== undefined) yield invalid(`${field}.${name}`, spec[name], 'requires indexed completion mode')
+      if (spec[name] !== undefined)
+        yield invalidField(`${field}.${name}`, spec[name], 'requires indexed completion mode')
     }
   }
 }
@@ -125,15 +139,15 @@ function* checkFailureRule(
   field: string,
 ): Iterable<Cause> {
   const at = `${field}.action`
-  if (!action) yield required(at, `valid values: ${quoted(actions)}`)
+  if (!action) yield requiredField(at, `valid values: ${quoted(actions)}`)
   else if (action === 'FailIndex' && backoffLimitPerIndex === undefined) {
-    yield invalid(at, action, 'requires the backoffLimitPerIndex to be set')
+    yield invalidField(at, action, 'requires the backoffLimitPerIndex to be set')
   } else if (!actions.includes(action)) yield unsupported(at, action, actions)
   if (onExitCodes) yield* checkExitCodes(onExitCodes, names, `${field}.onExitCodes`)
   if (onPodConditions.length > mostRules) yield tooMany(`${field}.onPodConditions`, onPodConditions.length, mostRules)
   for (const [index, { type, status }] of onPodConditions.entries()) {
     const where = `${field}.onPodConditions[${index}]`
-    yield* eachInvalid(`${where}.type`, type, qualifiedName(type))
+    yield* eachInvalid(`${where}.type`, type, qualifiedNameProblems(type))
     if (status && !statuses.includes(status)) yield unsupported(`${where}.status`, status, statuses)
   }
   if (onExitCodes && onPodConditions.length > 0) {
@@ -154,21 +168,23 @@ function* checkExitCodes(
   field: string,
 ): Iterable<Cause> {
   const values = given ?? []
-  if (!operator) yield required(`${field}.operator`, `valid values: ${quoted(operators)}`)
+  if (!operator) yield requiredField(`${field}.operator`, `valid values: ${quoted(operators)}`)
   else if (!operators.includes(operator)) yield unsupported(`${field}.operator`, operator, operators)
   if (containerName !== undefined && !names.has(containerName)) {
     const why = 'must be one of the container or initContainer names in the pod template'
-    yield invalid(`${field}.containerName`, containerName, why)
+    yield invalidField(`${field}.containerName`, containerName, why)
   }
   const at = `${field}.values`
-  if (values.length === 0) yield invalid(at, given, 'at least one value is required')
+  if (values.length === 0) yield invalidField(at, given, 'at least one value is required')
   if (values.length > mostExitCodes) yield tooMany(at, values.length, mostExitCodes)
   const repeated = repeatedValues(values)
   for (const [index, value] of values.entries()) {
-    if (operator === 'In' && value === 0) yield invalid(`${at}[${index}]`, value, 'must not be 0 for the In operator')
+    if (operator === 'In' && value === 0)
+      yield invalidField(`${at}[${index}]`, value, 'must not be 0 for the In operator')
     if (repeated.has(index)) yield duplicate(`${at}[${index}]`, value)
   }
-  if (values.some((value, index) => value < (values[index - 1] ?? value))) yield invalid(at, values, 'must be ordered')
+  if (values.some((value, index) => value < (values[index - 1] ?? value)))
+    yield invalidField(at, values, 'must be ordered')
 }
 
 function* checkSuccessPolicy(spec: JobSpec, field: string): Iterable<Cause> {
@@ -179,11 +195,11 @@ function* checkSuccessPolicy(spec: JobSpec, field: string): Iterable<Cause> {
       SucceededIndexes: rule.succeededIndexes ?? null,
       SucceededCount: rule.succeededCount ?? null,
     }))
-    yield invalid(field, { Rules: shown.length > 0 ? shown : null }, 'requires indexed completion mode')
+    yield invalidField(field, { Rules: shown.length > 0 ? shown : null }, 'requires indexed completion mode')
     return
   }
   if (rules.length === 0) {
-    yield required(`${field}.rules`, 'at least one rules must be specified when the successPolicy is specified')
+    yield requiredField(`${field}.rules`, 'at least one rules must be specified when the successPolicy is specified')
   }
   if (rules.length > mostRules) yield tooMany(`${field}.rules`, rules.length, mostRules)
   for (const [index, rule] of rules.entries()) yield* checkSuccessRule(rule, completions, `${field}.rules[${index}]`)
@@ -195,23 +211,23 @@ function* checkSuccessRule(
   field: string,
 ): Iterable<Cause> {
   if (succeededCount === undefined && succeededIndexes === undefined) {
-    yield required(field, 'at least one of succeededCount or succeededIndexes must be specified')
+    yield requiredField(field, 'at least one of succeededCount or succeededIndexes must be specified')
   }
   const total = succeededIndexes === undefined ? undefined : countIndexes(succeededIndexes, completions)
   if (typeof total === 'string') {
-    yield invalid(`${field}.succeededIndexes`, succeededIndexes, `error parsing succeededIndexes: ${total}`)
+    yield invalidField(`${field}.succeededIndexes`, succeededIndexes, `error parsing succeededIndexes: ${total}`)
   }
   if (succeededCount === undefined) return
   const at = `${field}.succeededCount`
   yield* checkNotNegative(succeededCount, at)
   if (succeededCount > completions) {
     const why = `must be less than or equal to ${completions} (the number of specified completions)`
-    yield invalid(at, succeededCount, why)
+    yield invalidField(at, succeededCount, why)
   }
   const listed = typeof total === 'string' ? 0 : total
   if (listed !== undefined && succeededCount > listed) {
     const why = `must be less than or equal to ${listed} (the number of indexes in the specified succeededIndexes field)`
-    yield invalid(at, succeededCount, why)
+    yield invalidField(at, succeededCount, why)
   }
 }
 

@@ -3,19 +3,19 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { matchLabels } from '../../kube/selector.ts'
 import type { Job, JobCondition, JobSpec, JobStatus } from '../../kube/types/batch/v1.ts'
 import type { PodSpec, PodTemplateSpec } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import { goStruct } from './go-struct.ts'
 import { checkJobSpec, withoutValue } from './job-validation.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
-import { dnsLabel } from './name-format.ts'
+import { dnsLabel } from '../../kube/validation/name-validation.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { templateWarnings } from './pod-warnings.ts'
-import { fine, invalid, type Problems, required } from './problem.ts'
+import { fine, invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
 import { mostInt32 } from './value-validation.ts'
-import { checkCounts, checkImmutable, checkMatch, readSelector } from './workload-validation.ts'
+import { checkCounts, checkImmutable, checkMatch, readWorkloadSelector } from './workload-validation.ts'
 
 export const job: KindRules = {
   defaults(object) {
@@ -107,18 +107,19 @@ function* checkOwnSelector(object: UntypedObject): Iterable<Cause> {
   const labels = template.metadata?.labels ?? {}
   for (const [key, value] of Object.entries(wanted)) {
     const at = `spec.template.metadata.labels[${key}]`
-    if (!Object.hasOwn(labels, key)) yield required(at, `must be '${value}'`)
-    else if (labels[key] !== value) yield invalid(at, labels, `must be '${value}'`)
+    if (!Object.hasOwn(labels, key)) yield requiredField(at, `must be '${value}'`)
+    else if (labels[key] !== value) yield invalidField(at, labels, `must be '${value}'`)
   }
-  const meant = readSelector(selector)
-  if (meant && !matchLabels(meant, wanted)) yield invalid('spec.selector', selector, '`selector` not auto-generated')
+  const meant = readWorkloadSelector(selector)
+  if (meant && !matchLabels(meant, wanted))
+    yield invalidField('spec.selector', selector, '`selector` not auto-generated')
 }
 
 function* checkJob(spec: JobSpec): Iterable<Cause> {
   yield* checkJobSpec(spec, 'spec')
   if (spec.selector) yield* checkLabelSelector(spec.selector, 'spec.selector')
-  else yield required('spec.selector')
-  yield* checkMatch(readSelector(spec.selector), spec.template, 'spec.template')
+  else yield requiredField('spec.selector')
+  yield* checkMatch(readWorkloadSelector(spec.selector), spec.template, 'spec.template')
 }
 
 /** The pods of an indexed Job are named after it and their index. */
@@ -127,7 +128,7 @@ function checkPodNames(object: UntypedObject): Problems {
   const { name = '' } = object.metadata
   const longest = `${name}-${completions - 1}`
   if (completionMode !== 'Indexed' || completions <= 0 || dnsLabel(longest).length === 0) return fine
-  return [invalid('metadata.name', name, `will not able to create pod with invalid DNS label: ${longest}`)]
+  return [invalidField('metadata.name', name, `will not able to create pod with invalid DNS label: ${longest}`)]
 }
 
 function* checkChange(spec: JobSpec, live: UntypedObject): Iterable<Cause> {
@@ -136,7 +137,7 @@ function* checkChange(spec: JobSpec, live: UntypedObject): Iterable<Cause> {
     yield* checkImmutable(spec.completions, before.completions, 'spec.completions')
   } else if (spec.completions !== undefined && spec.completions !== before.completions) {
     if (spec.completions !== spec.parallelism) {
-      yield invalid('spec.completions', spec.completions, 'can only be modified in tandem with spec.parallelism')
+      yield invalidField('spec.completions', spec.completions, 'can only be modified in tandem with spec.parallelism')
     }
   }
   yield* checkImmutable(spec.selector, before.selector, 'spec.selector')
@@ -233,10 +234,10 @@ function* checkStatus(status: JobStatus, live: JobStatus, spec: JobSpec): Iterab
   if (isComplete && isFailing) yield withoutValue(at, 'cannot set Complete=True and FailureTarget=true conditions')
   if (status.completionTime !== undefined && !isComplete) {
     const why = 'cannot set completionTime when there is no Complete=True condition'
-    yield invalid('status.completionTime', status.completionTime, why)
+    yield invalidField('status.completionTime', status.completionTime, why)
   }
   if (status.completionTime === undefined && isComplete) {
-    yield required('status.completionTime', 'completionTime is required for Complete jobs')
+    yield requiredField('status.completionTime', 'completionTime is required for Complete jobs')
   }
   if (isFailed && !isFailing)
     yield withoutValue(at, 'cannot set Failed=True condition without the FailureTarget=true condition')
@@ -244,13 +245,13 @@ function* checkStatus(status: JobStatus, live: JobStatus, spec: JobSpec): Iterab
     yield withoutValue(at, 'cannot set Complete=True condition without the SuccessCriteriaMet=true condition')
   }
   if ((isComplete || isFailed) && status.startTime === undefined) {
-    yield required('status.startTime', 'startTime is required for finished job')
+    yield requiredField('status.startTime', 'startTime is required for finished job')
   }
   if ((isComplete || isFailed) && (status.active ?? 0) > 0) {
-    yield invalid('status.active', status.active, 'active>0 is invalid for finished job')
+    yield invalidField('status.active', status.active, 'active>0 is invalid for finished job')
   }
   if (status.ready !== undefined && status.ready > (status.active ?? 0)) {
-    yield invalid('status.ready', status.ready, 'cannot set more ready pods than active')
+    yield invalidField('status.ready', status.ready, 'cannot set more ready pods than active')
   }
   if (isSucceeding && isFailed) yield withoutValue(at, 'cannot set SuccessCriteriaMet=True and Failed=true conditions')
   if (isSucceeding && isFailing) {
@@ -262,12 +263,12 @@ function* checkStatus(status: JobStatus, live: JobStatus, spec: JobSpec): Iterab
     }
   }
   if ((status.failed ?? 0) < (live.failed ?? 0)) {
-    yield invalid('status.failed', status.failed ?? 0, 'cannot decrease the failed counter')
+    yield invalidField('status.failed', status.failed ?? 0, 'cannot decrease the failed counter')
   }
   if ((status.succeeded ?? 0) < (live.succeeded ?? 0)) {
-    yield invalid('status.succeeded', status.succeeded ?? 0, 'cannot decrease the succeeded counter')
+    yield invalidField('status.succeeded', status.succeeded ?? 0, 'cannot decrease the succeeded counter')
   }
   if (live.startTime !== undefined && status.startTime !== live.startTime && !spec.suspend) {
-    yield invalid('status.startTime', status.startTime, 'field is immutable for unsuspended job once set')
+    yield invalidField('status.startTime', status.startTime, 'field is immutable for unsuspended job once set')
   }
 }

@@ -8,8 +8,8 @@
  */
 import type { Random } from '../../clock/random.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import type { Cause } from '../refusal.ts'
-import type { StoredObject } from '../storage.ts'
+import type { Cause } from '../errors/status-error.ts'
+import type { StoredObject } from '../storage/storage.ts'
 
 export interface KindContext {
   /** RFC 3339, seconds. */

@@ -1,8 +1,15 @@
 /** Labels, and selectors of them, wherever they stand in an object. */
 import type { LabelSelectorSpec } from '../../kube/selector.ts'
-import { labelValue, qualifiedName } from './name-format.ts'
-import { eachInvalid, fine, forbidden, invalid, type Problems, required } from './problem.ts'
-import type { Sent } from './sent.ts'
+import { labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  fine,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 
 /** All problems of a map of labels are told at the map itself, whichever entry has them. */
 export function checkLabels(labels: Readonly<Record<string, string>> | undefined, field: string): Problems {
@@ -11,24 +18,24 @@ export function checkLabels(labels: Readonly<Record<string, string>> | undefined
 
 function* labelProblems(labels: Readonly<Record<string, string>>, field: string): Iterable<Problems[number]> {
   for (const [name, value] of Object.entries(labels)) {
-    yield* eachInvalid(field, name, qualifiedName(name))
+    yield* eachInvalid(field, name, qualifiedNameProblems(name))
     yield* eachInvalid(field, value, labelValue(value))
   }
 }
 
-export function checkLabelSelector(selector: Sent<LabelSelectorSpec> | undefined, field: string): Problems {
+export function checkLabelSelector(selector: SentObject<LabelSelectorSpec> | undefined, field: string): Problems {
   return selector ? [...selectorProblems(selector, field)] : fine
 }
 
 function* selectorProblems(
-  { matchLabels, matchExpressions = [] }: Sent<LabelSelectorSpec>,
+  { matchLabels, matchExpressions = [] }: SentObject<LabelSelectorSpec>,
   field: string,
 ): Iterable<Problems[number]> {
   yield* checkLabels(matchLabels, `${field}.matchLabels`)
   for (const [index, { key = '', operator = '', values = [] }] of matchExpressions.entries()) {
     const at = `${field}.matchExpressions[${index}]`
     yield* checkOperator(operator, values, at)
-    yield* eachInvalid(`${at}.key`, key, qualifiedName(key))
+    yield* eachInvalid(`${at}.key`, key, qualifiedNameProblems(key))
     for (const [place, value] of values.entries()) {
       yield* eachInvalid(`${at}.values[${place}]`, value, labelValue(value))
     }
@@ -41,14 +48,14 @@ function checkOperator(operator: string, values: readonly string[], field: strin
     case 'NotIn':
       return values.length > 0
         ? fine
-        : [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
+        : [requiredField(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
     case 'Exists':
     case 'DoesNotExist':
       return values.length === 0
         ? fine
-        : [forbidden(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+        : [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
     default:
-      return [invalid(`${field}.operator`, operator, 'not a valid selector operator')]
+      return [invalidField(`${field}.operator`, operator, 'not a valid selector operator')]
   }
 }
 

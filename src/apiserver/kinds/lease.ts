@@ -3,7 +3,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { draftOf, finished, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { invalid, type Problems } from './problem.ts'
+import { invalidField, type Problems } from '../../kube/validation/field-error.ts'
 
 function prepare(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
@@ -15,8 +15,8 @@ function prepare(object: UntypedObject): UntypedObject {
 
 function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { leaseDurationSeconds: duration = 1, leaseTransitions: count = 0 } = (object as unknown as Lease).spec ?? {}
-  if (duration <= 0) yield invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0')
-  if (count < 0) yield invalid('spec.leaseTransitions', count, 'must be greater than or equal to 0')
+  if (duration <= 0) yield invalidField('spec.leaseDurationSeconds', duration, 'must be greater than 0')
+  if (count < 0) yield invalidField('spec.leaseTransitions', count, 'must be greater than or equal to 0')
 }
 
 export const leaseRules: KindRules = {

@@ -6,8 +6,15 @@ import type { LimitRange, LimitRangeItem } from '../../kube/types/core/v1.ts'
 import { roundResources } from './container-defaults.ts'
 import { type Draft, draftOf, finished, part, parts } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { qualifiedName } from './name-format.ts'
-import { duplicate, eachInvalid, forbidden, invalid, type Problems, required } from './problem.ts'
+import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  duplicate,
+  eachInvalid,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+} from '../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkResourceName, isOvercommitable } from './resource-validation.ts'
 import { repetitions } from './repetition.ts'
 
@@ -43,9 +50,9 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 }
 
 function checkType(type: string, field: string): Problems {
-  const problems = eachInvalid(field, type, qualifiedName(type))
+  const problems = eachInvalid(field, type, qualifiedNameProblems(type))
   if (problems.length > 0 || type.includes('/') || types.has(type)) return problems
-  return [invalid(field, type, 'must be a standard limit type or fully qualified')]
+  return [invalidField(field, type, 'must be a standard limit type or fully qualified')]
 }
 
 function* checkItem(item: LimitRangeItem, at: string): Iterable<Problems[number]> {
@@ -55,13 +62,13 @@ function* checkItem(item: LimitRangeItem, at: string): Iterable<Problems[number]
   for (const member of amounts) {
     const own = Object.keys(item[member] ?? {})
     if (item.type === 'Pod' && (member === 'default' || member === 'defaultRequest')) {
-      if (own.length > 0) yield forbidden(`${at}.${member}`, "may not be specified when `type` is 'Pod'")
+      if (own.length > 0) yield forbiddenField(`${at}.${member}`, "may not be specified when `type` is 'Pod'")
       continue
     }
     if (member === 'maxLimitRequestRatio' && item.type === 'PersistentVolumeClaim') {
       const isBounded = item.min?.['storage'] !== undefined || item.max?.['storage'] !== undefined
       const why = 'either minimum or maximum storage value is required, but neither was provided'
-      if (!isBounded) yield required(`${at}.limits`, why)
+      if (!isBounded) yield requiredField(`${at}.limits`, why)
     }
     for (const name of own) {
       yield* nameCheck(name, `${at}.${member}[${name}]`)
@@ -84,7 +91,7 @@ function* checkOrder(item: LimitRangeItem, name: string, at: string): Iterable<P
   const above = (a: string | undefined, b: string | undefined): boolean =>
     a !== undefined && b !== undefined && compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
   const told = (member: string, value: string | undefined, why: string): Problems[number] =>
-    invalid(`${at}.${member}[${name}]`, value, why)
+    invalidField(`${at}.${member}[${name}]`, value, why)
   if (above(min, max)) yield told('min', min, `min value ${min} is greater than max value ${max}`)
   if (above(min, request)) {
     yield told('defaultRequest', request, `min value ${min} is greater than default request value ${request}`)
@@ -115,11 +122,12 @@ function* checkRatio(
   field: string,
 ): Iterable<Problems[number]> {
   const quantity = parseQuantity(ratio)
-  if (compareQuantities(quantity, makeQuantity(1)) < 0) yield invalid(field, ratio, `ratio ${ratio} is less than 1`)
+  if (compareQuantities(quantity, makeQuantity(1)) < 0)
+    yield invalidField(field, ratio, `ratio ${ratio} is less than 1`)
   if (min === undefined || max === undefined) return
   const most = Number(quantityToMilli(parseQuantity(max))) / Number(quantityToMilli(parseQuantity(min)))
   if (Number(quantityToMilli(quantity)) / 1000 > most) {
-    yield invalid(field, ratio, `ratio ${ratio} is greater than max/min = ${most.toFixed(6)}`)
+    yield invalidField(field, ratio, `ratio ${ratio} is greater than max/min = ${most.toFixed(6)}`)
   }
 }
 

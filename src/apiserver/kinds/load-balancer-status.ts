@@ -1,15 +1,23 @@
 /** Where a load balancer can be reached, as told in the status of Services. */
 import type { LoadBalancerIngress } from '../../kube/types/core/v1.ts'
-import { checkIp, parseIp } from './ip-address.ts'
-import { dnsSubdomain } from './name-format.ts'
-import { eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { checkIp, parseIp } from '../errors/ip-address.ts'
+import { dnsSubdomain } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  fine,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 
 const field = 'status.loadBalancer.ingress'
 const modes = ['Proxy', 'VIP']
 
 export function checkLoadBalancerStatus(ingress: readonly LoadBalancerIngress[], isBalanced: boolean): Problems {
   if (!isBalanced && ingress.length > 0) {
-    return [forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")]
+    return [forbiddenField(field, "may only be used when `spec.type` is 'LoadBalancer'")]
   }
   return ingress.flatMap(({ ip, ipMode, hostname }, index) => [
     ...(ip ? checkIp(ip, `${field}[${index}].ip`) : []),
@@ -19,8 +27,8 @@ export function checkLoadBalancerStatus(ingress: readonly LoadBalancerIngress[],
 }
 
 function checkMode(ip: string | undefined, mode: string | undefined, at: string): Problems {
-  if (mode === undefined) return ip ? [required(at, 'must be specified when `ip` is set')] : fine
-  if (!ip) return [forbidden(at, 'may not be specified when `ip` is not set')]
+  if (mode === undefined) return ip ? [requiredField(at, 'must be specified when `ip` is set')] : fine
+  if (!ip) return [forbiddenField(at, 'may not be specified when `ip` is not set')]
   return modes.includes(mode) ? fine : [unsupported(at, mode, modes)]
 }
 
@@ -28,6 +36,6 @@ export function checkHostname(hostname: string | undefined, at: string): Problem
   if (!hostname) return fine
   return [
     ...eachInvalid(at, hostname, dnsSubdomain(hostname)),
-    ...(parseIp(hostname) ? [invalid(at, hostname, 'must be a DNS name, not an IP address')] : []),
+    ...(parseIp(hostname) ? [invalidField(at, hostname, 'must be a DNS name, not an IP address')] : []),
   ]
 }

@@ -3,8 +3,8 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { Namespace } from '../../kube/types/core/v1.ts'
 import { draftOf, finished, madePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { qualifiedName } from './name-format.ts'
-import { eachInvalid, invalid, type Problems } from './problem.ts'
+import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import { eachInvalid, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 
 const nameLabel = 'kubernetes.io/metadata.name'
 const holder = 'kubernetes'
@@ -24,9 +24,9 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { finalizers = [] } = (object as unknown as Namespace).spec ?? {}
   const field = 'spec.finalizers'
   for (const finalizer of finalizers) {
-    yield* eachInvalid(field, finalizer, qualifiedName(finalizer))
+    yield* eachInvalid(field, finalizer, qualifiedNameProblems(finalizer))
     if (finalizer.includes('/') || standardFinalizers.has(finalizer)) continue
-    yield invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')
+    yield invalidField(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')
   }
 }
 
@@ -48,6 +48,6 @@ export const namespaceRules: KindRules = {
     const wanted = metadata?.deletionTimestamp ? 'Terminating' : 'Active'
     if (status?.phase === wanted) return []
     const why = `may only be '${wanted}' if \`deletionTimestamp\` is ${metadata?.deletionTimestamp ? 'not ' : ''}empty`
-    return [invalid('status.Phase', status?.phase ?? '', why)]
+    return [invalidField('status.Phase', status?.phase ?? '', why)]
   },
 }

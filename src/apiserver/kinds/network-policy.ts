@@ -8,12 +8,19 @@ import type {
   NetworkPolicySpec,
 } from '../../kube/types/networking/v1.ts'
 import { draftOf, fillAbsent, finished, madePart, parts } from './draft.ts'
-import { checkCidr, isInRange, parseCidr } from './ip-address.ts'
+import { checkCidr, isInRange, parseCidr } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
-import { portName } from './name-format.ts'
+import { portName } from '../../kube/validation/name-validation.ts'
 import { checkPortNumber } from './port.ts'
-import { eachInvalid, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import {
+  eachInvalid,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 
 const specOf = (object: UntypedObject): Partial<NetworkPolicySpec> => (object as unknown as NetworkPolicy).spec ?? {}
 
@@ -41,7 +48,7 @@ function* check(object: UntypedObject, known: readonly string[]): Iterable<Probl
     yield* checkRule(ports, to, `spec.egress[${index}]`, 'to', known)
   }
   if (policyTypes.length > types.length) {
-    yield invalid('spec.policyTypes', policyTypes, 'may not specify more than two policyTypes')
+    yield invalidField('spec.policyTypes', policyTypes, 'may not specify more than two policyTypes')
     return
   }
   for (const [index, type] of policyTypes.entries()) {
@@ -64,14 +71,14 @@ function* checkPolicyPort({ protocol, port, endPort }: NetworkPolicyPort, at: st
   if (protocol !== undefined && !protocols.includes(protocol)) yield unsupported(`${at}.protocol`, protocol, protocols)
   const last = `${at}.endPort`
   if (port === undefined) {
-    if (endPort !== undefined) yield invalid(last, endPort, 'may not be specified when `port` is not specified')
+    if (endPort !== undefined) yield invalidField(last, endPort, 'may not be specified when `port` is not specified')
   } else if (typeof port === 'string') {
-    if (endPort !== undefined) yield invalid(last, endPort, 'may not be specified when `port` is non-numeric')
+    if (endPort !== undefined) yield invalidField(last, endPort, 'may not be specified when `port` is non-numeric')
     yield* eachInvalid(`${at}.port`, port, portName(port))
   } else {
     yield* checkPortNumber(port, `${at}.port`)
     if (endPort === undefined) return
-    if (endPort < port) yield invalid(last, endPort, 'must be greater than or equal to `port`')
+    if (endPort < port) yield invalidField(last, endPort, 'must be greater than or equal to `port`')
     yield* checkPortNumber(endPort, last)
   }
 }
@@ -81,15 +88,15 @@ function* checkPeer(peer: NetworkPolicyPeer, at: string, known: readonly string[
   yield* checkLabelSelector(podSelector, `${at}.podSelector`)
   yield* checkLabelSelector(namespaceSelector, `${at}.namespaceSelector`)
   if (ipBlock) yield* checkBlock(ipBlock, `${at}.ipBlock`, known)
-  if (!podSelector && !namespaceSelector && !ipBlock) yield required(at, 'must specify a peer')
+  if (!podSelector && !namespaceSelector && !ipBlock) yield requiredField(at, 'must specify a peer')
   else if (ipBlock && (podSelector || namespaceSelector)) {
-    yield forbidden(at, 'may not specify both ipBlock and another peer')
+    yield forbiddenField(at, 'may not specify both ipBlock and another peer')
   }
 }
 
 function* checkBlock({ cidr, except = [] }: IPBlock, at: string, known: readonly string[]): Iterable<Problems[number]> {
   if (!cidr) {
-    yield required(`${at}.cidr`)
+    yield requiredField(`${at}.cidr`)
     return
   }
   yield* checkCidr(cidr, `${at}.cidr`, known)
@@ -101,7 +108,7 @@ function* checkBlock({ cidr, except = [] }: IPBlock, at: string, known: readonly
     const inner = parseCidr(part)
     if (!inner) continue
     if (!isInRange(inner.address, range) || range.prefix >= inner.prefix) {
-      yield invalid(field, part, 'must be a strict subset of `cidr`')
+      yield invalidField(field, part, 'must be a strict subset of `cidr`')
     }
   }
 }

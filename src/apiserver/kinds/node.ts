@@ -3,10 +3,19 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { Node, NodeSpec, Taint } from '../../kube/types/core/v1.ts'
 import { roundResources } from './container-defaults.ts'
 import { draftOf, finished, madePart, part } from './draft.ts'
-import { checkCidr, parseCidr } from './ip-address.ts'
+import { checkCidr, parseCidr } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
-import { labelValue, qualifiedName } from './name-format.ts'
-import { duplicate, eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  duplicate,
+  eachInvalid,
+  fine,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkResourceAmount } from './resource-validation.ts'
 import { repetitions } from './repetition.ts'
 
@@ -36,13 +45,13 @@ function checkTaints(taints: readonly Taint[]): Problems {
     const isRepeated = repeated.has(index)
     const shown = { Key: key, Value: value, Effect: effect, TimeAdded: null }
     return [
-      ...eachInvalid(`${at}.key`, key, qualifiedName(key)),
-      ...(values.length > 0 ? [invalid(`${at}.value`, value, values.join(';'))] : fine),
+      ...eachInvalid(`${at}.key`, key, qualifiedNameProblems(key)),
+      ...(values.length > 0 ? [invalidField(`${at}.value`, value, values.join(';'))] : fine),
       ...(effect
         ? effects.includes(effect)
           ? fine
           : [unsupported(`${at}.effect`, effect, effects)]
-        : [required(`${at}.effect`)]),
+        : [requiredField(`${at}.effect`)]),
       ...(isRepeated ? [withDetail(duplicate(at, shown), 'taints must be unique by key and effect pair')] : fine),
     ]
   })
@@ -70,7 +79,7 @@ function check(object: UntypedObject): Problems {
     ...checkAmounts(object),
     ...podCIDRs.flatMap((range, index) => checkCidr(range, `spec.podCIDRs[${index}]`)),
     ...(isTooMany
-      ? [invalid('spec.podCIDRs', podCIDRs, 'may specify no more than one CIDR for each IP family')]
+      ? [invalidField('spec.podCIDRs', podCIDRs, 'may specify no more than one CIDR for each IP family')]
       : fine),
   ]
 }
@@ -78,11 +87,11 @@ function check(object: UntypedObject): Problems {
 function* checkChange(spec: NodeSpec, live: NodeSpec): Iterable<Problems[number]> {
   const { podCIDRs: before = [], providerID: provider } = live
   if (before.length > 0 && String(before) !== String(spec.podCIDRs ?? [])) {
-    yield forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid')
+    yield forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid')
   }
   if (provider && provider !== spec.providerID) {
     const what = spec.providerID ? 'modified' : 'cleared'
-    yield invalid('spec.providerID', null, `field cannot be ${what} once set`)
+    yield invalidField('spec.providerID', null, `field cannot be ${what} once set`)
   }
 }
 

@@ -9,7 +9,7 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '../../kub
 import { checkClaimSpec } from './claim-validation.ts'
 import { draftOf, type Draft, finished, madePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { forbidden, immutableDetail, invalid, type Problems } from './problem.ts'
+import { forbiddenField, immutableDetail, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 import { unifiedDiff } from './unified-diff.ts'
 import { defaultClaimSpec } from './volume-defaults.ts'
 
@@ -84,21 +84,21 @@ function* checkChange(object: UntypedObject, live: UntypedObject): Iterable<Prob
   if (!equalJson(was, will)) {
     const why =
       'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
-    yield forbidden('spec', `${why}\n${unifiedDiff(stringifyJson(was, 1), stringifyJson(will, 1))}`)
+    yield forbiddenField('spec', `${why}\n${unifiedDiff(stringifyJson(was, 1), stringifyJson(will, 1))}`)
   }
   const size = parseQuantity(storageOf(spec) ?? '0')
   const had = status.capacity?.['storage']
   if (compareQuantities(size, parseQuantity(storageOf(before) ?? '0')) < 0) {
     const field = 'spec.resources.requests.storage'
     if (compareQuantities(size, had === undefined ? makeQuantity(0) : parseQuantity(had)) <= 0) {
-      yield forbidden(field, 'field can not be less than status.capacity')
+      yield forbiddenField(field, 'field can not be less than status.capacity')
     }
   }
-  if (spec.volumeMode !== before.volumeMode) yield invalid('volumeMode', spec.volumeMode, immutableDetail)
+  if (spec.volumeMode !== before.volumeMode) yield invalidField('volumeMode', spec.volumeMode, immutableDetail)
   if (status.currentVolumeAttributesClassName !== undefined && !spec.volumeAttributesClassName) {
     const what = spec.volumeAttributesClassName === undefined ? 'nil' : 'empty string'
     const why = `update to ${what} is forbidden when status.currentVolumeAttributesClassName is not nil`
-    yield forbidden('spec.volumeAttributesClassName', why)
+    yield forbiddenField('spec.volumeAttributesClassName', why)
   }
 }
 
@@ -108,7 +108,7 @@ function* checkStatus(object: UntypedObject): Iterable<Problems[number]> {
     for (const [name, amount] of Object.entries(amounts)) {
       const shown = parseQuantity(amount)
       if (compareQuantities(shown, makeQuantity(0)) >= 0) continue
-      yield invalid(`status.${field}[${name}]`, numberOf(amount as string), 'must be a valid resource quantity')
+      yield invalidField(`status.${field}[${name}]`, numberOf(amount as string), 'must be a valid resource quantity')
     }
   }
 }

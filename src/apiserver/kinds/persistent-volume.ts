@@ -9,7 +9,14 @@ import { draftOf, fillAbsent, fillZeros, finished, madePart, part } from './draf
 import type { KindRules } from './kind-rules.ts'
 import { checkCsiDriverName } from './csi-driver-name.ts'
 import { checkAccessModes, checkClassName, checkVolumeMode } from './claim-validation.ts'
-import { forbidden, immutableDetail, invalid, type Problems, required, unsupported } from './problem.ts'
+import {
+  forbiddenField,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkNodeSelector } from './scheduling-validation.ts'
 import { checkNoBackSteps, checkPositiveAmount, isNegative } from './value-validation.ts'
 
@@ -61,7 +68,7 @@ const reclaimPolicies = ['Delete', 'Recycle', 'Retain']
 function* check(object: UntypedObject): Iterable<Problems[number]> {
   const spec = specOf(object)
   const { accessModes = [], capacity, persistentVolumeReclaimPolicy: policy, nodeAffinity, hostPath } = spec
-  if (accessModes.length === 0) yield required('spec.accessModes')
+  if (accessModes.length === 0) yield requiredField('spec.accessModes')
   yield* checkAccessModes(accessModes, 'spec.accessModes')
   yield* checkCapacity(capacity)
   if (policy && !reclaimPolicies.includes(policy)) {
@@ -69,14 +76,14 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   }
   if (nodeAffinity) {
     if (nodeAffinity.required) yield* checkNodeSelector(nodeAffinity.required, 'spec.nodeAffinity.required')
-    else yield required('spec.nodeAffinity.required', 'must specify required node constraints')
+    else yield requiredField('spec.nodeAffinity.required', 'must specify required node constraints')
   }
   const [first, ...others] = sources.filter((source) => spec[source] !== undefined)
   if (first) yield* checkSource(first, spec)
-  else yield required('spec', 'must specify a volume type')
-  for (const other of others) yield forbidden(`spec.${other}`, 'may not specify more than 1 volume type')
+  else yield requiredField('spec', 'must specify a volume type')
+  for (const other of others) yield forbiddenField(`spec.${other}`, 'may not specify more than 1 volume type')
   if (hostPath && posix.normalize(hostPath.path) === '/' && policy === 'Recycle') {
-    yield forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'")
+    yield forbiddenField('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'")
   }
   yield* checkClassName(spec.storageClassName, 'spec.storageClassName')
   yield* checkVolumeMode(spec.volumeMode, 'spec.volumeMode')
@@ -85,12 +92,12 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 
 function* checkCapacity(capacity: PersistentVolumeSpec['capacity']): Iterable<Problems[number]> {
   const names = Object.keys(capacity ?? {})
-  if (names.length === 0) yield required('spec.capacity')
+  if (names.length === 0) yield requiredField('spec.capacity')
   if (names.length !== 1 || names[0] !== 'storage') yield unsupported('spec.capacity', capacity ?? null, ['storage'])
   for (const [name, amount] of Object.entries((capacity ?? {}) as Readonly<Record<string, string>>)) {
     const field = `spec.capacity[${name}]`
     if (isNegative(amount)) {
-      yield invalid(field, quantityToInteger(parseQuantity(amount)), 'must be a valid resource quantity')
+      yield invalidField(field, quantityToInteger(parseQuantity(amount)), 'must be a valid resource quantity')
     }
     yield* checkPositiveAmount(amount, field)
   }
@@ -100,22 +107,22 @@ function* checkSource(source: (typeof sources)[number], spec: PersistentVolumeSp
   const at = `spec.${source}`
   if (source === 'hostPath' || source === 'local') {
     const { path } = spec[source]!
-    if (path === '') yield required(`${at}.path`)
+    if (path === '') yield requiredField(`${at}.path`)
     else yield* checkNoBackSteps(path, `${at}.path`)
     if (source === 'local' && !spec.nodeAffinity) {
-      yield required('spec.nodeAffinity', 'Local volume requires node affinity')
+      yield requiredField('spec.nodeAffinity', 'Local volume requires node affinity')
     }
   }
   if (source === 'nfs') {
     const { server, path } = spec.nfs!
-    if (!server) yield required(`${at}.server`)
-    if (!path) yield required(`${at}.path`)
-    if (!path.startsWith('/')) yield invalid(`${at}.path`, path, 'must be an absolute path')
+    if (!server) yield requiredField(`${at}.server`)
+    if (!path) yield requiredField(`${at}.path`)
+    if (!path.startsWith('/')) yield invalidField(`${at}.path`, path, 'must be an absolute path')
   }
   if (source === 'csi') {
     const { driver, volumeHandle } = spec.csi!
     yield* checkCsiDriverName(driver, `${at}.driver`)
-    if (!volumeHandle) yield required(`${at}.volumeHandle`)
+    if (!volumeHandle) yield requiredField(`${at}.volumeHandle`)
   }
 }
 
@@ -125,9 +132,9 @@ function* checkAttributesClass({
 }: PersistentVolumeSpec): Iterable<Problems[number]> {
   const field = 'spec.volumeAttributesClassName'
   if (name === undefined) return
-  if (name === '') yield required(field, 'an empty string is disallowed')
+  if (name === '') yield requiredField(field, 'an empty string is disallowed')
   else yield* checkClassName(name, field)
-  if (!csi) yield required('spec.csi', 'has to be specified when using volumeAttributesClassName')
+  if (!csi) yield requiredField('spec.csi', 'has to be specified when using volumeAttributesClassName')
 }
 
 function* checkChange(spec: PersistentVolumeSpec, live: PersistentVolumeSpec): Iterable<Problems[number]> {
@@ -138,15 +145,15 @@ function* checkChange(spec: PersistentVolumeSpec, live: PersistentVolumeSpec): I
     return equalJson(late ? csi : (spec[source] as Json | undefined), live[source] as Json | undefined)
   }
   if (!sources.every(isSame)) {
-    yield forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation\n')
+    yield forbiddenField('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation\n')
   }
   const affinity = spec.nodeAffinity as Json | undefined
   if (live.nodeAffinity && !equalJson(affinity, live.nodeAffinity as Json)) {
-    yield invalid('nodeAffinity', affinity, `${immutableDetail}, except for updating from beta label to GA`)
+    yield invalidField('nodeAffinity', affinity, `${immutableDetail}, except for updating from beta label to GA`)
   }
-  if (spec.volumeMode !== live.volumeMode) yield invalid('volumeMode', spec.volumeMode, immutableDetail)
+  if (spec.volumeMode !== live.volumeMode) yield invalidField('volumeMode', spec.volumeMode, immutableDetail)
   if (live.volumeAttributesClassName !== undefined && spec.volumeAttributesClassName === undefined) {
-    yield forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')
+    yield forbiddenField('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')
   }
 }
 

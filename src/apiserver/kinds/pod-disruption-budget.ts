@@ -1,10 +1,10 @@
 /** PodDisruptionBudgets: how many pods must stay, or how many may go; never both. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodDisruptionBudget } from '../../kube/types/policy/v1.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
-import { invalid, type Problems, unsupported } from './problem.ts'
+import { invalidField, type Problems, unsupported } from '../../kube/validation/field-error.ts'
 import { checkAtMostAll, checkCountOrPercent, checkNotNegative } from './value-validation.ts'
 
 const policies = ['AlwaysAllow', 'IfHealthyBudget']
@@ -19,7 +19,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
       MaxUnavailable: maxUnavailable,
       UnhealthyPodEvictionPolicy: policy ?? null,
     }
-    yield invalid('spec', shown, 'minAvailable and maxUnavailable cannot be both set')
+    yield invalidField('spec', shown, 'minAvailable and maxUnavailable cannot be both set')
   }
   for (const member of ['minAvailable', 'maxUnavailable'] as const) {
     if (spec[member] === undefined) continue

@@ -12,9 +12,9 @@ import {
   type Quantity,
 } from '../../kube/quantity.ts'
 import type { Container, PodSpec, ResourceRequirements } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { containersOf } from './pod-containers.ts'
-import { forbidden, invalid } from './problem.ts'
+import { forbiddenField, invalidField } from '../../kube/validation/field-error.ts'
 import { checkPodResourceName, checkRequirements } from './resource-validation.ts'
 
 type Amounts = ReadonlyMap<string, Quantity>
@@ -60,22 +60,22 @@ export function* checkPodResources(spec: PodSpec, claimNames: ReadonlySet<string
   const { resources, os } = spec
   if (!resources) return
   if (os?.name === 'windows') {
-    yield forbidden(field, 'may not be set for a windows pod')
+    yield forbiddenField(field, 'may not be set for a windows pod')
     return
   }
-  if (resources.claims) yield forbidden(`${field}.claims`, 'claims may not be set for Resources at pod-level')
+  if (resources.claims) yield forbiddenField(`${field}.claims`, 'claims may not be set for Resources at pod-level')
   yield* checkRequirements(resources, field, checkPodResourceName, claimNames)
   for (const [name, total] of totalOf(spec, 'requests')) {
     const own = resources.requests?.[name]
     if (own === undefined || compareQuantities(total, parseQuantity(own)) <= 0) continue
     const why = `must be greater than or equal to aggregate container requests of ${formatQuantity(total)}`
-    yield invalid(`${field}.requests[${name}]`, own, why)
+    yield invalidField(`${field}.requests[${name}]`, own, why)
   }
   for (const [index, container] of containersOf(spec).entries()) {
     for (const [name, limit] of Object.entries(container.resources?.limits ?? {})) {
       const own = resources.limits?.[name]
       if (own === undefined || compareQuantities(parseQuantity(limit), parseQuantity(own)) <= 0) continue
-      yield invalid(
+      yield invalidField(
         `${field}.containers[${index}][${name}].limits`,
         limit,
         `must be less than or equal to pod limits of ${own}`,

@@ -2,10 +2,10 @@
 import { equalJson, type Json, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Container, NodeSelectorTerm, Pod, PodSpec, Toleration } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkImageSpace } from './container-validation.ts'
 import { goStruct } from './go-struct.ts'
-import { forbidden, invalid, required } from './problem.ts'
+import { forbiddenField, invalidField, requiredField } from '../../kube/validation/field-error.ts'
 import { checkTolerations } from './scheduling-validation.ts'
 import { unifiedDiff } from './unified-diff.ts'
 import { checkRange, mostInt32 } from './value-validation.ts'
@@ -24,11 +24,11 @@ export function* checkPodChange(object: UntypedObject, live: UntypedObject): Ite
   for (const list of ['containers', 'initContainers'] as const) {
     const own = spec[list] ?? []
     if (own.length !== (before[list] ?? []).length) {
-      yield forbidden(`spec.${list}`, 'pod updates may not add or remove containers')
+      yield forbiddenField(`spec.${list}`, 'pod updates may not add or remove containers')
       return
     }
     for (const [index, container] of own.entries()) {
-      if (!container.image) yield required(`spec.${list}[${index}].image`)
+      if (!container.image) yield requiredField(`spec.${list}[${index}].image`)
       yield* checkImageSpace(container, `spec.${list}[${index}]`)
     }
   }
@@ -43,7 +43,7 @@ export function* checkPodChange(object: UntypedObject, live: UntypedObject): Ite
   const freed = withFreedom(spec, before, isGated)
   if (isSame(freed, before)) return
   const difference = unifiedDiff(goText(before), goText(freed))
-  yield forbidden('spec', `pod updates may not change fields other than ${changeable}\n${difference}`)
+  yield forbiddenField('spec', `pod updates may not change fields other than ${changeable}\n${difference}`)
 }
 
 function specOf(object: UntypedObject): PodSpec {
@@ -69,7 +69,7 @@ function* checkMirror({ metadata }: UntypedObject, live: UntypedObject): Iterabl
   const [now, before] = [metadata.annotations?.[mirror], live.metadata.annotations?.[mirror]]
   if (now === before) return
   const what = before === undefined ? 'add' : 'remove or update'
-  yield forbidden(`metadata.annotations[${mirror}]`, `may not ${what} mirror pod annotation`)
+  yield forbiddenField(`metadata.annotations[${mirror}]`, `may not ${what} mirror pod annotation`)
 }
 
 function* checkDeadline(
@@ -78,13 +78,13 @@ function* checkDeadline(
 ): Iterable<Cause> {
   const at = 'spec.activeDeadlineSeconds'
   if (now === undefined) {
-    if (before !== undefined) yield invalid(at, now, 'must not update from a positive integer to nil value')
+    if (before !== undefined) yield invalidField(at, now, 'must not update from a positive integer to nil value')
     return
   }
   const outside = checkRange(now, 0, mostInt32, at)
   yield* outside
   if (outside.length === 0 && before !== undefined && now > before) {
-    yield invalid(at, now, 'must be less than or equal to previous value')
+    yield invalidField(at, now, 'must be less than or equal to previous value')
   }
 }
 
@@ -92,7 +92,7 @@ function* checkAddedTolerations(now: readonly Toleration[], before: readonly Tol
   const untimed = ({ tolerationSeconds: _seconds, ...rest }: Toleration): Omit<Toleration, 'tolerationSeconds'> => rest
   const isKept = (old: Toleration): boolean => now.some((one) => isSame(untimed(one), untimed(old)))
   if (before.every(isKept)) yield* checkTolerations(now, 'spec.tolerations')
-  else yield forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')
+  else yield forbiddenField('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')
 }
 
 function* checkRemovedGates(spec: PodSpec, before: PodSpec): Iterable<Cause> {
@@ -100,7 +100,7 @@ function* checkRemovedGates(spec: PodSpec, before: PodSpec): Iterable<Cause> {
   for (const [index, { name }] of (spec.schedulingGates ?? []).entries()) {
     if (known.has(name)) continue
     const why = `only deletion is allowed, but found new scheduling gate '${name}'`
-    yield forbidden(`spec.schedulingGates[${index}].name`, why)
+    yield forbiddenField(`spec.schedulingGates[${index}].name`, why)
   }
 }
 
@@ -150,7 +150,7 @@ function* checkNarrowing(spec: PodSpec, before: PodSpec): Iterable<Cause> {
   const now = spec.nodeSelector ?? {}
   const isNarrower = Object.entries(before.nodeSelector ?? {}).every(([key, value]) => now[key] === value)
   if (!isNarrower) {
-    yield invalid(
+    yield invalidField(
       'spec.nodeSelector',
       now,
       'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
@@ -160,7 +160,7 @@ function* checkNarrowing(spec: PodSpec, before: PodSpec): Iterable<Cause> {
   const terms = requiredTerms(spec)
   const oldTerms = requiredTerms(before)
   if (oldTerms.length > 0 && oldTerms.length !== terms.length) {
-    yield invalid(
+    yield invalidField(
       at,
       terms.map((term) => goStruct(term, 'NodeSelectorTerm')),
       'no additions/deletions to non-empty NodeSelectorTerms list are allowed',
@@ -169,7 +169,7 @@ function* checkNarrowing(spec: PodSpec, before: PodSpec): Iterable<Cause> {
   }
   for (const [index, term] of oldTerms.entries()) {
     if (hasOnlyAdditions(terms[index]!, term)) continue
-    yield invalid(
+    yield invalidField(
       `${at}[${index}]`,
       goStruct(terms[index], 'NodeSelectorTerm'),
       'only additions are allowed (no mutations or deletions)',

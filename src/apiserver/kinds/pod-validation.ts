@@ -1,7 +1,7 @@
 /** The spec of a pod, wherever it stands: in the pod itself, or in the template of what makes it. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodSpec, PodTemplateSpec } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkAnnotations } from './claim-validation.ts'
 import {
   checkContainers,
@@ -11,22 +11,28 @@ import {
   type ContainerFacts,
 } from './container-validation.ts'
 import { goStruct } from './go-struct.ts'
-import { checkIp } from './ip-address.ts'
+import { checkIp } from '../errors/ip-address.ts'
 import { checkLabels } from './label-selector.ts'
-import { dnsLabel, dnsSubdomain, type FormatCheck, patternRemark, qualifiedName } from './name-format.ts'
+import {
+  dnsLabel,
+  dnsSubdomain,
+  type FormatCheck,
+  patternRemark,
+  qualifiedNameProblems,
+} from '../../kube/validation/name-validation.ts'
 import { allContainers, containersOf } from './pod-containers.ts'
 import { checkPodResources } from './pod-resources.ts'
 import {
   duplicate,
   eachInvalid,
-  forbidden,
-  invalid,
-  notFound,
-  oneOf,
-  required,
+  forbiddenField,
+  invalidField,
+  notFoundField,
+  unsupportedField,
+  requiredField,
   tooLong,
   unsupported,
-} from './problem.ts'
+} from '../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
 import { checkAffinity, checkSpread, checkTolerations } from './scheduling-validation.ts'
 import { checkPodSecurity } from './security-validation.ts'
@@ -51,7 +57,7 @@ export function* checkPod({
       for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
         if (!serviceAccountToken) continue
         const at = `spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`
-        yield forbidden(at, 'must not be specified when serviceAccountName is not set')
+        yield forbiddenField(at, 'must not be specified when serviceAccountName is not set')
       }
     }
   }
@@ -65,9 +71,9 @@ export function* checkPod({
 
 /** What a new pod may not have besides. */
 export function* checkNewPod({ ephemeralContainers = [], nodeName, schedulingGates = [] }: PodSpec): Iterable<Cause> {
-  if (ephemeralContainers.length > 0) yield forbidden('spec.ephemeralContainers', 'cannot be set on create')
+  if (ephemeralContainers.length > 0) yield forbiddenField('spec.ephemeralContainers', 'cannot be set on create')
   if (nodeName && schedulingGates.length > 0) {
-    yield forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared')
+    yield forbiddenField('spec.nodeName', 'cannot be set until all schedulingGates have been cleared')
   }
 }
 
@@ -91,7 +97,7 @@ function* templateProblems(template: PodTemplateSpec, field: string): Iterable<C
   yield* checkPodAnnotations(metadata, spec, `${field}.annotations`)
   yield* checkPodSpec(spec, `${field}.spec`)
   if ((spec.ephemeralContainers ?? []).length > 0) {
-    yield forbidden(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')
+    yield forbiddenField(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')
   }
 }
 
@@ -101,10 +107,11 @@ const deletionCost = 'controller.kubernetes.io/pod-deletion-cost'
 function* checkPodAnnotations({ annotations = {} }: Metadata, { nodeName }: PodSpec, field: string): Iterable<Cause> {
   const mirrored = annotations[mirror]
   if (mirrored !== undefined && !nodeName) {
-    yield invalid(`${field}[${mirror}]`, mirrored, 'must set spec.nodeName if mirror pod annotation is set')
+    yield invalidField(`${field}[${mirror}]`, mirrored, 'must set spec.nodeName if mirror pod annotation is set')
   }
   const cost = annotations[deletionCost]
-  if (cost !== undefined && !isInt32(cost)) yield invalid(`${field}[${deletionCost}]`, cost, 'must be a 32bit integer')
+  if (cost !== undefined && !isInt32(cost))
+    yield invalidField(`${field}[${deletionCost}]`, cost, 'must be a 32bit integer')
 }
 
 /** As Go writes it: no plus, no zero in front. */
@@ -131,12 +138,16 @@ function* checkPodSpec(spec: PodSpec, field: string, podMetadata?: Metadata): It
   yield* checkEphemeralContainers(spec, facts, `${field}.ephemeralContainers`)
   yield* checkPodResources(spec, facts.claimNames, `${field}.resources`)
   yield* checkHostNetwork(spec, field, podMetadata !== undefined)
-  yield* oneOf(`${field}.restartPolicy`, spec.restartPolicy, restartPolicies)
-  yield* oneOf(`${field}.dnsPolicy`, spec.dnsPolicy, dnsPolicies)
+  yield* unsupportedField(`${field}.restartPolicy`, spec.restartPolicy, restartPolicies)
+  yield* unsupportedField(`${field}.dnsPolicy`, spec.dnsPolicy, dnsPolicies)
   yield* checkLabels(spec.nodeSelector, `${field}.nodeSelector`)
   yield* checkPodSecurity(spec.securityContext ?? {}, spec, `${field}.securityContext`)
   if (spec.shareProcessNamespace && spec.hostPID) {
-    yield invalid(`${field}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled')
+    yield invalidField(
+      `${field}.shareProcessNamespace`,
+      true,
+      'ShareProcessNamespace and HostPID cannot both be enabled',
+    )
   }
   yield* checkAffinity(spec.affinity ?? {}, `${field}.affinity`)
   yield* checkDnsConfig(spec, `${field}.dnsConfig`)
@@ -157,7 +168,7 @@ function* checkPodSpec(spec: PodSpec, field: string, podMetadata?: Metadata): It
     yield* eachInvalid(`${field}.runtimeClassName`, spec.runtimeClassName, dnsSubdomain(spec.runtimeClassName))
   }
   if (spec.preemptionPolicy !== undefined) {
-    yield* oneOf(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never'])
+    yield* unsupportedField(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never'])
   }
   if (spec.overhead) {
     yield* checkRequirements({ limits: spec.overhead }, `${field}.overhead`, checkContainerResourceName, new Set())
@@ -184,16 +195,20 @@ function* checkClaims({ resourceClaims = [] }: PodSpec, field: string): Iterable
   for (const [index, claim] of resourceClaims.entries()) {
     const at = `${field}[${index}]`
     const { name, resourceClaimName, resourceClaimTemplateName } = claim
-    if (!name) yield required(`${at}.name`)
+    if (!name) yield requiredField(`${at}.name`)
     else if (names.has(name)) yield duplicate(`${at}.name`, name)
     else yield* eachInvalid(`${at}.name`, name, dnsLabel(name))
     names.add(name)
     const shown = goStruct(claim, 'PodResourceClaim')
     if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) {
-      yield invalid(at, shown, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified')
+      yield invalidField(
+        at,
+        shown,
+        'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified',
+      )
     }
     if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) {
-      yield invalid(at, shown, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`')
+      yield invalidField(at, shown, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`')
     }
     yield* checkName(resourceClaimName, dnsSubdomain, `${at}.resourceClaimName`)
     yield* checkName(resourceClaimTemplateName, dnsSubdomain, `${at}.resourceClaimTemplateName`)
@@ -207,7 +222,7 @@ function* checkHostNetwork(spec: PodSpec, field: string, isPod: boolean): Iterab
     for (const [place, { hostPort = 0, containerPort }] of ports.entries()) {
       if ((!isPod && hostPort === 0) || hostPort === containerPort) continue
       const at = `${field}.containers[${index}].ports[${place}].hostPort`
-      yield invalid(at, hostPort, 'must match `containerPort` when `hostNetwork` is true')
+      yield invalidField(at, hostPort, 'must match `containerPort` when `hostNetwork` is true')
     }
   }
 }
@@ -222,25 +237,25 @@ const longestSearches = 2048
 
 function* checkDnsConfig({ dnsPolicy, dnsConfig }: PodSpec, field: string): Iterable<Cause> {
   if (dnsPolicy === 'None' && !dnsConfig) {
-    yield required(field, 'must provide `dnsConfig` when `dnsPolicy` is None')
+    yield requiredField(field, 'must provide `dnsConfig` when `dnsPolicy` is None')
     return
   }
   const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {}
   if (dnsPolicy === 'None' && nameservers.length === 0) {
     const why = 'must provide at least one DNS nameserver when `dnsPolicy` is None'
-    yield required(`${field}.nameservers`, why)
+    yield requiredField(`${field}.nameservers`, why)
     return
   }
   if (nameservers.length > mostNameservers) {
-    yield invalid(`${field}.nameservers`, nameservers, `must not have more than ${mostNameservers} nameservers`)
+    yield invalidField(`${field}.nameservers`, nameservers, `must not have more than ${mostNameservers} nameservers`)
   }
   for (const [index, server] of nameservers.entries()) yield* checkIp(server, `${field}.nameservers[${index}]`)
   if (searches.length > mostSearches) {
-    yield invalid(`${field}.searches`, searches, `must not have more than ${mostSearches} search paths`)
+    yield invalidField(`${field}.searches`, searches, `must not have more than ${mostSearches} search paths`)
   }
   if (searches.join(' ').length > longestSearches) {
     const why = `must not have more than ${longestSearches} characters (including spaces) in the search list`
-    yield invalid(`${field}.searches`, searches, why)
+    yield invalidField(`${field}.searches`, searches, why)
   }
   for (const [index, text] of searches.entries()) {
     const name = text === '.' ? 'a' : text.replace(/\.$/, '')
@@ -248,18 +263,22 @@ function* checkDnsConfig({ dnsPolicy, dnsConfig }: PodSpec, field: string): Iter
     yield* eachInvalid(`${field}.searches[${index}]`, name, wrong)
   }
   for (const [index, { name }] of options.entries()) {
-    if (!name) yield required(`${field}.options[${index}]`, 'must not be empty')
+    if (!name) yield requiredField(`${field}.options[${index}]`, 'must not be empty')
   }
 }
 
 function* checkGates({ readinessGates = [], schedulingGates = [] }: PodSpec, field: string): Iterable<Cause> {
   for (const [index, { conditionType }] of readinessGates.entries()) {
-    yield* eachInvalid(`${field}.readinessGates[${index}].conditionType`, conditionType, qualifiedName(conditionType))
+    yield* eachInvalid(
+      `${field}.readinessGates[${index}].conditionType`,
+      conditionType,
+      qualifiedNameProblems(conditionType),
+    )
   }
   const seen = new Set<string>()
   for (const [index, { name }] of schedulingGates.entries()) {
     const at = `${field}.schedulingGates[${index}]`
-    yield* eachInvalid(at, name, qualifiedName(name))
+    yield* eachInvalid(at, name, qualifiedNameProblems(name))
     if (seen.has(name)) yield duplicate(at, name)
     seen.add(name)
   }
@@ -267,8 +286,8 @@ function* checkGates({ readinessGates = [], schedulingGates = [] }: PodSpec, fie
 
 function* checkHostUsers({ hostUsers, hostPID, hostIPC }: PodSpec, field: string): Iterable<Cause> {
   if (hostUsers !== false) return
-  if (hostPID) yield forbidden(`${field}.HostPID`, 'when `hostUsers` is false')
-  if (hostIPC) yield forbidden(`${field}.HostIPC`, 'when `hostUsers` is false')
+  if (hostPID) yield forbiddenField(`${field}.HostPID`, 'when `hostUsers` is false')
+  if (hostIPC) yield forbiddenField(`${field}.HostIPC`, 'when `hostUsers` is false')
 }
 
 const longestHostname = 64
@@ -279,8 +298,8 @@ function* checkHostName(
 ): Iterable<Cause> {
   if (name === undefined) return
   const at = `${field}.hostnameOverride`
-  if (setHostnameAsFQDN) yield forbidden(at, 'may not be specified when setHostnameAsFQDN is true')
-  if (hostNetwork) yield forbidden(at, 'may not be specified when hostNetwork is true')
+  if (setHostnameAsFQDN) yield forbiddenField(at, 'may not be specified when setHostnameAsFQDN is true')
+  if (hostNetwork) yield forbiddenField(at, 'may not be specified when hostNetwork is true')
   if (name.length > longestHostname) yield tooLong(at, longestHostname)
   yield* eachInvalid(at, name, dnsSubdomain(name))
 }
@@ -316,23 +335,24 @@ const linuxOfContainer = [
 function* checkOs(spec: PodSpec, field: string): Iterable<Cause> {
   const { os, securityContext = {} } = spec
   if (!os) return
-  if (!os.name) yield required(`${field}.os.name`)
+  if (!os.name) yield requiredField(`${field}.os.name`)
   else if (os.name !== 'linux' && os.name !== 'windows') yield unsupported(`${field}.os`, os.name, ['linux', 'windows'])
   else if (os.name === 'linux') {
     const why = 'windows options cannot be set for a linux pod'
-    if (securityContext.windowsOptions) yield forbidden(`${field}.securityContext.windowsOptions`, why)
+    if (securityContext.windowsOptions) yield forbiddenField(`${field}.securityContext.windowsOptions`, why)
     for (const [at, container] of allContainers(spec, field)) {
-      if (container.securityContext?.windowsOptions) yield forbidden(`${at}.securityContext.windowsOptions`, why)
+      if (container.securityContext?.windowsOptions) yield forbiddenField(`${at}.securityContext.windowsOptions`, why)
     }
   } else {
     const why = 'cannot be set for a windows pod'
     for (const member of linuxOfPod) {
-      if (securityContext[member] !== undefined) yield forbidden(`${field}.securityContext.${member}`, why)
+      if (securityContext[member] !== undefined) yield forbiddenField(`${field}.securityContext.${member}`, why)
     }
-    for (const member of linuxOfSpec) if (spec[member] !== undefined) yield forbidden(`${field}.${member}`, why)
+    for (const member of linuxOfSpec) if (spec[member] !== undefined) yield forbiddenField(`${field}.${member}`, why)
     for (const [at, container] of allContainers(spec, field)) {
       for (const member of linuxOfContainer) {
-        if (container.securityContext?.[member] !== undefined) yield forbidden(`${at}.securityContext.${member}`, why)
+        if (container.securityContext?.[member] !== undefined)
+          yield forbiddenField(`${at}.securityContext.${member}`, why)
       }
     }
   }
@@ -347,8 +367,8 @@ function* checkVariableFiles(spec: PodSpec, field: string): Iterable<Cause> {
       const { volumeName } = valueFrom.fileKeyRef
       const where = `${at}.env[${index}].valueFrom.fileKeyRef.volumeName`
       const volume = volumes.get(volumeName)
-      if (!volume) yield notFound(where, volumeName)
-      else if (!volume.emptyDir) yield invalid(where, volumeName, 'referenced volume must be of type emptyDir')
+      if (!volume) yield notFoundField(where, volumeName)
+      else if (!volume.emptyDir) yield invalidField(where, volumeName, 'referenced volume must be of type emptyDir')
     }
   }
 }

@@ -11,10 +11,10 @@ import type {
   Volume,
   VolumeProjection,
 } from '../../kube/types/core/v1.ts'
-import type { StoredObject } from '../storage.ts'
-import { dnsLabel } from './name-format.ts'
+import type { StoredObject } from '../storage/storage.ts'
+import { dnsLabel } from '../../kube/validation/name-validation.ts'
 import { allContainers } from './pod-containers.ts'
-import { isWhole } from './value-validation.ts'
+import { isWholeNumber } from './value-validation.ts'
 import { repeatedValues } from './repetition.ts'
 
 type Metadata = UntypedObject['metadata']
@@ -130,7 +130,7 @@ function* fractionWarnings({ resources }: Container, field: string): Iterable<st
   for (const name of ['memory', 'ephemeral-storage']) {
     for (const kind of ['limits', 'requests'] as const) {
       const amount = resources?.[kind]?.[name]
-      if (amount === undefined || isWhole(parseQuantity(amount))) continue
+      if (amount === undefined || isWholeNumber(parseQuantity(amount))) continue
       yield `${field}.resources.${kind}[${name}]: fractional byte value "${amount}" is invalid, must be an integer`
     }
   }
@@ -140,7 +140,7 @@ function* fractionWarnings({ resources }: Container, field: string): Iterable<st
 export function* claimWarnings(spec: PersistentVolumeClaimSpec | undefined, field: string): Iterable<string> {
   for (const kind of ['requests', 'limits'] as const) {
     const amount = spec?.resources?.[kind]?.['storage']
-    if (amount === undefined || isWhole(parseQuantity(amount))) continue
+    if (amount === undefined || isWholeNumber(parseQuantity(amount))) continue
     yield `${field}.resources.${kind}[storage]: fractional byte value "${amount}" is invalid, must be an integer`
   }
 }

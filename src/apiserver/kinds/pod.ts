@@ -2,17 +2,17 @@
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, PodSpec, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { type Draft, draftOf, finished, madePart, part, parts } from './draft.ts'
-import { checkIp } from './ip-address.ts'
+import { checkIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
-import { dnsSubdomain, qualifiedName } from './name-format.ts'
+import { dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import { defaultPod, defaultTemplate } from './pod-defaults.ts'
 import { podRequests, qualityOf } from './pod-resources.ts'
 import { checkPodChange } from './pod-update.ts'
 import { checkNewPod, checkPod, checkTemplate } from './pod-validation.ts'
 import { podWarnings, templateWarnings } from './pod-warnings.ts'
-import { eachInvalid, forbidden } from './problem.ts'
+import { eachInvalid, forbiddenField } from '../../kube/validation/field-error.ts'
 import { checkImmutable } from './workload-validation.ts'
 
 export const pod: KindRules = {
@@ -84,9 +84,9 @@ function* checkEphemeralChange({ ephemeralContainers = [] }: PodSpec, live: PodS
   for (const before of live.ephemeralContainers ?? []) {
     const after = byName.get(before.name)
     const what = `existing ephemeral containers ${JSON.stringify(before.name)} may not be`
-    if (!after) yield forbidden(field, `${what} removed\n`)
+    if (!after) yield forbiddenField(field, `${what} removed\n`)
     else if (!equalJson(after as unknown as Json, before as unknown as Json))
-      yield forbidden(field, `${what} changed\n`)
+      yield forbiddenField(field, `${what} changed\n`)
   }
 }
 
@@ -95,7 +95,7 @@ function* checkStatus({ nominatedNodeName, conditions = [], podIPs = [] }: PodSt
     yield* eachInvalid('status.nominatedNodeName', nominatedNodeName, dnsSubdomain(nominatedNodeName))
   }
   for (const [index, { type }] of conditions.entries()) {
-    yield* eachInvalid(`status.conditions[${index}].Type`, type, qualifiedName(type))
+    yield* eachInvalid(`status.conditions[${index}].Type`, type, qualifiedNameProblems(type))
   }
   for (const [index, { ip = '' }] of podIPs.entries()) yield* checkIp(ip, `status.podIPs[${index}]`)
 }

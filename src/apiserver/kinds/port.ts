@@ -1,14 +1,14 @@
 /** Numbers and names of ports. */
 import type { IntOrString } from '../../kube/types/meta/v1.ts'
-import { portName } from './name-format.ts'
-import { eachInvalid, fine, invalid, oneOf, type Problems } from './problem.ts'
+import { portName } from '../../kube/validation/name-validation.ts'
+import { eachInvalid, fine, invalidField, unsupportedField, type Problems } from '../../kube/validation/field-error.ts'
 
 const highest = 65535
 
 export function checkPortNumber(port: number | undefined, field: string): Problems {
   const number = port ?? 0
   if (number >= 1 && number <= highest) return fine
-  return [invalid(field, number, `must be between 1 and ${highest}, inclusive`)]
+  return [invalidField(field, number, `must be between 1 and ${highest}, inclusive`)]
 }
 
 /** A port by its number, or by the name it has where it is opened. */
@@ -17,5 +17,5 @@ export function checkPort(port: IntOrString | undefined, field: string): Problem
 }
 
 export function checkProtocol(protocol: string | undefined, field: string): Problems {
-  return oneOf(field, protocol, ['SCTP', 'TCP', 'UDP'])
+  return unsupportedField(field, protocol, ['SCTP', 'TCP', 'UDP'])
 }

@@ -3,7 +3,13 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { PriorityClass } from '../../kube/types/scheduling/v1.ts'
 import { draftOf, fillAbsent, finished } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { forbidden, immutableDetail, invalid, type Problems, unsupported } from './problem.ts'
+import {
+  forbiddenField,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 
 const policies = ['PreemptLowerPriority', 'Never']
 const highest = 1_000_000_000
@@ -18,9 +24,9 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   if (name.startsWith('system-')) {
     const why = systemProblem(name, value, globalDefault === true)
     const reserved = "priority class names with 'system-' prefix are reserved for system use only. error: "
-    if (why !== undefined) yield forbidden('metadata.name', reserved + why)
+    if (why !== undefined) yield forbiddenField('metadata.name', reserved + why)
   } else if (value > highest) {
-    yield forbidden('value', `maximum allowed value of a user defined priority is ${highest}`)
+    yield forbiddenField('value', `maximum allowed value of a user defined priority is ${highest}`)
   }
   if (policy !== undefined && !policies.includes(policy)) yield unsupported('preemptionPolicy', policy, policies)
 }
@@ -40,9 +46,9 @@ export const priorityClassRules: KindRules = {
   },
   validateCreate: (object) => [...check(object)],
   validateUpdate: (object, live) => [
-    ...(object['value'] === live['value'] ? [] : [forbidden('value', 'may not be changed in an update.')]),
+    ...(object['value'] === live['value'] ? [] : [forbiddenField('value', 'may not be changed in an update.')]),
     ...(object['preemptionPolicy'] === live['preemptionPolicy']
       ? []
-      : [invalid('preemptionPolicy', object['preemptionPolicy'], immutableDetail)]),
+      : [invalidField('preemptionPolicy', object['preemptionPolicy'], immutableDetail)]),
   ],
 }

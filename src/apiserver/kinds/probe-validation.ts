@@ -1,9 +1,15 @@
 /** Probes and hooks: what is run in or asked of a container, and when. */
 import type { Container, LifecycleHandler, Probe } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
-import { patternRemark } from './name-format.ts'
+import type { Cause } from '../errors/status-error.ts'
+import { patternRemark } from '../../kube/validation/name-validation.ts'
 import { checkPort } from './port.ts'
-import { eachInvalid, forbidden, invalid, required, unsupported } from './problem.ts'
+import {
+  eachInvalid,
+  forbiddenField,
+  invalidField,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 
 /** What probes and hooks are judged by, besides themselves. */
@@ -26,7 +32,7 @@ export function* checkProbes(container: Container, field: string, { gracePeriod 
     yield* checkProbe(readinessProbe, gracePeriod, at)
     const { terminationGracePeriodSeconds: grace } = readinessProbe
     if (grace !== undefined) {
-      yield invalid(`${at}.terminationGracePeriodSeconds`, grace, 'must not be set for readinessProbes')
+      yield invalidField(`${at}.terminationGracePeriodSeconds`, grace, 'must not be set for readinessProbes')
     }
   }
   if (startupProbe) yield* checkRestartingProbe(startupProbe, gracePeriod, `${field}.startupProbe`)
@@ -35,7 +41,7 @@ export function* checkProbes(container: Container, field: string, { gracePeriod 
 /** One that has the container started anew: one success ends it. */
 function* checkRestartingProbe(probe: Probe, gracePeriod: number | undefined, field: string): Iterable<Cause> {
   yield* checkProbe(probe, gracePeriod, field)
-  if (probe.successThreshold !== 1) yield invalid(`${field}.successThreshold`, probe.successThreshold, 'must be 1')
+  if (probe.successThreshold !== 1) yield invalidField(`${field}.successThreshold`, probe.successThreshold, 'must be 1')
 }
 
 const counts = [
@@ -51,7 +57,7 @@ function* checkProbe(probe: Probe, gracePeriod: number | undefined, field: strin
   for (const count of counts) yield* checkNotNegative(probe[count], `${field}.${count}`)
   const { terminationGracePeriodSeconds: grace } = probe
   if (grace !== undefined && grace <= 0) {
-    yield invalid(`${field}.terminationGracePeriodSeconds`, grace, 'must be greater than 0')
+    yield invalidField(`${field}.terminationGracePeriodSeconds`, grace, 'must be greater than 0')
   }
 }
 
@@ -61,7 +67,7 @@ type Handler = LifecycleHandler & Pick<Probe, 'grpc'>
 function* checkHandler(handler: Handler, gracePeriod: number | undefined, field: string): Iterable<Cause> {
   const { exec, httpGet, tcpSocket, grpc, sleep } = handler
   const checks: readonly (readonly [string, unknown, () => Iterable<Cause>])[] = [
-    ['exec', exec, () => ((exec?.command ?? []).length === 0 ? [required(`${field}.exec.command`)] : [])],
+    ['exec', exec, () => ((exec?.command ?? []).length === 0 ? [requiredField(`${field}.exec.command`)] : [])],
     ['httpGet', httpGet, () => checkHttpGet(httpGet!, `${field}.httpGet`)],
     ['tcpSocket', tcpSocket, () => checkPort(tcpSocket?.port, `${field}.tcpSocket.port`)],
     ['grpc', grpc, () => checkPort(grpc?.port, `${field}.grpc.port`)],
@@ -70,14 +76,14 @@ function* checkHandler(handler: Handler, gracePeriod: number | undefined, field:
   const given = checks.filter(([, way]) => way !== undefined)
   for (const [index, [name, , check]] of given.entries()) {
     if (index === 0) yield* check()
-    else yield forbidden(`${field}.${name}`, 'may not specify more than 1 handler type')
+    else yield forbiddenField(`${field}.${name}`, 'may not specify more than 1 handler type')
   }
-  if (given.length === 0) yield required(field, 'must specify a handler type')
+  if (given.length === 0) yield requiredField(field, 'must specify a handler type')
 }
 
 function* checkHttpGet(get: NonNullable<LifecycleHandler['httpGet']>, field: string): Iterable<Cause> {
   const { path, port, scheme, httpHeaders = [] } = get
-  if (!path) yield required(`${field}.path`)
+  if (!path) yield requiredField(`${field}.path`)
   yield* checkPort(port, `${field}.port`)
   if (scheme !== 'HTTP' && scheme !== 'HTTPS') yield unsupported(`${field}.scheme`, scheme, ['HTTP', 'HTTPS'])
   for (const { name } of httpHeaders) yield* eachInvalid(`${field}.httpHeaders`, name, checkHeaderName(name))
@@ -91,5 +97,9 @@ function checkHeaderName(name: string): readonly string[] {
 
 function* checkSleep(seconds: number, gracePeriod: number | undefined, field: string): Iterable<Cause> {
   if (gracePeriod === undefined || (seconds >= 0 && seconds <= gracePeriod)) return
-  yield invalid(field, seconds, `must be non-negative and less than terminationGracePeriodSeconds (${gracePeriod})`)
+  yield invalidField(
+    field,
+    seconds,
+    `must be non-negative and less than terminationGracePeriodSeconds (${gracePeriod})`,
+  )
 }

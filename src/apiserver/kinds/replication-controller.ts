@@ -2,8 +2,8 @@
 import { ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodTemplateSpec, ReplicationController, ReplicationControllerSpec } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
-import type { StoredObject } from '../storage.ts'
+import type { Cause } from '../errors/status-error.ts'
+import type { StoredObject } from '../storage/storage.ts'
 import { checkReplicaShares, replicaCounts } from './deployment.ts'
 import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
@@ -11,7 +11,7 @@ import type { KindRules } from './kind-rules.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { checkTemplate } from './pod-validation.ts'
 import { templateWarnings } from './pod-warnings.ts'
-import { invalid, required } from './problem.ts'
+import { invalidField, requiredField } from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 import { checkCounts, checkEndless, checkShare } from './workload-validation.ts'
 
@@ -63,15 +63,15 @@ function* checkSpec(
   { selector = {} }: ReplicationControllerSpec,
   template: PodTemplateSpec | undefined,
 ): Iterable<Cause> {
-  if (Object.keys(selector).length === 0) yield required('spec.selector')
+  if (Object.keys(selector).length === 0) yield requiredField('spec.selector')
   if (!template) {
-    yield required('spec.template')
+    yield requiredField('spec.template')
     return
   }
   const { labels } = template.metadata ?? {}
   const isMatch = Object.entries(selector).every(([key, value]) => ownMember(labels, key) === value)
   if (!isMatch) {
-    yield invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
+    yield invalidField('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
   yield* checkTemplate(template, 'spec.template')
   yield* checkEndless(template, 'spec.template', 'ReplicationController')

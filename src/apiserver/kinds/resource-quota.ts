@@ -4,7 +4,7 @@ import type { ResourceQuota, ResourceQuotaSpec } from '../../kube/types/core/v1.
 import { roundResources } from './container-defaults.ts'
 import { draftOf, finished, madePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { immutableDetail, invalid, type Problems, required } from './problem.ts'
+import { immutableDetail, invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
 import { checkResourceAmount, checkResourceName } from './resource-validation.ts'
 
 const computed = ['cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu', 'requests.memory']
@@ -51,7 +51,7 @@ function* checkAmounts(amounts: NonNullable<ResourceQuotaSpec['hard']>, at: stri
   for (const [name, amount] of Object.entries(amounts)) {
     const field = `${at}[${name}]`
     yield* checkResourceName(name, field)
-    if (!name.includes('/') && !isKnown(name)) yield invalid(field, name, 'must be a standard resource for quota')
+    if (!name.includes('/') && !isKnown(name)) yield invalidField(field, name, 'must be a standard resource for quota')
     yield* checkResourceAmount(name, amount as string, field)
   }
 }
@@ -69,7 +69,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
       ...(names.every((name) => fits(scope, name)) ? [] : [misplaced]),
     ]
     for (const why of wrong) {
-      if (!told.has(why)) yield invalid('spec.scopes', own, why)
+      if (!told.has(why)) yield invalidField('spec.scopes', own, why)
       told.add(why)
     }
   }
@@ -77,8 +77,9 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   const at = 'spec.scopeSelector.matchExpressions'
   const { matchExpressions = [] } = scopeSelector ?? {}
   for (const { scopeName, operator, values = [] } of matchExpressions) {
-    if (!scopes.has(scopeName)) yield invalid(`${at}.scopeName`, scopeName, 'unsupported scope')
-    for (const name of names) if (!fits(scopeName, name)) yield invalid(at, shownSelector(matchExpressions), misplaced)
+    if (!scopes.has(scopeName)) yield invalidField(`${at}.scopeName`, scopeName, 'unsupported scope')
+    for (const name of names)
+      if (!fits(scopeName, name)) yield invalidField(at, shownSelector(matchExpressions), misplaced)
     yield* checkExpression(scopeName, operator, values, at)
   }
   yield* checkOpposites(
@@ -92,7 +93,7 @@ const misplaced = 'unsupported scope applied to resource'
 
 function* checkOpposites(own: readonly string[], field: string, value: unknown): Iterable<Problems[number]> {
   for (const pair of opposites) {
-    if (pair.every((scope) => own.includes(scope))) yield invalid(field, value, 'conflicting scopes')
+    if (pair.every((scope) => own.includes(scope))) yield invalidField(field, value, 'conflicting scopes')
   }
 }
 
@@ -106,15 +107,15 @@ function* checkExpression(
   if (!chooses && operator !== 'Exists') {
     const all =
       'ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity'
-    yield invalid(`${at}.operator`, operator, `must be 'Exists' when scope is any of ${all}`)
+    yield invalidField(`${at}.operator`, operator, `must be 'Exists' when scope is any of ${all}`)
   }
   if (operator === 'In' || operator === 'NotIn') {
     const why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-    if (values.length === 0) yield required(`${at}.values`, why)
+    if (values.length === 0) yield requiredField(`${at}.values`, why)
   } else if (operator === 'Exists' || operator === 'DoesNotExist') {
     const why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-    if (values.length > 0) yield invalid(`${at}.values`, values, why)
-  } else yield invalid(`${at}.operator`, operator, 'not a valid selector operator')
+    if (values.length > 0) yield invalidField(`${at}.values`, values, why)
+  } else yield invalidField(`${at}.operator`, operator, 'not a valid selector operator')
 }
 
 /** As Go shows it: the names of its own struct. */
@@ -152,7 +153,10 @@ export const resourceQuotaRules: KindRules = {
     const { scopes: own = [] } = specOf(object)
     const before = new Set(specOf(live).scopes)
     const isSame = new Set(own).size === before.size && own.every((scope) => before.has(scope))
-    return [...check(object), ...(isSame ? [] : [invalid('spec.scopes', own.length > 0 ? own : null, immutableDetail)])]
+    return [
+      ...check(object),
+      ...(isSame ? [] : [invalidField('spec.scopes', own.length > 0 ? own : null, immutableDetail)]),
+    ]
   },
   validateStatus(object) {
     const { hard = {}, used = {} } = (object as unknown as ResourceQuota).status ?? {}

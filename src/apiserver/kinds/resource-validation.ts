@@ -4,19 +4,19 @@
  */
 import { compareQuantities, parseQuantity, quantityToInteger } from '../../kube/quantity.ts'
 import type { ResourceRequirements } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
-import { dnsLabel, qualifiedName } from './name-format.ts'
+import type { Cause } from '../errors/status-error.ts'
+import { dnsLabel, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import {
   duplicate,
   eachInvalid,
-  forbidden,
-  invalid,
-  notFound,
+  forbiddenField,
+  invalidField,
+  notFoundField,
   type Problems,
-  required,
+  requiredField,
   unsupported,
-} from './problem.ts'
-import { checkAmount, isWhole } from './value-validation.ts'
+} from '../../kube/validation/field-error.ts'
+import { checkAmount, isWholeNumber } from './value-validation.ts'
 
 type NameCheck = (name: string, field: string) => Problems
 
@@ -67,7 +67,7 @@ function isNative(name: string): boolean {
 }
 
 function isExtended(name: string): boolean {
-  return !isNative(name) && !name.startsWith('requests.') && qualifiedName(`requests.${name}`).length === 0
+  return !isNative(name) && !name.startsWith('requests.') && qualifiedNameProblems(`requests.${name}`).length === 0
 }
 
 export function isOvercommitable(name: string): boolean {
@@ -75,20 +75,20 @@ export function isOvercommitable(name: string): boolean {
 }
 
 export function checkResourceName(name: string, field: string): Problems {
-  const problems = eachInvalid(field, name, qualifiedName(name))
+  const problems = eachInvalid(field, name, qualifiedNameProblems(name))
   if (problems.length > 0) return problems
   if (name.includes('/') || standard.has(name) || isHugePages(name)) return problems
-  return [invalid(field, name, 'must be a standard resource type or fully qualified')]
+  return [invalidField(field, name, 'must be a standard resource type or fully qualified')]
 }
 
 export function checkContainerResourceName(name: string, field: string): Problems {
   const problems = checkResourceName(name, field)
   if (!name.includes('/')) {
     const isKnown = ofContainers.has(name) || isHugePages(name)
-    return isKnown ? problems : [...problems, invalid(field, name, 'must be a standard resource for containers')]
+    return isKnown ? problems : [...problems, invalidField(field, name, 'must be a standard resource for containers')]
   }
   if (isNative(name) || isExtended(name)) return problems
-  return [...problems, invalid(field, name, "doesn't follow extended resource name standard")]
+  return [...problems, invalidField(field, name, "doesn't follow extended resource name standard")]
 }
 
 export function checkPodResourceName(name: string, field: string): Problems {
@@ -99,16 +99,16 @@ export function checkPodResourceName(name: string, field: string): Problems {
 
 export function* checkResourceAmount(name: string, amount: string, field: string): Iterable<Cause> {
   yield* checkAmount(amount, field)
-  if ((counted.has(name) || isExtended(name)) && !isWhole(parseQuantity(amount))) {
-    yield invalid(field, amount, 'must be an integer')
+  if ((counted.has(name) || isExtended(name)) && !isWholeNumber(parseQuantity(amount))) {
+    yield invalidField(field, amount, 'must be an integer')
   }
 }
 
 function* checkHugePages(name: string, amount: string, field: string): Iterable<Cause> {
   const size = quantityToInteger(parseQuantity(name.slice('hugepages-'.length)))
   const asked = parseQuantity(amount)
-  const isMultiple = isWhole(asked) && size > 0n && asked.mantissa >= 0n && quantityToInteger(asked) % size === 0n
-  if (!isMultiple) yield invalid(field, amount, `${amount} is not positive integer multiple of ${name}`)
+  const isMultiple = isWholeNumber(asked) && size > 0n && asked.mantissa >= 0n && quantityToInteger(asked) % size === 0n
+  if (!isMultiple) yield invalidField(field, amount, `${amount} is not positive integer multiple of ${name}`)
 }
 
 export function* checkRequirements(
@@ -132,13 +132,13 @@ export function* checkRequirements(
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined
     if (limit !== undefined) yield* checkWithin(name, amount, String(limit), `${field}.requests`)
     else if (!isOvercommitable(name)) {
-      yield required(`${field}.limits`, 'Limit must be set for non overcommitable resources')
+      yield requiredField(`${field}.limits`, 'Limit must be set for non overcommitable resources')
     }
     if (isHugePages(name)) yield* checkHugePages(name, amount, at)
   }
   const names = [...Object.keys(limits), ...Object.keys(requests)]
   if (names.some(isHugePages) && !names.some((name) => ofPods.has(name))) {
-    yield forbidden(field, 'HugePages require cpu or memory')
+    yield forbiddenField(field, 'HugePages require cpu or memory')
   }
   yield* checkClaims(claims, `${field}.claims`, claimNames)
 }
@@ -146,9 +146,9 @@ export function* checkRequirements(
 function* checkWithin(name: string, request: string, limit: string, field: string): Iterable<Cause> {
   const order = compareQuantities(parseQuantity(request), parseQuantity(limit))
   if (order !== 0 && !isOvercommitable(name)) {
-    yield invalid(field, request, `must be equal to ${name} limit of ${limit}`)
+    yield invalidField(field, request, `must be equal to ${name} limit of ${limit}`)
   } else if (order > 0) {
-    yield invalid(field, request, `must be less than or equal to ${name} limit of ${limit}`)
+    yield invalidField(field, request, `must be less than or equal to ${name} limit of ${limit}`)
   }
 }
 
@@ -167,7 +167,7 @@ function* checkClaims(
   for (const [index, { name, request = '' }] of claims.entries()) {
     const at = `${field}[${index}]`
     if (!name) {
-      yield required(at)
+      yield requiredField(at)
       continue
     }
     const key = request === '' ? name : `${name}/${request}`
@@ -180,7 +180,7 @@ function* checkClaims(
     if (request !== '') inPart.add(name)
     if (claimNames.has(name)) continue
     const known = claimNames.size === 0 ? ' which is empty' : `: ${names}`
-    const { message = '', ...rest } = notFound(at, name)
+    const { message = '', ...rest } = notFoundField(at, name)
     yield { ...rest, message: `${message}: must be one of the names in pod.spec.resourceClaims${known}` }
   }
 }

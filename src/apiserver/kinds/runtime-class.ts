@@ -5,8 +5,15 @@ import { roundResources } from './container-defaults.ts'
 import { draftOf, finished, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabels } from './label-selector.ts'
-import { dnsLabel } from './name-format.ts'
-import { duplicate, eachInvalid, immutableDetail, invalid, type Problems, required } from './problem.ts'
+import { dnsLabel } from '../../kube/validation/name-validation.ts'
+import {
+  duplicate,
+  eachInvalid,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+} from '../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
 import { checkTolerations } from './scheduling-validation.ts'
 import { repeatedValues } from './repetition.ts'
@@ -25,7 +32,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
     }
   }
   if (handler) yield* eachInvalid('handler', handler, dnsLabel(handler))
-  else yield required('handler')
+  else yield requiredField('handler')
 }
 
 /** As Go shows it: the names of its own struct. */
@@ -57,7 +64,7 @@ export const runtimeClassRules: KindRules = {
     // What is missing is told last.
     const missing = problems.filter(({ field }) => field === 'handler' && !object['handler'])
     const wrong = problems.filter((problem) => !missing.includes(problem))
-    const changed = object['handler'] === live['handler'] ? [] : [invalid('handler', null, immutableDetail)]
+    const changed = object['handler'] === live['handler'] ? [] : [invalidField('handler', null, immutableDetail)]
     return [...wrong, ...changed, ...missing]
   },
 }

@@ -10,10 +10,19 @@ import type {
   TopologySpreadConstraint,
 } from '../../kube/types/core/v1.ts'
 import type { LabelSelectorSpec } from '../../kube/selector.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkLabelSelector } from './label-selector.ts'
-import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from './name-format.ts'
-import { duplicate, eachInvalid, fine, forbidden, invalid, type Problems, required, unsupported } from './problem.ts'
+import { dnsLabel, dnsSubdomain, labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
+import {
+  duplicate,
+  eachInvalid,
+  fine,
+  forbiddenField,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkPositive } from './value-validation.ts'
 
 export function* checkAffinity(
@@ -38,12 +47,12 @@ export function* checkNodeSelector(selector: NodeSelector, field: string): Itera
   // What Go knows as an empty list is null here.
   const terms = (selector.nodeSelectorTerms as NodeSelector['nodeSelectorTerms'] | null) ?? []
   const at = `${field}.nodeSelectorTerms`
-  if (terms.length === 0) yield required(at, 'must have at least one node selector term')
+  if (terms.length === 0) yield requiredField(at, 'must have at least one node selector term')
   for (const [index, term] of terms.entries()) yield* checkNodeTerm(term, `${at}[${index}]`, { anyValue: false })
 }
 
 function checkWeight(weight: number, field: string): Problems {
-  return weight > 0 && weight <= 100 ? fine : [invalid(field, weight, 'must be in the range 1-100')]
+  return weight > 0 && weight <= 100 ? fine : [invalidField(field, weight, 'must be in the range 1-100')]
 }
 
 /** Values that are no labels match nothing, which only a preference may do. */
@@ -67,25 +76,26 @@ function* checkNodeExpression(
 ): Iterable<Cause> {
   const at = `${field}.values`
   if (operator === 'In' || operator === 'NotIn') {
-    if (values.length === 0) yield required(at, "must be specified when `operator` is 'In' or 'NotIn'")
+    if (values.length === 0) yield requiredField(at, "must be specified when `operator` is 'In' or 'NotIn'")
   } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-    if (values.length > 0) yield forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    if (values.length > 0)
+      yield forbiddenField(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
   } else if (operator === 'Gt' || operator === 'Lt') {
-    if (values.length !== 1) yield required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")
-  } else yield invalid(`${field}.operator`, operator, 'not a valid selector operator')
-  yield* eachInvalid(`${field}.key`, key, qualifiedName(key))
+    if (values.length !== 1) yield requiredField(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+  } else yield invalidField(`${field}.operator`, operator, 'not a valid selector operator')
+  yield* eachInvalid(`${field}.key`, key, qualifiedNameProblems(key))
   if (anyValue) return
   for (const [index, value] of values.entries()) yield* eachInvalid(`${at}[${index}]`, value, labelValue(value))
 }
 
 function* checkNodeField({ key, operator, values = [] }: NodeSelectorRequirement, field: string): Iterable<Cause> {
   if (operator !== 'In' && operator !== 'NotIn') {
-    yield invalid(`${field}.operator`, operator, 'not a valid selector operator')
+    yield invalidField(`${field}.operator`, operator, 'not a valid selector operator')
   } else if (values.length !== 1) {
     const why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-    yield required(`${field}.values`, why)
+    yield requiredField(`${field}.values`, why)
   }
-  if (key !== 'metadata.name') yield invalid(`${field}.key`, key, 'not a valid field selector key')
+  if (key !== 'metadata.name') yield invalidField(`${field}.key`, key, 'not a valid field selector key')
   else
     for (const [index, value] of values.entries()) {
       yield* eachInvalid(`${field}.values[${index}]`, value, dnsSubdomain(value))
@@ -110,8 +120,8 @@ function* checkPodTerm(term: PodAffinityTerm, field: string): Iterable<Cause> {
   yield* checkLabelSelector(term.namespaceSelector, `${field}.namespaceSelector`)
   for (const name of term.namespaces ?? []) yield* eachInvalid(`${field}.namespace`, name, dnsLabel(name))
   yield* checkLabelKeys(term, field)
-  if (!term.topologyKey) yield required(`${field}.topologyKey`, 'can not be empty')
-  yield* eachInvalid(`${field}.topologyKey`, term.topologyKey, qualifiedName(term.topologyKey))
+  if (!term.topologyKey) yield requiredField(`${field}.topologyKey`, 'can not be empty')
+  yield* eachInvalid(`${field}.topologyKey`, term.topologyKey, qualifiedNameProblems(term.topologyKey))
 }
 
 interface LabelKeys {
@@ -128,8 +138,10 @@ function* checkLabelKeys(term: LabelKeys, field: string): Iterable<Cause> {
     ['mismatchLabelKeys', mismatchLabelKeys],
   ] as const) {
     const at = `${field}.${name}`
-    if (keys.length > 0 && !labelSelector) yield forbidden(at, 'must not be specified when labelSelector is not set')
-    else for (const [index, key] of keys.entries()) yield* eachInvalid(`${at}[${index}]`, key, qualifiedName(key))
+    if (keys.length > 0 && !labelSelector)
+      yield forbiddenField(at, 'must not be specified when labelSelector is not set')
+    else
+      for (const [index, key] of keys.entries()) yield* eachInvalid(`${at}[${index}]`, key, qualifiedNameProblems(key))
   }
   const seen = new Set(Object.keys(labelSelector?.matchLabels ?? {}))
   const places = new Map(matchLabelKeys.map((key, index) => [key, index]))
@@ -137,13 +149,13 @@ function* checkLabelKeys(term: LabelKeys, field: string): Iterable<Cause> {
   for (const { key } of labelSelector?.matchExpressions ?? []) {
     const index = places.get(key)
     if (index !== undefined && seen.has(key)) {
-      yield invalid(`${field}[${index}]`, key, 'exists in both matchLabelKeys and labelSelector')
+      yield invalidField(`${field}[${index}]`, key, 'exists in both matchLabelKeys and labelSelector')
     }
     seen.add(key)
   }
   for (const [index, key] of matchLabelKeys.entries()) {
     if (!mismatches.has(key)) continue
-    yield invalid(`${field}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')
+    yield invalidField(`${field}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')
   }
 }
 
@@ -155,19 +167,19 @@ export function* checkTolerations(tolerations: readonly Toleration[], field: str
 
 function* checkToleration(toleration: Toleration, field: string): Iterable<Cause> {
   const { key, operator = '', value = '', effect = '', tolerationSeconds } = toleration
-  if (key) yield* eachInvalid(`${field}.key`, key, qualifiedName(key))
+  if (key) yield* eachInvalid(`${field}.key`, key, qualifiedNameProblems(key))
   else if (operator !== 'Exists') {
     const why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-    yield invalid(`${field}.operator`, operator, why)
+    yield invalidField(`${field}.operator`, operator, why)
   }
   if (tolerationSeconds !== undefined && effect !== 'NoExecute') {
-    yield invalid(`${field}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    yield invalidField(`${field}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
   }
   if (operator === '' || operator === 'Equal') {
     const wrong = labelValue(value)
-    if (wrong.length > 0) yield invalid(`${field}.operator`, value, wrong.join(';'))
+    if (wrong.length > 0) yield invalidField(`${field}.operator`, value, wrong.join(';'))
   } else if (operator === 'Exists') {
-    if (value !== '') yield invalid(`${field}.operator`, value, "value must be empty when `operator` is 'Exists'")
+    if (value !== '') yield invalidField(`${field}.operator`, value, "value must be empty when `operator` is 'Exists'")
   } else if (operator === 'Lt' || operator === 'Gt') {
     yield unsupported(`${field}.operator`, operator, ['Equal', 'Exists', 'Lt', 'Gt'])
   } else yield unsupported(`${field}.operator`, operator, ['Equal', 'Exists'])
@@ -179,7 +191,7 @@ export function* checkSpread(constraints: readonly TopologySpreadConstraint[], f
     const at = `${field}[${index}]`
     const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint
     yield* checkPositive(maxSkew, `${at}.maxSkew`)
-    if (!topologyKey) yield required(`${at}.topologyKey`, 'can not be empty')
+    if (!topologyKey) yield requiredField(`${at}.topologyKey`, 'can not be empty')
     if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway') {
       yield unsupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway'])
     }
@@ -193,7 +205,7 @@ export function* checkSpread(constraints: readonly TopologySpreadConstraint[], f
       yield* checkPositive(minDomains, `${at}.minDomains`)
       if (whenUnsatisfiable !== 'DoNotSchedule') {
         const why = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`
-        yield invalid(`${at}.minDomains`, minDomains, why)
+        yield invalidField(`${at}.minDomains`, minDomains, why)
       }
     }
     for (const name of ['nodeAffinityPolicy', 'nodeTaintsPolicy'] as const) {

@@ -8,8 +8,15 @@ import type { Secret } from '../../kube/types/core/v1.ts'
 import { checkSealed, decodedLength, mostData } from './config-map.ts'
 import { draftOf, fillZeros, finished, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { configKey } from './name-format.ts'
-import { eachInvalid, immutableDetail, invalid, type Problems, required, tooLong } from './problem.ts'
+import { configKey } from '../../kube/validation/name-validation.ts'
+import {
+  eachInvalid,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+  tooLong,
+} from '../../kube/validation/field-error.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
@@ -36,7 +43,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   switch (type) {
     case 'kubernetes.io/service-account-token': {
       const key = 'kubernetes.io/service-account.name'
-      if (!metadata?.annotations?.[key]) yield required(`metadata.annotations[${key}]`)
+      if (!metadata?.annotations?.[key]) yield requiredField(`metadata.annotations[${key}]`)
       break
     }
     case 'kubernetes.io/dockercfg':
@@ -46,13 +53,14 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
       yield* checkJson(data, '.dockerconfigjson')
       break
     case 'kubernetes.io/basic-auth':
-      if (missing('username') && missing('password')) yield* [required('data[username]'), required('data[password]')]
+      if (missing('username') && missing('password'))
+        yield* [requiredField('data[username]'), requiredField('data[password]')]
       break
     case 'kubernetes.io/ssh-auth':
-      if (missing('ssh-privatekey') || data['ssh-privatekey'] === '') yield required('data[ssh-privatekey]')
+      if (missing('ssh-privatekey') || data['ssh-privatekey'] === '') yield requiredField('data[ssh-privatekey]')
       break
     case 'kubernetes.io/tls':
-      for (const key of ['tls.crt', 'tls.key']) if (missing(key)) yield required(`data[${key}]`)
+      for (const key of ['tls.crt', 'tls.key']) if (missing(key)) yield requiredField(`data[${key}]`)
       break
     default:
   }
@@ -60,10 +68,10 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
 
 function checkJson(data: Readonly<Record<string, string>>, key: string): Problems {
   const field = `data[${key}]`
-  if (!Object.hasOwn(data, key)) return [required(field)]
+  if (!Object.hasOwn(data, key)) return [requiredField(field)]
   const text = Buffer.from(data[key]!, 'base64').toString().trimStart()
   const why = jsonProblem(text)
-  return why === undefined ? [] : [invalid(field, '<secret contents redacted>', why)]
+  return why === undefined ? [] : [invalidField(field, '<secret contents redacted>', why)]
 }
 
 /** What Go says about JSON that is none: the first character is all that is told of it. */
@@ -84,7 +92,7 @@ export const secretRules: KindRules = {
   defaults,
   validateCreate: (object) => [...check(object)],
   validateUpdate: (object, live) => [
-    ...(object['type'] === live['type'] ? [] : [invalid('type', object['type'], immutableDetail)]),
+    ...(object['type'] === live['type'] ? [] : [invalidField('type', object['type'], immutableDetail)]),
     ...checkSealed(object, live, ['data']),
     ...check(object),
   ],

@@ -6,9 +6,18 @@ import type {
   SeccompProfile,
   SecurityContext,
 } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { goStruct } from './go-struct.ts'
-import { duplicate, fine, invalid, oneOf, type Problems, required, tooLong, unsupported } from './problem.ts'
+import {
+  duplicate,
+  fine,
+  invalidField,
+  unsupportedField,
+  type Problems,
+  requiredField,
+  tooLong,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkDescendingPath, checkId } from './value-validation.ts'
 
 export function* checkPodSecurity(context: PodSecurityContext, spec: PodSpec, field: string): Iterable<Cause> {
@@ -35,12 +44,12 @@ export function* checkContainerSecurity(
   yield* checkId(context.runAsGroup, `${field}.runAsGroup`)
   yield* checkChoice(context.procMount, ['Default', 'Unmasked'], `${field}.procMount`)
   if (hostUsers && context.procMount === 'Unmasked') {
-    yield invalid(`${field}.procMount`, context.procMount, '`hostUsers` must be false to use `Unmasked`')
+    yield invalidField(`${field}.procMount`, context.procMount, '`hostUsers` must be false to use `Unmasked`')
   }
   yield* checkSeccomp(context.seccompProfile, `${field}.seccompProfile`)
   if (context.allowPrivilegeEscalation === false) {
     const cannot = (what: string): Cause =>
-      invalid(
+      invalidField(
         field,
         goStruct(context, 'SecurityContext'),
         `cannot set \`allowPrivilegeEscalation\` to false and ${what}`,
@@ -60,14 +69,14 @@ const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined']
 function* checkSeccomp(profile: SeccompProfile | undefined, field: string): Iterable<Cause> {
   if (!profile) return
   const { type, localhostProfile } = profile
-  if (!type) yield required(`${field}.type`, 'type is required when seccompProfile is set')
-  else yield* oneOf(`${field}.type`, type, profileTypes)
+  if (!type) yield requiredField(`${field}.type`, 'type is required when seccompProfile is set')
+  else yield* unsupportedField(`${field}.type`, type, profileTypes)
   const at = `${field}.localhostProfile`
   if (type !== 'Localhost') {
     if (localhostProfile !== undefined) {
-      yield invalid(at, goStruct(profile, 'SeccompProfile'), 'can only be set when seccomp type is Localhost')
+      yield invalidField(at, goStruct(profile, 'SeccompProfile'), 'can only be set when seccomp type is Localhost')
     }
-  } else if (localhostProfile === undefined) yield required(at, 'must be set when seccomp type is Localhost')
+  } else if (localhostProfile === undefined) yield requiredField(at, 'must be set when seccomp type is Localhost')
   else yield* checkDescendingPath(localhostProfile, at)
 }
 
@@ -77,16 +86,16 @@ function* checkAppArmor(profile: AppArmorProfile | undefined, field: string): It
   if (!profile) return
   const { type, localhostProfile } = profile
   const at = `${field}.localhostProfile`
-  if (!type) yield required(`${field}.type`, 'type is required when appArmorProfile is set')
+  if (!type) yield requiredField(`${field}.type`, 'type is required when appArmorProfile is set')
   else if (type === 'Localhost') {
-    if (!localhostProfile?.trim()) yield required(at, 'must be set when AppArmor type is Localhost')
+    if (!localhostProfile?.trim()) yield requiredField(at, 'must be set when AppArmor type is Localhost')
     else if (localhostProfile.trim() !== localhostProfile) {
-      yield invalid(at, localhostProfile, 'must not be padded with whitespace')
+      yield invalidField(at, localhostProfile, 'must not be padded with whitespace')
     }
     if (Buffer.byteLength(localhostProfile ?? '') > longestProfile) yield tooLong(at, longestProfile)
   } else if (!profileTypes.includes(type)) yield unsupported(`${field}.type`, type, profileTypes)
   else if (localhostProfile !== undefined) {
-    yield invalid(at, localhostProfile, 'can only be set when AppArmor type is Localhost')
+    yield invalidField(at, localhostProfile, 'can only be set when AppArmor type is Localhost')
   }
 }
 
@@ -102,15 +111,15 @@ function* checkSysctls(
   const seen = new Set<string>()
   for (const [index, { name }] of sysctls.entries()) {
     const at = `${field}[${index}].name`
-    if (!name) yield required(at)
+    if (!name) yield requiredField(at)
     else if (name.length > longestSysctl || !sysctlName.test(name)) {
-      yield invalid(at, name, `must have at most ${longestSysctl} characters and match regex ${sysctlPattern}`)
+      yield invalidField(at, name, `must have at most ${longestSysctl} characters and match regex ${sysctlPattern}`)
     } else if (seen.has(name)) yield duplicate(at, name)
     const dotted = name.replaceAll('/', '.')
     if (hostNetwork && dotted.startsWith('net.')) {
-      yield invalid(at, name, "may not be specified when 'hostNetwork' is true")
+      yield invalidField(at, name, "may not be specified when 'hostNetwork' is true")
     } else if (hostIPC && /^(?:kernel\.shm|kernel\.msg|fs\.mqueue\.|kernel\.sem$)/.test(dotted)) {
-      yield invalid(at, name, "may not be specified when 'hostIPC' is true")
+      yield invalidField(at, name, "may not be specified when 'hostIPC' is true")
     }
     seen.add(name)
   }

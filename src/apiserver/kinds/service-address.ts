@@ -1,7 +1,14 @@
 /** `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a Service: they must agree, and stay what they were. */
 import type { ServiceSpec } from '../../kube/types/core/v1.ts'
-import { checkIp, parseIp } from './ip-address.ts'
-import { duplicate, fine, invalid, type Problems, required, unsupported } from './problem.ts'
+import { checkIp, parseIp } from '../errors/ip-address.ts'
+import {
+  duplicate,
+  fine,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { isHeadless } from './service-type.ts'
 import { repeatedValues } from './repetition.ts'
 
@@ -26,20 +33,20 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
   }
   const own = clusterIPs.flatMap((address, index) => {
     if (index > 0 || address !== 'None') return checkIp(address, `${at}[${index}]`, live?.clusterIPs)
-    return clusterIPs.length > 1 ? [invalid(at, clusterIPs, "'None' must be the first and only value")] : fine
+    return clusterIPs.length > 1 ? [invalidField(at, clusterIPs, "'None' must be the first and only value")] : fine
   })
   for (const one of own) problems.push(one)
-  if (clusterIPs.length > 2) problems.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
+  if (clusterIPs.length > 2) problems.push(invalidField(at, clusterIPs, 'may only hold up to 2 values'))
   if (own.length > 0 || isHeadless(spec)) return problems
   const found = clusterIPs.map((address) => parseIp(address)?.family)
   if (clusterIPs.length > 1 && (clusterIPs.length > 2 || found[0] === found[1])) {
-    problems.push(invalid(at, clusterIPs, 'may specify no more than one IP for each IP family'))
+    problems.push(invalidField(at, clusterIPs, 'may specify no more than one IP for each IP family'))
   }
   for (const [index, address] of clusterIPs.entries()) {
     const wanted = ipFamilies[index]
     if (wanted === undefined || !families.includes(wanted) || wanted === found[index]) continue
     problems.push(
-      invalid(`${at}[${index}]`, address, `expected an ${wanted} value as indicated by \`ipFamilies[${index}]\``),
+      invalidField(`${at}[${index}]`, address, `expected an ${wanted} value as indicated by \`ipFamilies[${index}]\``),
     )
   }
   return problems
@@ -47,9 +54,9 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
 
 function* agreement(clusterIP: string, clusterIPs: readonly string[]): Iterable<Problems[number]> {
   if (clusterIP === '') {
-    if (clusterIPs.length > 0) yield invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified')
-  } else if (clusterIPs.length === 0) yield required(at)
-  else if (clusterIPs[0] !== clusterIP) yield invalid(at, clusterIPs, 'first value must match `clusterIP`')
+    if (clusterIPs.length > 0) yield invalidField(at, clusterIPs, 'must be empty when `clusterIP` is not specified')
+  } else if (clusterIPs.length === 0) yield requiredField(at)
+  else if (clusterIPs[0] !== clusterIP) yield invalidField(at, clusterIPs, 'first value must match `clusterIP`')
 }
 
 /** An address, once given, stays; a second one may come and go. */
@@ -63,18 +70,18 @@ export function checkAddressChange(spec: Addressed, live: Addressed): Problems {
   const problems: Problems[number][] = []
   if (!isNow || !was) {
     if (clusterIPs.length === 0 && addressesBefore.length > 0) {
-      problems.push(invalid(`${at}[0]`, clusterIPs, 'primary clusterIP can not be unset'))
+      problems.push(invalidField(`${at}[0]`, clusterIPs, 'primary clusterIP can not be unset'))
     }
     for (const [index, address] of addressesBefore.entries()) {
       if (index > 0 && clusterIPs.length !== addressesBefore.length) break
       if (clusterIPs[index] !== undefined && clusterIPs[index] !== address) {
-        problems.push(invalid(`${at}[${index}]`, clusterIPs, once))
+        problems.push(invalidField(`${at}[${index}]`, clusterIPs, once))
       }
     }
   }
   if (!isNow && !was && familiesBefore.length === ipFamilies.length) {
     for (const [index, family] of familiesBefore.entries()) {
-      if (ipFamilies[index] !== family) problems.push(invalid('spec.ipFamilies[0]', ipFamilies, once))
+      if (ipFamilies[index] !== family) problems.push(invalidField('spec.ipFamilies[0]', ipFamilies, once))
     }
   }
   return problems

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../clock/random.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ServiceSpec } from '../../kube/types/core/v1.ts'
-import type { StoredObject } from '../storage.ts'
+import type { StoredObject } from '../storage/storage.ts'
 import type { KindContext } from './kind-rules.ts'
 import { serviceRules } from './service.ts'
 

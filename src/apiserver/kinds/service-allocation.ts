@@ -7,10 +7,10 @@
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ServicePort, ServiceSpec } from '../../kube/types/core/v1.ts'
-import { internal, invalid as refuse } from '../refusal.ts'
+import { internal, invalid as refuse } from '../errors/status-error.ts'
 import type { KindContext } from './kind-rules.ts'
-import { formatIp, isInRange, parseCidr, parseIp } from './ip-address.ts'
-import { invalid, type Problems } from './problem.ts'
+import { formatIp, isInRange, parseCidr, parseIp } from '../errors/ip-address.ts'
+import { invalidField, type Problems } from '../../kube/validation/field-error.ts'
 import { checkClusterIps } from './service-address.ts'
 import { isHeadless, needsClusterIp, needsHealthCheck, needsNodePort } from './service-type.ts'
 
@@ -122,7 +122,7 @@ function settleFamilies({ spec, live, refuse: refuseAll }: Allocation): void {
     if (family === 'IPv4') families.push(family)
     else
       problems.push(
-        invalid(`spec.clusterIPs[${index}]`, spec.clusterIPs, `${family} is not configured on this cluster`),
+        invalidField(`spec.clusterIPs[${index}]`, spec.clusterIPs, `${family} is not configured on this cluster`),
       )
   }
   refuseAll(problems)
@@ -132,10 +132,10 @@ function settleFamilies({ spec, live, refuse: refuseAll }: Allocation): void {
   } else {
     refuseAll([
       ...(policy === 'RequireDualStack'
-        ? [invalid('spec.ipFamilyPolicy', policy, 'this cluster is not configured for dual-stack services')]
+        ? [invalidField('spec.ipFamilyPolicy', policy, 'this cluster is not configured for dual-stack services')]
         : []),
       ...families.flatMap((family, index) =>
-        family === 'IPv4' ? [] : [invalid(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster')],
+        family === 'IPv4' ? [] : [invalidField(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster')],
       ),
     ])
     if (families.length === 0) families.push('IPv4')
@@ -153,15 +153,15 @@ function* policyProblems(
   const field = 'spec.ipFamilyPolicy'
   if (policy === 'SingleStack') {
     const many = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
-    if (addresses === 2) yield invalid(field, policy, `${many} cluster IPs are specified`)
-    if (families === 2) yield invalid(field, policy, `${many} IP families are specified`)
+    if (addresses === 2) yield invalidField(field, policy, `${many} cluster IPs are specified`)
+    if (families === 2) yield invalidField(field, policy, `${many} IP families are specified`)
     return
   }
   if (addresses > 0 && addresses < (live?.clusterIPs?.length ?? 0)) {
-    yield invalid(field, policy, "must be 'SingleStack' to release the secondary cluster IP")
+    yield invalidField(field, policy, "must be 'SingleStack' to release the secondary cluster IP")
   }
   if (families > 0 && families < (live?.ipFamilies?.length ?? 0)) {
-    yield invalid(field, policy, "must be 'SingleStack' to release the secondary IP family")
+    yield invalidField(field, policy, "must be 'SingleStack' to release the secondary IP family")
   }
 }
 
@@ -175,7 +175,7 @@ function allocateAddress({ spec, live, context, taken, refuse: refuseAll }: Allo
       : isInRange(parseIp(wanted)!, parseCidr(clusterRange)!)
         ? undefined
         : `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${clusterRange}`
-    if (why) refuseAll([invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${wanted}: ${why}`)])
+    if (why) refuseAll([invalidField('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${wanted}: ${why}`)])
     return
   }
   const { address: first, prefix } = parseCidr(clusterRange)!
@@ -250,7 +250,7 @@ function claimProblem({ taken }: Allocation, port: number): string | undefined {
 
 function claim(allocation: Allocation, index: number, port: number): void {
   const why = claimProblem(allocation, port)
-  if (why) allocation.refuse([invalid(`spec.ports[${index}].nodePort`, port, why)])
+  if (why) allocation.refuse([invalidField(`spec.ports[${index}].nodePort`, port, why)])
 }
 
 function pickNodePort({ context, taken }: Allocation): number {

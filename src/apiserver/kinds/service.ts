@@ -5,24 +5,24 @@
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Service, ServicePort, ServiceSpec } from '../../kube/types/core/v1.ts'
 import { draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
-import { checkCidr, checkIp, checkReachableIp } from './ip-address.ts'
+import { checkCidr, checkIp, checkReachableIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabels } from './label-selector.ts'
 import { checkLoadBalancerStatus } from './load-balancer-status.ts'
-import { dnsLabel, dnsSubdomain, qualifiedName } from './name-format.ts'
+import { dnsLabel, dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import { checkPort, checkPortNumber, checkProtocol } from './port.ts'
 import {
   duplicate,
   eachInvalid,
   fine,
-  forbidden,
+  forbiddenField,
   immutableDetail,
-  invalid,
-  oneOf,
+  invalidField,
+  unsupportedField,
   type Problems,
-  required,
+  requiredField,
   unsupported,
-} from './problem.ts'
+} from '../../kube/validation/field-error.ts'
 import { checkAddressChange, checkClusterIps } from './service-address.ts'
 import { allocate, type ServiceDraft } from './service-allocation.ts'
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheck, needsNodePort } from './service-type.ts'
@@ -95,23 +95,25 @@ function check(object: UntypedObject, live: ServiceSpec | undefined): Problems {
   const annotations = object.metadata.annotations ?? {}
   const repeatedNames = repetitions(ports, ({ name }) => name)
   return [
-    ...(ports.length === 0 && !isHeadless(spec) && spec.type !== 'ExternalName' ? [required('spec.ports')] : []),
+    ...(ports.length === 0 && !isHeadless(spec) && spec.type !== 'ExternalName' ? [requiredField('spec.ports')] : []),
     ...checkType(spec),
     ...ports.flatMap((port, index) => checkServicePort(port, index, { isOnly: ports.length === 1, repeatedNames })),
     ...checkLabels(spec.selector, 'spec.selector'),
     ...checkAffinity(spec),
     ...checkClusterIps(spec, live),
     ...checkExternalIps(spec.externalIPs ?? [], live?.externalIPs),
-    ...oneOf('spec.type', spec.type, types),
+    ...unsupportedField('spec.type', spec.type, types),
     ...(spec.type === 'ClusterIP'
       ? ports.flatMap(({ nodePort }, index) =>
-          nodePort ? [forbidden(`spec.ports[${index}].nodePort`, "may not be used when `type` is 'ClusterIP'")] : [],
+          nodePort
+            ? [forbiddenField(`spec.ports[${index}].nodePort`, "may not be used when `type` is 'ClusterIP'")]
+            : [],
         )
       : []),
     ...checkDuplicatePorts(ports),
     ...checkSourceRanges(spec, live, annotations),
     ...(spec.allocateLoadBalancerNodePorts !== undefined && spec.type !== 'LoadBalancer'
-      ? [forbidden('spec.allocateLoadBalancerNodePorts', onlyBalanced)]
+      ? [forbiddenField('spec.allocateLoadBalancerNodePorts', onlyBalanced)]
       : []),
     ...checkClass(spec),
     ...checkExternalTraffic(spec),
@@ -123,15 +125,15 @@ const onlyBalanced = "may only be used when `type` is 'LoadBalancer'"
 
 function* checkType(spec: ServiceSpec): Iterable<Problems[number]> {
   if (needsNodePort(spec) && isHeadless(spec)) {
-    yield invalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${spec.type} services`)
+    yield invalidField('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${spec.type} services`)
   }
   if (spec.type !== 'ExternalName') return
   const why = 'may not be set for ExternalName services'
-  if (spec.clusterIPs?.length) yield forbidden('spec.clusterIPs', why)
-  if (spec.ipFamilies?.length) yield forbidden('spec.ipFamilies', why)
-  if (spec.ipFamilyPolicy !== undefined) yield forbidden('spec.ipFamilyPolicy', why)
+  if (spec.clusterIPs?.length) yield forbiddenField('spec.clusterIPs', why)
+  if (spec.ipFamilies?.length) yield forbiddenField('spec.ipFamilies', why)
+  if (spec.ipFamilyPolicy !== undefined) yield forbiddenField('spec.ipFamilyPolicy', why)
   const host = (spec.externalName ?? '').replace(/\.$/, '')
-  if (host === '') yield required('spec.externalName')
+  if (host === '') yield requiredField('spec.externalName')
   else yield* eachInvalid('spec.externalName', host, dnsSubdomain(host))
 }
 
@@ -143,7 +145,7 @@ function checkServicePort(
   const at = `spec.ports[${index}]`
   const { name } = port
   return [
-    ...(!name && !isOnly ? [required(`${at}.name`)] : []),
+    ...(!name && !isOnly ? [requiredField(`${at}.name`)] : []),
     ...(name ? eachInvalid(`${at}.name`, name, dnsLabel(name)) : []),
     ...(name && repeatedNames.has(index) ? [duplicate(`${at}.name`, name)] : []),
     ...checkPortNumber(port.port, `${at}.port`),
@@ -151,21 +153,21 @@ function checkServicePort(
     ...checkPort(port.targetPort, `${at}.targetPort`),
     ...(port.appProtocol === undefined
       ? []
-      : eachInvalid(`${at}.appProtocol`, port.appProtocol, qualifiedName(port.appProtocol))),
+      : eachInvalid(`${at}.appProtocol`, port.appProtocol, qualifiedNameProblems(port.appProtocol))),
   ]
 }
 
 function* checkAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpec): Iterable<Problems[number]> {
   const at = 'spec.sessionAffinityConfig'
-  yield* oneOf('spec.sessionAffinity', sessionAffinity, ['ClientIP', 'None'])
+  yield* unsupportedField('spec.sessionAffinity', sessionAffinity, ['ClientIP', 'None'])
   if (sessionAffinity === 'None' && sessionAffinityConfig !== undefined) {
-    yield forbidden(at, 'must not be set when session affinity is None')
+    yield forbiddenField(at, 'must not be set when session affinity is None')
   }
   const timeout = sessionAffinityConfig?.clientIP?.timeoutSeconds
   if (sessionAffinity !== 'ClientIP' || timeout === undefined) return
   const longest = 86_400
   if (timeout <= 0 || timeout > longest) {
-    yield invalid(`${at}.clientIP.timeoutSeconds`, timeout, `must be greater than 0 and less than ${longest}`)
+    yield invalidField(`${at}.clientIP.timeoutSeconds`, timeout, `must be greater than 0 and less than ${longest}`)
   }
 }
 
@@ -214,7 +216,7 @@ function checkSourceRanges(
   const known = (live?.loadBalancerSourceRanges ?? []).map((range) => range.trim())
   const listed = (told ?? '').trim() === '' ? [] : told!.split(',')
   return [
-    ...(type === 'LoadBalancer' ? [] : [forbidden(field, onlyBalanced)]),
+    ...(type === 'LoadBalancer' ? [] : [forbiddenField(field, onlyBalanced)]),
     ...(ranges.length > 0
       ? ranges.flatMap((range, index) => checkCidr(range.trim(), `${field}[${index}]`, known))
       : listed.flatMap((range) => checkCidr(range.trim(), field))),
@@ -224,8 +226,8 @@ function checkSourceRanges(
 function checkClass({ type, loadBalancerClass }: ServiceSpec): Problems {
   const field = 'spec.loadBalancerClass'
   if (loadBalancerClass === undefined) return fine
-  if (type !== 'LoadBalancer') return [forbidden(field, onlyBalanced)]
-  return eachInvalid(field, loadBalancerClass, qualifiedName(loadBalancerClass))
+  if (type !== 'LoadBalancer') return [forbiddenField(field, onlyBalanced)]
+  return eachInvalid(field, loadBalancerClass, qualifiedNameProblems(loadBalancerClass))
 }
 
 const trafficPolicies = ['Cluster', 'Local']
@@ -233,17 +235,17 @@ const trafficPolicies = ['Cluster', 'Local']
 function* checkExternalTraffic(spec: ServiceSpec): Iterable<Problems[number]> {
   const { externalTrafficPolicy, healthCheckNodePort } = spec
   const policy = 'spec.externalTrafficPolicy'
-  if (isExternal(spec)) yield* oneOf(policy, externalTrafficPolicy, trafficPolicies)
+  if (isExternal(spec)) yield* unsupportedField(policy, externalTrafficPolicy, trafficPolicies)
   else if (externalTrafficPolicy) {
-    yield invalid(policy, externalTrafficPolicy, 'may only be set for externally-accessible services')
+    yield invalidField(policy, externalTrafficPolicy, 'may only be set for externally-accessible services')
   }
   const port = 'spec.healthCheckNodePort'
   if (needsHealthCheck(spec)) {
     if (healthCheckNodePort) yield* checkPortNumber(healthCheckNodePort, port)
-    else yield required(port)
+    else yield requiredField(port)
   } else if (healthCheckNodePort) {
     const why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-    yield invalid(port, healthCheckNodePort, why)
+    yield invalidField(port, healthCheckNodePort, why)
   }
 }
 
@@ -262,12 +264,12 @@ function* checkChange(spec: ServiceSpec, live: ServiceSpec): Iterable<Problems[n
   yield* checkAddressChange(spec, live)
   const { type, loadBalancerClass, healthCheckNodePort } = spec
   if (type === 'LoadBalancer' && live.type === 'LoadBalancer' && loadBalancerClass !== live.loadBalancerClass) {
-    yield invalid('spec.loadBalancerClass', loadBalancerClass, 'may not change once set')
+    yield invalidField('spec.loadBalancerClass', loadBalancerClass, 'may not change once set')
   }
   // The real server checks the class both as a change and as a value, and tells what is wrong with it twice.
   yield* checkClass(spec)
   if (needsHealthCheck(live) && needsHealthCheck(spec) && healthCheckNodePort !== live.healthCheckNodePort) {
-    yield forbidden('spec.healthCheckNodePort', immutableDetail)
+    yield forbiddenField('spec.healthCheckNodePort', immutableDetail)
   }
 }
 

@@ -2,18 +2,18 @@
 import type { UntypedObject } from '../../kube/object.ts'
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '../../kube/types/apps/v1.ts'
 import type { PodTemplateSpec, Volume } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkAnnotations, checkClaimSpec } from './claim-validation.ts'
 import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import { goStruct } from './go-struct.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabels } from './label-selector.ts'
-import { dnsLabel } from './name-format.ts'
+import { dnsLabel } from '../../kube/validation/name-validation.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { checkTemplate } from './pod-validation.ts'
 import { claimWarnings, templateWarnings } from './pod-warnings.ts'
-import { eachInvalid, invalid, required, unsupported } from './problem.ts'
+import { eachInvalid, invalidField, requiredField, unsupported } from '../../kube/validation/field-error.ts'
 import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from './value-validation.ts'
 import { defaultClaimSpec } from './volume-defaults.ts'
 import {
@@ -24,7 +24,7 @@ import {
   checkMatch,
   checkSelector,
   checkShare,
-  readSelector,
+  readWorkloadSelector,
 } from './workload-validation.ts'
 
 export const statefulSet: KindRules = {
@@ -135,7 +135,7 @@ function* checkStatefulSet(spec: StatefulSetSpec, { isNew }: { readonly isNew: b
     volumeClaimTemplates = [],
   } = spec
   if (order !== 'OrderedReady' && order !== 'Parallel') {
-    yield invalid('spec.podManagementPolicy', order, "must be 'OrderedReady' or 'Parallel'")
+    yield invalidField('spec.podManagementPolicy', order, "must be 'OrderedReady' or 'Parallel'")
   }
   yield* checkStrategy(spec.updateStrategy ?? {}, 'spec.updateStrategy')
   for (const name of ['whenDeleted', 'whenScaled'] as const) {
@@ -159,9 +159,9 @@ function* checkStatefulSet(spec: StatefulSetSpec, { isNew }: { readonly isNew: b
 }
 
 function* checkPods(spec: StatefulSetSpec): Iterable<Cause> {
-  const selector = readSelector(spec.selector)
+  const selector = readWorkloadSelector(spec.selector)
   if (!selector) {
-    yield invalid('spec.selector', spec.selector)
+    yield invalidField('spec.selector', spec.selector)
     return
   }
   const template = withClaims(spec)
@@ -185,14 +185,14 @@ function* checkStrategy({ type, rollingUpdate }: StatefulSetUpdateStrategy, fiel
   const { partition, maxUnavailable } = rollingUpdate ?? {}
   const shown = rollingUpdate ? { Partition: partition ?? 0, MaxUnavailable: maxUnavailable ?? null } : null
   if (type === 'OnDelete') {
-    if (rollingUpdate) yield invalid(at, shown, "only allowed for updateStrategy 'RollingUpdate'")
+    if (rollingUpdate) yield invalidField(at, shown, "only allowed for updateStrategy 'RollingUpdate'")
   } else if (type === 'RollingUpdate') {
     if (!rollingUpdate) return
     yield* checkNotNegative(partition, `${at}.partition`)
     if (maxUnavailable === undefined) return
     yield* checkCountOrPercent(maxUnavailable, `${at}.maxUnavailable`)
-    if (countOf(maxUnavailable) === 0) yield invalid(`${at}.maxUnavailable`, maxUnavailable, 'cannot be 0')
+    if (countOf(maxUnavailable) === 0) yield invalidField(`${at}.maxUnavailable`, maxUnavailable, 'cannot be 0')
     yield* checkAtMostAll(maxUnavailable, `${at}.maxUnavailable`)
-  } else if (!type) yield required(field)
-  else yield invalid(field, { Type: type, RollingUpdate: shown }, "must be 'RollingUpdate' or 'OnDelete'")
+  } else if (!type) yield requiredField(field)
+  else yield invalidField(field, { Type: type, RollingUpdate: shown }, "must be 'RollingUpdate' or 'OnDelete'")
 }

@@ -3,28 +3,28 @@ import { equalJson, type Json, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TopologySelectorTerm } from '../../kube/types/core/v1.ts'
 import type { StorageClass, VolumeAttributesClass } from '../../kube/types/storage/v1.ts'
-import { structForm } from '../struct-form.ts'
+import { structForm } from '../codec/struct-form.ts'
 import { draftOf, fillAbsent, finished } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
-import { qualifiedName } from './name-format.ts'
+import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import {
   duplicate,
   eachInvalid,
   fine,
-  forbidden,
+  forbiddenField,
   immutableDetail,
-  invalid,
+  invalidField,
   type Problems,
-  required,
+  requiredField,
   tooLong,
   unsupported,
-} from './problem.ts'
-import type { Sent } from './sent.ts'
+} from '../../kube/validation/field-error.ts'
+import type { SentObject } from './sent.ts'
 import { repeatedValues } from './repetition.ts'
 
 function checkProvisioner(name: string | undefined, field: string): Problems {
   const lower = (name ?? '').toLowerCase()
-  return lower === '' ? fine : eachInvalid(field, lower, qualifiedName(lower))
+  return lower === '' ? fine : eachInvalid(field, lower, qualifiedNameProblems(lower))
 }
 
 const mostParameters = 512
@@ -36,7 +36,7 @@ function* checkParameters(parameters: Readonly<Record<string, string>>, field: s
     yield tooLong(field, mostParameters)
     return
   }
-  for (const [key] of entries) if (key === '') yield invalid(field, key, 'field can not be empty.')
+  for (const [key] of entries) if (key === '') yield invalidField(field, key, 'field can not be empty.')
   const total = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0)
   if (total > mostBytes) yield tooLong(field, mostBytes)
 }
@@ -51,31 +51,31 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
     reclaimPolicy,
     volumeBindingMode,
     allowedTopologies = [],
-  } = object as unknown as Sent<StorageClass>
+  } = object as unknown as SentObject<StorageClass>
   yield* checkProvisioner(provisioner, 'provisioner')
   yield* checkParameters(parameters, 'parameters')
   if (reclaimPolicy && !reclaimPolicies.includes(reclaimPolicy)) {
     yield unsupported('reclaimPolicy', reclaimPolicy, reclaimPolicies)
   }
-  if (volumeBindingMode === undefined) yield required('volumeBindingMode')
+  if (volumeBindingMode === undefined) yield requiredField('volumeBindingMode')
   else if (!bindingModes.includes(volumeBindingMode)) {
     yield unsupported('volumeBindingMode', volumeBindingMode, bindingModes)
   }
   yield* checkTopologies(allowedTopologies)
-  if (!provisioner) yield required('provisioner')
+  if (!provisioner) yield requiredField('provisioner')
 }
 
-function* checkTopologies(terms: readonly Sent<TopologySelectorTerm>[]): Iterable<Problems[number]> {
+function* checkTopologies(terms: readonly SentObject<TopologySelectorTerm>[]): Iterable<Problems[number]> {
   const seen = new Set<string>()
   for (const [index, { matchLabelExpressions = [] }] of terms.entries()) {
     const at = `allowedTopologies[${index}].matchLabelExpressions`
     const keys = new Set<string>()
     for (const [place, { key = '', values = [] }] of matchLabelExpressions.entries()) {
-      if (values.length === 0) yield required(`${at}[${place}].values`)
+      if (values.length === 0) yield requiredField(`${at}[${place}].values`)
       for (const position of repeatedValues(values)) {
         yield duplicate(`${at}[${place}].values[${position}]`, values[position]!)
       }
-      yield* eachInvalid(`${at}[${place}].key`, key, qualifiedName(key))
+      yield* eachInvalid(`${at}[${place}].key`, key, qualifiedNameProblems(key))
       if (keys.has(key)) yield duplicate(`${at}[${place}].key`, key)
       keys.add(key)
     }
@@ -98,15 +98,16 @@ export const storageClassRules: KindRules = {
     ...check(object),
     ...['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode']
       .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
-      .map((member) => invalid(member, null, immutableDetail)),
+      .map((member) => invalidField(member, null, immutableDetail)),
   ],
 }
 
 function* checkAttributes(object: UntypedObject): Iterable<Problems[number]> {
-  const { driverName, parameters = {} } = object as unknown as Sent<VolumeAttributesClass>
-  yield* driverName ? checkProvisioner(driverName, 'driverName') : [required('driverName')]
+  const { driverName, parameters = {} } = object as unknown as SentObject<VolumeAttributesClass>
+  yield* driverName ? checkProvisioner(driverName, 'driverName') : [requiredField('driverName')]
   yield* checkParameters(parameters, 'parameters')
-  if (Object.keys(parameters).length === 0) yield required('parameters', 'must contain at least one key/value pair')
+  if (Object.keys(parameters).length === 0)
+    yield requiredField('parameters', 'must contain at least one key/value pair')
 }
 
 export const volumeAttributesClassRules: KindRules = {
@@ -115,7 +116,7 @@ export const volumeAttributesClassRules: KindRules = {
   validateUpdate: (object, live) => [
     ...['driverName', 'parameters']
       .filter((member) => !equalJson(object[member] as Json | undefined, live[member] as Json | undefined))
-      .map((member) => forbidden(member, `updates to ${member} are forbidden.`)),
+      .map((member) => forbiddenField(member, `updates to ${member} are forbidden.`)),
     ...checkAttributes(object),
   ],
 }

@@ -1,23 +1,23 @@
 /** Checks of single values that stand in many places: counts, ids, percentages, quantities, paths. */
 import { compareQuantities, makeQuantity, parseQuantity, type Quantity, signOfQuantity } from '../../kube/quantity.ts'
 import type { IntOrString } from '../../kube/types/meta/v1.ts'
-import { patternRemark } from './name-format.ts'
-import { fine, invalid, type Problems } from './problem.ts'
+import { patternRemark } from '../../kube/validation/name-validation.ts'
+import { fine, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 
 export const mostInt32: number = 2 ** 31 - 1
 
 /** Zero when absent. */
 export function checkNotNegative(value: number | undefined, field: string): Problems {
-  return (value ?? 0) < 0 ? [invalid(field, value, 'must be greater than or equal to 0')] : fine
+  return (value ?? 0) < 0 ? [invalidField(field, value, 'must be greater than or equal to 0')] : fine
 }
 
 export function checkPositive(value: number | undefined, field: string): Problems {
-  return (value ?? 0) <= 0 ? [invalid(field, value ?? 0, 'must be greater than zero')] : fine
+  return (value ?? 0) <= 0 ? [invalidField(field, value ?? 0, 'must be greater than zero')] : fine
 }
 
 export function checkRange(value: number | undefined, lowest: number, highest: number, field: string): Problems {
   if (value === undefined || (value >= lowest && value <= highest)) return fine
-  return [invalid(field, value, `must be between ${lowest} and ${highest}, inclusive`)]
+  return [invalidField(field, value, `must be between ${lowest} and ${highest}, inclusive`)]
 }
 
 /** Of users and groups. */
@@ -28,7 +28,7 @@ export function checkId(id: number | undefined, field: string): Problems {
 /** The permissions of a file. */
 export function checkMode(mode: number | undefined, field: string): Problems {
   if (mode === undefined || (mode >= 0 && mode <= 0o777)) return fine
-  return [invalid(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')]
+  return [invalidField(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')]
 }
 
 /** A count, or a share of all. */
@@ -36,12 +36,12 @@ export function checkCountOrPercent(value: IntOrString | undefined, field: strin
   if (typeof value !== 'string') return checkNotNegative(value, field)
   if (isPercent(value)) return fine
   const rule = "a valid percent string must be a numeric string followed by an ending '%'"
-  return [invalid(field, value, patternRemark(rule, '[0-9]+%', '1%', '93%'))]
+  return [invalidField(field, value, patternRemark(rule, '[0-9]+%', '1%', '93%'))]
 }
 
 export function checkAtMostAll(value: IntOrString | undefined, field: string): Problems {
   const isMore = typeof value === 'string' && isPercent(value) && countOf(value) > 100
-  return isMore ? [invalid(field, value, 'must not be greater than 100%')] : fine
+  return isMore ? [invalidField(field, value, 'must not be greater than 100%')] : fine
 }
 
 /** The number in front of the percent sign, or the count itself. */
@@ -62,27 +62,27 @@ export function isNegative(amount: string | undefined): boolean {
 }
 
 export function checkPositiveAmount(amount: string, field: string): Problems {
-  return signOfQuantity(parseQuantity(amount)) > 0 ? fine : [invalid(field, amount, 'must be greater than zero')]
+  return signOfQuantity(parseQuantity(amount)) > 0 ? fine : [invalidField(field, amount, 'must be greater than zero')]
 }
 
 export function checkAmount(amount: string, field: string): Problems {
-  return isNegative(amount) ? [invalid(field, amount, 'must be greater than or equal to 0')] : fine
+  return isNegative(amount) ? [invalidField(field, amount, 'must be greater than or equal to 0')] : fine
 }
 
-export function isWhole(quantity: Quantity): boolean {
+export function isWholeNumber(quantity: Quantity): boolean {
   return quantity.exponent >= 0
 }
 
 /** A path that leads down from where it starts. */
 export function checkDescendingPath(path: string, field: string): Problems {
   return [
-    ...(path.startsWith('/') ? [invalid(field, path, 'must be a relative path')] : fine),
+    ...(path.startsWith('/') ? [invalidField(field, path, 'must be a relative path')] : fine),
     ...checkNoBackSteps(path, field),
   ]
 }
 
 export function checkNoBackSteps(path: string, field: string): Problems {
-  return path.split('/').includes('..') ? [invalid(field, path, "must not contain '..'")] : fine
+  return path.split('/').includes('..') ? [invalidField(field, path, "must not contain '..'")] : fine
 }
 
 /** The names of files that begin with two dots belong to the kubelet. */
@@ -90,6 +90,6 @@ export function checkOpenPath(path: string, field: string): Problems {
   const isReserved = path.startsWith('..') && !path.startsWith('../')
   return [
     ...checkDescendingPath(path, field),
-    ...(isReserved ? [invalid(field, path, "must not start with '..'")] : fine),
+    ...(isReserved ? [invalidField(field, path, "must not start with '..'")] : fine),
   ]
 }

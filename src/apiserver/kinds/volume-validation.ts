@@ -8,23 +8,23 @@ import type {
   Volume,
   VolumeProjection,
 } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkPodCertificate, checkTrustBundle } from './credential-projection.ts'
 import { checkClaimTemplate } from './claim-validation.ts'
 import { checkFieldRef, checkResourceRef, filePaths } from './environment-validation.ts'
-import { dnsLabel, dnsSubdomain } from './name-format.ts'
+import { dnsLabel, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import {
   duplicate,
   eachInvalid,
   fine,
-  forbidden,
-  invalid,
-  oneOf,
+  forbiddenField,
+  invalidField,
+  unsupportedField,
   type Problems,
-  required,
+  requiredField,
   tooLong,
   unsupported,
-} from './problem.ts'
+} from '../../kube/validation/field-error.ts'
 import {
   checkDescendingPath,
   checkId,
@@ -41,57 +41,57 @@ type SourceCheck<Name extends Source> = (source: NonNullable<Volume[Name]>, fiel
 const sources: { readonly [Name in Source]: SourceCheck<Name> } = {
   *emptyDir({ sizeLimit }, field) {
     if (sizeLimit !== undefined && isNegative(String(sizeLimit))) {
-      yield forbidden(`${field}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')
+      yield forbiddenField(`${field}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')
     }
   },
   hostPath: checkHostPath,
   *gitRepo({ repository, directory = '' }, field) {
-    if (!repository) yield required(`${field}.repository`)
+    if (!repository) yield requiredField(`${field}.repository`)
     yield* checkDescendingPath(directory, `${field}.directory`)
   },
   *gcePersistentDisk({ pdName, partition = 0 }, field) {
     const at = field.replace(/gcePersistentDisk$/, 'persistentDisk')
-    if (!pdName) yield required(`${at}.pdName`)
+    if (!pdName) yield requiredField(`${at}.pdName`)
     yield* checkPartition(partition, at)
   },
   *awsElasticBlockStore({ volumeID, partition = 0 }, field) {
-    if (!volumeID) yield required(`${field}.volumeID`)
+    if (!volumeID) yield requiredField(`${field}.volumeID`)
     yield* checkPartition(partition, field)
   },
   *secret({ secretName, defaultMode, defaultUser, items }, field) {
-    if (!secretName) yield required(`${field}.secretName`)
+    if (!secretName) yield requiredField(`${field}.secretName`)
     yield* checkFiles({ defaultMode, defaultUser, items }, field)
   },
   *nfs({ server, path }, field) {
-    if (!server) yield required(`${field}.server`)
-    if (!path) yield required(`${field}.path`)
-    if (!path.startsWith('/')) yield invalid(`${field}.path`, path, 'must be an absolute path')
+    if (!server) yield requiredField(`${field}.server`)
+    if (!path) yield requiredField(`${field}.path`)
+    if (!path.startsWith('/')) yield invalidField(`${field}.path`, path, 'must be an absolute path')
   },
   iscsi: checkIscsi,
   glusterfs: needs('endpoints', 'path'),
   *flocker({ datasetName = '', datasetUUID = '' }, field) {
-    if (!datasetName && !datasetUUID) yield required(field, 'one of datasetName and datasetUUID is required')
+    if (!datasetName && !datasetUUID) yield requiredField(field, 'one of datasetName and datasetUUID is required')
     if (datasetName && datasetUUID)
-      yield invalid(field, 'resource', 'datasetName and datasetUUID can not be specified simultaneously')
-    if (datasetName.includes('/')) yield invalid(`${field}.datasetName`, datasetName, "must not contain '/'")
+      yield invalidField(field, 'resource', 'datasetName and datasetUUID can not be specified simultaneously')
+    if (datasetName.includes('/')) yield invalidField(`${field}.datasetName`, datasetName, "must not contain '/'")
   },
   persistentVolumeClaim: needs('claimName'),
   *rbd({ monitors, image }, field) {
-    if ((monitors ?? []).length === 0) yield required(`${field}.monitors`)
-    if (!image) yield required(`${field}.image`)
+    if ((monitors ?? []).length === 0) yield requiredField(`${field}.monitors`)
+    if (!image) yield requiredField(`${field}.image`)
   },
   *cinder({ volumeID, secretRef }, field) {
-    if (!volumeID) yield required(`${field}.volumeID`)
-    if (secretRef && !secretRef.name) yield required(`${field}.secretRef.name`)
+    if (!volumeID) yield requiredField(`${field}.volumeID`)
+    if (secretRef && !secretRef.name) yield requiredField(`${field}.secretRef.name`)
   },
   *cephfs({ monitors }, field) {
-    if ((monitors ?? []).length === 0) yield required(`${field}.monitors`)
+    if ((monitors ?? []).length === 0) yield requiredField(`${field}.monitors`)
   },
   *quobyte({ registry, volume }, field) {
     if (!registry) {
-      yield required(`${field}.registry`, 'must be a host:port pair or multiple pairs separated by commas')
+      yield requiredField(`${field}.registry`, 'must be a host:port pair or multiple pairs separated by commas')
     }
-    if (!volume) yield required(`${field}.volume`)
+    if (!volume) yield requiredField(`${field}.volume`)
   },
   *downwardAPI({ defaultMode, defaultUser, items = [] }, field) {
     yield* checkFiles({ defaultMode, defaultUser }, field)
@@ -99,18 +99,18 @@ const sources: { readonly [Name in Source]: SourceCheck<Name> } = {
   },
   *fc({ targetWWNs = [], wwids = [], lun }, field) {
     if (targetWWNs.length === 0 && wwids.length === 0) {
-      yield required(`${field}.targetWWNs`, 'must specify either targetWWNs or wwids, but not both')
+      yield requiredField(`${field}.targetWWNs`, 'must specify either targetWWNs or wwids, but not both')
     }
     if (targetWWNs.length > 0 && wwids.length > 0) {
-      yield invalid(`${field}.targetWWNs`, targetWWNs, 'targetWWNs and wwids can not be specified simultaneously')
+      yield invalidField(`${field}.targetWWNs`, targetWWNs, 'targetWWNs and wwids can not be specified simultaneously')
     }
     if (targetWWNs.length > 0 && lun === undefined) {
-      yield required(`${field}.lun`, 'lun is required if targetWWNs is specified')
+      yield requiredField(`${field}.lun`, 'lun is required if targetWWNs is specified')
     }
   },
   flexVolume: needs('driver'),
   *configMap({ name, defaultMode, defaultUser, items }, field) {
-    if (!name) yield required(`${field}.name`)
+    if (!name) yield requiredField(`${field}.name`)
     yield* checkFiles({ defaultMode, defaultUser, items }, field)
   },
   azureFile: needs('secretName', 'shareName'),
@@ -130,15 +130,15 @@ const sources: { readonly [Name in Source]: SourceCheck<Name> } = {
     const { name } = nodePublishSecretRef
     yield* name
       ? eachInvalid(`${field}.name`, name, dnsSubdomain(name))
-      : [required(`${field}.nodePublishSecretRef.name`)]
+      : [requiredField(`${field}.nodePublishSecretRef.name`)]
   },
   *ephemeral({ volumeClaimTemplate }, field) {
     if (volumeClaimTemplate) yield* checkClaimTemplate(volumeClaimTemplate, `${field}.volumeClaimTemplate`)
-    else yield required(`${field}.volumeClaimTemplate`)
+    else yield requiredField(`${field}.volumeClaimTemplate`)
   },
   *image({ reference, pullPolicy }, field) {
-    if (!reference) yield required(`${field}.reference`)
-    yield* oneOf(`${field}.pullPolicy`, pullPolicy, ['Always', 'IfNotPresent', 'Never'])
+    if (!reference) yield requiredField(`${field}.reference`)
+    yield* unsupportedField(`${field}.pullPolicy`, pullPolicy, ['Always', 'IfNotPresent', 'Never'])
   },
 }
 
@@ -168,7 +168,7 @@ export function checkVolumes(list: readonly Volume[], field: string, podName = '
     const claimName = volume.persistentVolumeClaim?.claimName
     if (podName !== '' && claimName !== undefined && created.has(claimName)) {
       const why = 'must not reference a PVC that gets created for an ephemeral volume'
-      problems.push(invalid(`${at}.persistentVolumeClaim.claimName`, claimName, why))
+      problems.push(invalidField(`${at}.persistentVolumeClaim.claimName`, claimName, why))
     }
   }
   return { volumes, problems }
@@ -182,29 +182,29 @@ function* checkVolume(volume: Volume, field: string, podName: string): Iterable<
     if (given === undefined) continue
     count++
     if (count > 1)
-      yield forbidden(`${field}.${misspelt.get(source) ?? source}`, 'may not specify more than 1 volume type')
+      yield forbiddenField(`${field}.${misspelt.get(source) ?? source}`, 'may not specify more than 1 volume type')
     else {
       yield* check(given, `${field}.${source}`)
       if (source === 'ephemeral' && podName && name) {
         const claim = `${podName}-${name}`
-        for (const why of dnsSubdomain(claim)) yield invalid(`${field}.name`, name, `PVC name "${claim}": ${why}`)
+        for (const why of dnsSubdomain(claim)) yield invalidField(`${field}.name`, name, `PVC name "${claim}": ${why}`)
       }
     }
   }
-  if (count === 0) yield required(field, 'must specify a volume type')
-  yield* name ? eachInvalid(`${field}.name`, name, dnsLabel(name)) : [required(`${field}.name`)]
+  if (count === 0) yield requiredField(field, 'must specify a volume type')
+  yield* name ? eachInvalid(`${field}.name`, name, dnsLabel(name)) : [requiredField(`${field}.name`)]
 }
 
 /** A source of which nothing more is asked than that some members are there. */
 function needs<Member extends string>(...members: readonly Member[]) {
   return function* (source: { readonly [Name in Member]?: unknown }, field: string): Iterable<Cause> {
-    for (const member of members) if (!source[member]) yield required(`${field}.${member}`)
+    for (const member of members) if (!source[member]) yield requiredField(`${field}.${member}`)
   }
 }
 
 function checkPartition(partition: number, field: string): Problems {
   const isPartition = partition >= 0 && partition <= 255
-  return isPartition ? fine : [invalid(`${field}.partition`, partition, 'must be between 0 and 255, inclusive')]
+  return isPartition ? fine : [invalidField(`${field}.partition`, partition, 'must be between 0 and 255, inclusive')]
 }
 
 const hostPathTypes = [
@@ -220,7 +220,7 @@ const hostPathTypes = [
 
 function* checkHostPath({ path, type = '' }: HostPathVolumeSource, field: string): Iterable<Cause> {
   if (!path) {
-    yield required(`${field}.path`)
+    yield requiredField(`${field}.path`)
     return
   }
   yield* checkNoBackSteps(path, `${field}.path`)
@@ -228,12 +228,12 @@ function* checkHostPath({ path, type = '' }: HostPathVolumeSource, field: string
 }
 
 function* checkIscsi({ targetPortal, iqn, lun }: ISCSIVolumeSource, field: string): Iterable<Cause> {
-  if (!targetPortal) yield required(`${field}.targetPortal`)
-  if (!iqn) yield required(`${field}.iqn`)
+  if (!targetPortal) yield requiredField(`${field}.targetPortal`)
+  if (!iqn) yield requiredField(`${field}.iqn`)
   else if (!/^(?:iqn|eui|naa)/.test(iqn)) {
-    yield invalid(`${field}.iqn`, iqn, 'must be valid format starting with iqn, eui, or naa')
+    yield invalidField(`${field}.iqn`, iqn, 'must be valid format starting with iqn, eui, or naa')
   }
-  if (lun < 0 || lun > 255) yield invalid(`${field}.lun`, lun, 'must be between 0 and 255, inclusive')
+  if (lun < 0 || lun > 255) yield invalidField(`${field}.lun`, lun, 'must be between 0 and 255, inclusive')
 }
 
 interface Files {
@@ -249,8 +249,8 @@ function* checkFiles({ defaultMode, defaultUser, items = [] }: Files, field: str
 }
 
 function* checkItem({ key, path, mode, user }: KeyToPath, field: string): Iterable<Cause> {
-  if (!key) yield required(`${field}.key`)
-  if (!path) yield required(`${field}.path`)
+  if (!key) yield requiredField(`${field}.key`)
+  if (!path) yield requiredField(`${field}.path`)
   yield* checkOpenPath(path, `${field}.path`)
   yield* checkMode(mode, `${field}.mode`)
   yield* checkId(user, `${field}.user`)
@@ -258,15 +258,15 @@ function* checkItem({ key, path, mode, user }: KeyToPath, field: string): Iterab
 
 function* checkFieldFile(file: DownwardAPIVolumeFile, field: string): Iterable<Cause> {
   const { path, fieldRef, resourceFieldRef, mode, user } = file
-  if (!path) yield required(`${field}.path`)
+  if (!path) yield requiredField(`${field}.path`)
   yield* checkOpenPath(path, `${field}.path`)
   if (fieldRef) {
     yield* checkFieldRef(fieldRef, filePaths, `${field}.fieldRef`)
     if (resourceFieldRef) {
-      yield invalid(field, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously')
+      yield invalidField(field, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously')
     }
   } else if (resourceFieldRef) yield* checkResourceRef(resourceFieldRef, `${field}.resourceFieldRef`, { inFile: true })
-  else yield required(field, 'one of fieldRef and resourceFieldRef is required')
+  else yield requiredField(field, 'one of fieldRef and resourceFieldRef is required')
   yield* checkMode(mode, `${field}.mode`)
   yield* checkId(user, `${field}.user`)
 }
@@ -275,7 +275,7 @@ function* checkProjections({ sources: list }: ProjectedVolumeSource, field: stri
   const paths = new Set<string>()
   const conflict = (path: string, shown: string): Problems => {
     if (path === '') return fine
-    if (paths.has(path)) return [invalid(field, shown, 'conflicting duplicate paths')]
+    if (paths.has(path)) return [invalidField(field, shown, 'conflicting duplicate paths')]
     paths.add(path)
     return fine
   }
@@ -284,7 +284,7 @@ function* checkProjections({ sources: list }: ProjectedVolumeSource, field: stri
     for (const kind of ['secret', 'configMap'] as const) {
       const own = source[kind]
       if (!own) continue
-      if (!own.name) yield required(`${at}.${kind}.name`)
+      if (!own.name) yield requiredField(`${at}.${kind}.name`)
       for (const [place, item] of (own.items ?? []).entries()) {
         yield* checkItem(item, `${at}.${kind}.items[${place}]`)
         yield* conflict(item.path, own.name ?? '')
@@ -298,7 +298,7 @@ function* checkProjections({ sources: list }: ProjectedVolumeSource, field: stri
     const { clusterTrustBundle, podCertificate } = source
     if (clusterTrustBundle) yield* checkTrustBundle(clusterTrustBundle, `${at}.clusterTrustBundle`, conflict)
     if (podCertificate) yield* checkPodCertificate(podCertificate, `${at}.podCertificate`, conflict)
-    if (Object.keys(source).length > 1) yield forbidden(at, 'may not specify more than 1 volume type per source')
+    if (Object.keys(source).length > 1) yield forbiddenField(at, 'may not specify more than 1 volume type per source')
   }
 }
 
@@ -312,18 +312,18 @@ function* checkToken(
   at: string,
 ): Iterable<Cause> {
   const expiry = `${at}.expirationSeconds`
-  if (expirationSeconds === undefined) yield required(expiry)
+  if (expirationSeconds === undefined) yield requiredField(expiry)
   else if (expirationSeconds < shortestToken) {
-    yield invalid(expiry, expirationSeconds, 'may not specify a duration less than 10 minutes')
+    yield invalidField(expiry, expirationSeconds, 'may not specify a duration less than 10 minutes')
   } else if (expirationSeconds > longestToken) {
-    yield invalid(expiry, expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
+    yield invalidField(expiry, expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
   }
-  yield* path ? checkOpenPath(path, `${field}.path`) : [required(`${field}.path`)]
+  yield* path ? checkOpenPath(path, `${field}.path`) : [requiredField(`${field}.path`)]
   yield* checkId(user, `${at}.user`)
 }
 
 function checkDriver(driver: string, field: string): Problems {
-  if (!driver) return [required(field)]
+  if (!driver) return [requiredField(field)]
   return [
     ...(driver.length > 63 ? [tooLong(field, 63)] : fine),
     ...eachInvalid(field, driver, dnsSubdomain(driver.toLowerCase())),

@@ -1,6 +1,6 @@
 /** How a server reaches a webhook: a URL, or a Service of the cluster. */
-import { dnsSubdomain } from './name-format.ts'
-import { invalid, type Problems, required } from './problem.ts'
+import { dnsSubdomain } from '../../kube/validation/name-validation.ts'
+import { invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
 import { urlParts } from './url-parts.ts'
 
 const form = '; desired format: https://host[/path]'
@@ -10,12 +10,12 @@ export function* checkWebhookUrl(url: string, field: string): Iterable<Problems[
   const at = authority.indexOf('@')
   const [user, host] = [at < 0 ? undefined : authority.slice(0, at), authority.slice(at + 1)]
   if (scheme.toLowerCase() !== 'https') {
-    yield invalid(field, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`)
+    yield invalidField(field, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`)
   }
-  if (host === '') yield invalid(field, host, `host must be specified${form}`)
-  if (user !== undefined) yield invalid(field, user, 'user information is not permitted in the URL')
-  if (fragment) yield invalid(field, fragment, 'fragments are not permitted in the URL')
-  if (query) yield invalid(field, query, 'query parameters are not permitted in the URL')
+  if (host === '') yield invalidField(field, host, `host must be specified${form}`)
+  if (user !== undefined) yield invalidField(field, user, 'user information is not permitted in the URL')
+  if (fragment) yield invalidField(field, fragment, 'fragments are not permitted in the URL')
+  if (query) yield invalidField(field, query, 'query parameters are not permitted in the URL')
 }
 
 interface ServiceReference {
@@ -27,26 +27,26 @@ interface ServiceReference {
 
 export function* checkWebhookService(service: ServiceReference, at: string): Iterable<Problems[number]> {
   const { name, namespace, path = '' } = service
-  if (!name) yield required(`${at}.name`)
-  if (!namespace) yield required(`${at}.namespace`)
+  if (!name) yield requiredField(`${at}.name`)
+  if (!namespace) yield requiredField(`${at}.namespace`)
   yield* checkServicePort(service.port, `${at}.port`)
   yield* checkPath(path, `${at}.path`)
 }
 
 export function checkServicePort(port = 443, field: string): Problems {
   if (port >= 1 && port <= 65_535) return []
-  return [invalid(field, port, 'port is not valid: must be between 1 and 65535, inclusive')]
+  return [invalidField(field, port, 'port is not valid: must be between 1 and 65535, inclusive')]
 }
 
 function* checkPath(path: string, field: string): Iterable<Problems[number]> {
   if (path === '' || path === '/') return
   if (path === '//') {
-    yield invalid(field, path, 'segment[0] may not be empty')
+    yield invalidField(field, path, 'segment[0] may not be empty')
     return
   }
-  if (!path.startsWith('/')) yield invalid(field, path, "must start with a '/'")
+  if (!path.startsWith('/')) yield invalidField(field, path, "must start with a '/'")
   for (const [index, step] of path.slice(1).replace(/\/$/, '').split('/').entries()) {
-    if (step === '') yield invalid(field, path, `segment[${index}] may not be empty`)
-    else for (const remark of dnsSubdomain(step)) yield invalid(field, path, `segment[${index}]: ${remark}`)
+    if (step === '') yield invalidField(field, path, `segment[${index}] may not be empty`)
+    else for (const remark of dnsSubdomain(step)) yield invalidField(field, path, `segment[${index}]: ${remark}`)
   }
 }

@@ -3,24 +3,32 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import { labelsOf, type LabelSelector, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
-import type { Cause } from '../refusal.ts'
+import type { Cause } from '../errors/status-error.ts'
 import { checkLabelSelector, isEmptySelector } from './label-selector.ts'
 import { checkTemplate } from './pod-validation.ts'
-import { fine, forbidden, immutableDetail, invalid, type Problems, required, unsupported } from './problem.ts'
+import {
+  fine,
+  forbiddenField,
+  immutableDetail,
+  invalidField,
+  type Problems,
+  requiredField,
+  unsupported,
+} from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 
 /** `what` is how the server calls the kind that an empty selector is wrong for. */
 export function* checkSelector(selector: LabelSelectorSpec | undefined, field: string, what: string): Iterable<Cause> {
   if (!selector) {
-    yield required(field)
+    yield requiredField(field)
     return
   }
   yield* checkLabelSelector(selector, field)
-  if (isEmptySelector(selector)) yield invalid(field, selector, `empty selector is invalid for ${what}`)
+  if (isEmptySelector(selector)) yield invalidField(field, selector, `empty selector is invalid for ${what}`)
 }
 
 /** Undefined when it is none. */
-export function readSelector(selector: LabelSelectorSpec | undefined): LabelSelector | undefined {
+export function readWorkloadSelector(selector: LabelSelectorSpec | undefined): LabelSelector | undefined {
   try {
     return labelsOf(selector)
   } catch (error) {
@@ -36,7 +44,7 @@ export function checkMatch(
 ): Problems {
   if (!selector || matchLabels(selector, metadata?.labels ?? {})) return fine
   const why = '`selector` does not match template `labels`'
-  return [invalid(`${field}.metadata.labels`, metadata?.labels ?? null, why)]
+  return [invalidField(`${field}.metadata.labels`, metadata?.labels ?? null, why)]
 }
 
 /** Pods that are replaced when they end: they run for ever. `kind` is how the server calls what makes them. */
@@ -44,7 +52,7 @@ export function* checkEndless({ spec }: PodTemplateSpec, field: string, kind: st
   const restartPolicy = spec?.restartPolicy
   if (restartPolicy !== 'Always') yield unsupported(`${field}.spec.restartPolicy`, restartPolicy, ['Always'])
   if (spec?.activeDeadlineSeconds !== undefined) {
-    yield forbidden(`${field}.spec.activeDeadlineSeconds`, `activeDeadlineSeconds in ${kind} is not Supported`)
+    yield forbiddenField(`${field}.spec.activeDeadlineSeconds`, `activeDeadlineSeconds in ${kind} is not Supported`)
   }
 }
 
@@ -55,9 +63,9 @@ export function* checkReplicated(
   field: string,
   kind: string,
 ): Iterable<Cause> {
-  const meant = readSelector(selector)
+  const meant = readWorkloadSelector(selector)
   if (!meant) {
-    yield invalid(field.replace(/template$/, 'selector'), selector, 'invalid label selector')
+    yield invalidField(field.replace(/template$/, 'selector'), selector, 'invalid label selector')
     return
   }
   yield* checkMatch(meant, template, field)
@@ -73,7 +81,7 @@ export function checkImmutable(
   shown: (value: unknown) => unknown = (own) => own,
 ): Problems {
   const isSame = equalJson(value as Json | undefined, live as Json | undefined)
-  return isSame ? fine : [invalid(field, shown(value), immutableDetail)]
+  return isSame ? fine : [invalidField(field, shown(value), immutableDetail)]
 }
 
 type Status = Readonly<Record<string, unknown>>
@@ -91,12 +99,12 @@ export function checkShare(
 ): Problems {
   const count = (status?.[part] as number | undefined) ?? 0
   if (count <= ((status?.[whole] as number | undefined) ?? 0)) return fine
-  return [invalid(`status.${part}`, count, `cannot be greater than ${shown}`)]
+  return [invalidField(`status.${part}`, count, `cannot be greater than ${shown}`)]
 }
 
 export function checkCollisions(status: Status | undefined, live: Status | undefined): Problems {
   const before = live?.['collisionCount'] as number | undefined
   const now = status?.['collisionCount'] as number | undefined
   if (before === undefined || (now !== undefined && now >= before)) return fine
-  return [invalid('status.collisionCount', now ?? 0, 'cannot be decremented')]
+  return [invalidField('status.collisionCount', now ?? 0, 'cannot be decremented')]
 }

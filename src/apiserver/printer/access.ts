@@ -23,10 +23,10 @@ import type {
   ResourceSlice,
 } from '../../kube/types/resource/v1.ts'
 import { formatAge } from './age.ts'
-import { age, type Columns, labelText, name, orNone, since } from './cells.ts'
+import { age, type Columns, labelText, nameCell, orNone, since } from './cells.ts'
 
 export const roleBindings: Columns<RoleBinding | ClusterRoleBinding> = {
-  Name: name,
+  Name: nameCell,
   Role: ({ roleRef }) => `${roleRef?.kind ?? ''}/${roleRef?.name ?? ''}`,
   Age: age,
   Users: (binding) => subjects(binding, 'User'),
@@ -42,7 +42,7 @@ function subjects(binding: RoleBinding | ClusterRoleBinding, wanted: string): st
 }
 
 export const certificateSigningRequests: Columns<CertificateSigningRequest> = {
-  Name: name,
+  Name: nameCell,
   Age: age,
   SignerName: ({ spec }) => orNone(spec?.signerName),
   Requestor: ({ spec }) => spec?.username ?? '',
@@ -56,12 +56,12 @@ export const certificateSigningRequests: Columns<CertificateSigningRequest> = {
 }
 
 export const clusterTrustBundles: Columns<ClusterTrustBundle> = {
-  Name: name,
+  Name: nameCell,
   SignerName: ({ spec }) => orNone(spec?.signerName),
 }
 
 export const podCertificateRequests: Columns<PodCertificateRequest> = {
-  Name: name,
+  Name: nameCell,
   PodName: ({ spec }) => spec?.podName ?? '',
   ServiceAccountName: ({ spec }) => spec?.serviceAccountName ?? '',
   NodeName: ({ spec }) => spec?.nodeName ?? '',
@@ -72,20 +72,20 @@ export const podCertificateRequests: Columns<PodCertificateRequest> = {
 }
 
 export const webhookConfigurations: Columns<MutatingWebhookConfiguration | ValidatingWebhookConfiguration> = {
-  Name: name,
+  Name: nameCell,
   Webhooks: ({ webhooks }) => (webhooks ?? []).length,
   Age: age,
 }
 
 export const validatingAdmissionPolicies: Columns<ValidatingAdmissionPolicy> = {
-  Name: name,
+  Name: nameCell,
   Validations: ({ spec }) => (spec?.validations ?? []).length,
   ParamKind: paramKind,
   Age: age,
 }
 
 export const mutatingAdmissionPolicies: Columns<MutatingAdmissionPolicy> = {
-  Name: name,
+  Name: nameCell,
   Mutations: ({ spec }) => (spec?.mutations ?? []).length,
   ParamKind: paramKind,
   Age: age,
@@ -96,7 +96,7 @@ function paramKind({ spec }: ValidatingAdmissionPolicy | MutatingAdmissionPolicy
 }
 
 export const admissionPolicyBindings: Columns<ValidatingAdmissionPolicyBinding | MutatingAdmissionPolicyBinding> = {
-  Name: name,
+  Name: nameCell,
   PolicyName: ({ spec }) => spec?.policyName ?? '',
   ParamRef({ spec }) {
     const { paramRef } = spec ?? {}
@@ -120,7 +120,7 @@ function goText({ matchLabels = {}, matchExpressions = [] }: LabelSelectorSpec):
 }
 
 export const flowSchemas: Columns<FlowSchema> = {
-  Name: name,
+  Name: nameCell,
   PriorityLevel: ({ spec }) => spec?.priorityLevelConfiguration?.name ?? '',
   MatchingPrecedence: ({ spec }) => spec?.matchingPrecedence ?? 0,
   DistinguisherMethod: ({ spec }) => spec?.distinguisherMethod?.type ?? '<none>',
@@ -129,7 +129,7 @@ export const flowSchemas: Columns<FlowSchema> = {
 }
 
 export const priorityLevelConfigurations: Columns<PriorityLevelConfiguration> = {
-  Name: name,
+  Name: nameCell,
   Type: ({ spec }) => spec?.type ?? '',
   NominalConcurrencyShares: ({ spec }) => spec?.limited?.nominalConcurrencyShares ?? '<none>',
   Queues: ({ spec }) => spec?.limited?.limitResponse?.queuing?.queues ?? '<none>',
@@ -138,10 +138,10 @@ export const priorityLevelConfigurations: Columns<PriorityLevelConfiguration> = 
   Age: age,
 }
 
-export const deviceClasses: Columns<DeviceClass> = { Name: name, Age: age }
+export const deviceClasses: Columns<DeviceClass> = { Name: nameCell, Age: age }
 
 export const resourceClaims: Columns<ResourceClaim> = {
-  Name: name,
+  Name: nameCell,
   State({ metadata, status }) {
     const isDeleted = metadata?.deletionTimestamp !== undefined
     if (!status?.allocation) return isDeleted ? 'deleted' : 'pending'
@@ -151,10 +151,10 @@ export const resourceClaims: Columns<ResourceClaim> = {
   Age: age,
 }
 
-export const resourceClaimTemplates: Columns<ResourceClaimTemplate> = { Name: name, Age: age }
+export const resourceClaimTemplates: Columns<ResourceClaimTemplate> = { Name: nameCell, Age: age }
 
 export const resourceSlices: Columns<ResourceSlice> = {
-  Name: name,
+  Name: nameCell,
   Node: ({ spec }) => spec?.nodeName ?? '',
   Driver: ({ spec }) => spec?.driver ?? '',
   Pool: ({ spec }) => spec?.pool?.name ?? '',
@@ -162,7 +162,7 @@ export const resourceSlices: Columns<ResourceSlice> = {
 }
 
 export const deviceTaintRules: Columns<DeviceTaintRule> = {
-  Name: name,
+  Name: nameCell,
   Key: ({ spec }) => spec?.taint?.key ?? '',
   Value: ({ spec }) => spec?.taint?.value ?? '',
   Effect: ({ spec }) => spec?.taint?.effect ?? '',

@@ -23,7 +23,7 @@ interface Named {
   readonly metadata?: ObjectMeta
 }
 
-export function name({ metadata }: Named): string {
+export function nameCell({ metadata }: Named): string {
   return metadata?.name ?? ''
 }
 
@@ -57,11 +57,11 @@ export function labelText(labels: Readonly<Record<string, string>> | undefined):
 }
 
 export function selectorText(selector: LabelSelectorSpec | undefined): string {
-  return orNone(readSelector(selector) ?? '<error>')
+  return orNone(selectorCell(selector) ?? '<error>')
 }
 
 /** The text of a selector; undefined for one that makes no sense. */
-export function readSelector(selector: LabelSelectorSpec | undefined): string | undefined {
+export function selectorCell(selector: LabelSelectorSpec | undefined): string | undefined {
   if (selector === undefined) return ''
   try {
     return formatLabels(labelsOf(selector))

@@ -17,10 +17,10 @@ import type {
 import type { RuntimeClass } from '../../kube/types/node/v1.ts'
 import type { PriorityClass } from '../../kube/types/scheduling/v1.ts'
 import type { StorageVersionMigration } from '../../kube/types/storagemigration/v1.ts'
-import { age, type Columns, joined, name, orNone, since } from './cells.ts'
+import { age, type Columns, joined, nameCell, orNone, since } from './cells.ts'
 
 export const nodes: Columns<Node> = {
-  Name: name,
+  Name: nameCell,
   Status({ spec, status }) {
     const ready = status?.conditions?.findLast(({ type }) => type === 'Ready')
     const state = ready ? (ready.status === 'True' ? 'Ready' : 'NotReady') : 'Unknown'
@@ -50,19 +50,19 @@ function addressOf({ status }: Node, wanted: string): string {
 }
 
 export const namespaces: Columns<Namespace> = {
-  Name: name,
+  Name: nameCell,
   Status: ({ status }) => status?.phase ?? '',
   Age: age,
 }
 
 export const configMaps: Columns<ConfigMap> = {
-  Name: name,
+  Name: nameCell,
   Data: ({ data, binaryData }) => size(data) + size(binaryData),
   Age: age,
 }
 
 export const secrets: Columns<Secret> = {
-  Name: name,
+  Name: nameCell,
   Type: ({ type }) => type ?? '',
   Data: ({ data }) => size(data),
   Age: age,
@@ -72,10 +72,10 @@ function size(members: object | undefined): number {
   return Object.keys(members ?? {}).length
 }
 
-export const serviceAccounts: Columns<ServiceAccount> = { Name: name, Age: age }
+export const serviceAccounts: Columns<ServiceAccount> = { Name: nameCell, Age: age }
 
 export const resourceQuotas: Columns<ResourceQuota> = {
-  Name: name,
+  Name: nameCell,
   Request: (quota) => usage(quota, (resource) => !isLimit(resource)),
   Limit: (quota) => usage(quota, isLimit),
   Age: age,
@@ -115,7 +115,7 @@ export const events: Columns<Event> = {
   Message: ({ message }) => (message ?? '').trim(),
   'First Seen': (event, { now }) => firstSeen(event, now),
   Count: ({ series, count }) => (series ? (series.count ?? 0) : count || 1),
-  Name: name,
+  Name: nameCell,
 }
 
 function firstSeen({ firstTimestamp, eventTime }: Event, now: number): string {
@@ -123,7 +123,7 @@ function firstSeen({ firstTimestamp, eventTime }: Event, now: number): string {
 }
 
 export const componentStatuses: Columns<ComponentStatus> = {
-  Name: name,
+  Name: nameCell,
   Status(component) {
     const { status } = health(component)
     return status === undefined ? 'Unknown' : status === 'True' ? 'Healthy' : 'Unhealthy'
@@ -136,14 +136,14 @@ function health({ conditions }: ComponentStatus): { status?: string; message?: s
   return conditions?.find(({ type }) => type === 'Healthy') ?? {}
 }
 
-export const leases: Columns<Lease> = {
-  Name: name,
+export const leaseColumns: Columns<Lease> = {
+  Name: nameCell,
   Holder: ({ spec }) => spec?.holderIdentity ?? '',
   Age: age,
 }
 
 export const priorityClasses: Columns<PriorityClass> = {
-  Name: name,
+  Name: nameCell,
   Value: ({ value }) => value ?? 0,
   'Global-Default': ({ globalDefault }) => globalDefault ?? false,
   Age: age,
@@ -151,13 +151,13 @@ export const priorityClasses: Columns<PriorityClass> = {
 }
 
 export const runtimeClasses: Columns<RuntimeClass> = {
-  Name: name,
+  Name: nameCell,
   Handler: ({ handler }) => handler ?? '',
   Age: age,
 }
 
 export const customResourceDefinitions: Columns<CustomResourceDefinition> = {
-  Name: name,
+  Name: nameCell,
   Scope: ({ spec }) => spec?.scope ?? '',
   Versions: ({ spec }) =>
     (spec?.versions ?? [])
@@ -173,7 +173,7 @@ export const customResourceDefinitions: Columns<CustomResourceDefinition> = {
 }
 
 export const apiServices: Columns<APIService> = {
-  Name: name,
+  Name: nameCell,
   Service: ({ spec }) => (spec?.service ? `${spec.service.namespace ?? ''}/${spec.service.name ?? ''}` : 'Local'),
   Available({ status }) {
     const available = findCondition(status?.conditions as readonly Condition[] | undefined, 'Available')
@@ -186,7 +186,7 @@ export const apiServices: Columns<APIService> = {
 }
 
 export const storageVersionMigrations: Columns<StorageVersionMigration> = {
-  Name: name,
+  Name: nameCell,
   Resource({ spec }) {
     const { group, resource = '' } = spec?.resource ?? {}
     return group ? `${resource}.${group}` : resource
@@ -198,7 +198,7 @@ export const storageVersionMigrations: Columns<StorageVersionMigration> = {
 
 /** A kind that nobody wrote columns for. */
 export const plainColumns: Columns<{ readonly metadata?: { readonly name?: string; creationTimestamp?: string } }> = {
-  Name: name,
+  Name: nameCell,
   'Created At': createdAt,
 }
 

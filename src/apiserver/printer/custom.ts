@@ -4,7 +4,7 @@ import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { parseTime } from '../../kube/duration.ts'
 import { formatAge } from './age.ts'
-import { type Cell, name, type PrintContext } from './cells.ts'
+import { type Cell, nameCell, type PrintContext } from './cells.ts'
 import { type ColumnDefinition, columnDefinitions } from './columns.ts'
 import { parseJsonPath } from './json-path.ts'
 
@@ -42,7 +42,7 @@ export function customColumns(columns: readonly PrinterColumn[] | undefined): Cu
       })),
     ],
     row: (object, { now }) => [
-      name(object),
+      nameCell(object),
       ...shown.map(({ type }, index) => {
         const [value] = paths[index]?.find(object as unknown as Json) ?? []
         return value === undefined ? null : cellOf(type, value, now)

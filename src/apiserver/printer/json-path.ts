@@ -8,13 +8,13 @@ import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 /** From each value to those that it leads to. */
 type Step = (value: Json, root: Json) => readonly Json[]
 
-export interface JsonPath {
+export interface ColumnPath {
   /** All values that the path leads to, in order. */
   find(object: Json): readonly Json[]
 }
 
 /** The path, or undefined where the text is none. */
-export function parseJsonPath(text: string): JsonPath | undefined {
+export function parseJsonPath(text: string): ColumnPath | undefined {
   const steps = parseSteps(text)
   if (!steps) return undefined
   return { find: (object) => walk(steps, object, object) }

@@ -2,10 +2,10 @@
 import type { Endpoints, LoadBalancerIngress, Service } from '../../kube/types/core/v1.ts'
 import type { EndpointSlice } from '../../kube/types/discovery/v1.ts'
 import type { Ingress, IngressClass, IPAddress, NetworkPolicy, ServiceCIDR } from '../../kube/types/networking/v1.ts'
-import { age, type Columns, fewOf, joined, labelText, name, orNone, selectorText } from './cells.ts'
+import { age, type Columns, fewOf, joined, labelText, nameCell, orNone, selectorText } from './cells.ts'
 
 export const services: Columns<Service> = {
-  Name: name,
+  Name: nameCell,
   Type: ({ spec }) => spec?.type ?? '',
   'Cluster-IP': ({ spec }) => spec?.clusterIPs?.[0] ?? '<none>',
   'External-IP': externalAddress,
@@ -40,7 +40,7 @@ function addresses(ingress: readonly Pick<LoadBalancerIngress, 'ip' | 'hostname'
 }
 
 export const endpoints: Columns<Endpoints> = {
-  Name: name,
+  Name: nameCell,
   Endpoints({ subsets = [] }) {
     if (subsets.length === 0) return '<none>'
     const all = subsets.flatMap(({ addresses: hosts = [], ports = [] }) => {
@@ -53,7 +53,7 @@ export const endpoints: Columns<Endpoints> = {
 }
 
 export const endpointSlices: Columns<EndpointSlice> = {
-  Name: name,
+  Name: nameCell,
   AddressType: ({ addressType }) => addressType ?? '',
   Ports: ({ ports }) =>
     fewOf(
@@ -69,7 +69,7 @@ export const endpointSlices: Columns<EndpointSlice> = {
 }
 
 export const ingresses: Columns<Ingress> = {
-  Name: name,
+  Name: nameCell,
   Class: ({ spec }) => spec?.ingressClassName ?? '<none>',
   Hosts({ spec }) {
     const rules = spec?.rules ?? []
@@ -89,7 +89,7 @@ export const ingresses: Columns<Ingress> = {
 export const ingressClasses: Columns<IngressClass> = {
   Name(ingressClass) {
     const isDefault = ingressClass.metadata?.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true'
-    return isDefault ? `${name(ingressClass)} (default)` : name(ingressClass)
+    return isDefault ? `${nameCell(ingressClass)} (default)` : nameCell(ingressClass)
   },
   Controller: ({ spec }) => spec?.controller ?? '',
   Parameters({ spec }) {
@@ -102,13 +102,13 @@ export const ingressClasses: Columns<IngressClass> = {
 }
 
 export const networkPolicies: Columns<NetworkPolicy> = {
-  Name: name,
+  Name: nameCell,
   'Pod-Selector': ({ spec }) => selectorText(spec?.podSelector),
   Age: age,
 }
 
 export const ipAddresses: Columns<IPAddress> = {
-  Name: name,
+  Name: nameCell,
   ParentRef({ spec }) {
     const { parentRef } = spec ?? {}
     if (!parentRef) return '<none>'
@@ -121,7 +121,7 @@ export const ipAddresses: Columns<IPAddress> = {
 }
 
 export const serviceCidrs: Columns<ServiceCIDR> = {
-  Name: name,
+  Name: nameCell,
   CIDRs: ({ spec }) => joined(spec?.cidrs),
   Age: age,
 }

@@ -5,10 +5,10 @@
 import { parseTime } from '../../kube/duration.ts'
 import type { ContainerStatus, Pod, PodTemplate } from '../../kube/types/core/v1.ts'
 import { formatAge } from './age.ts'
-import { age, type Columns, containerImages, containerNames, labelText, name, orNone } from './cells.ts'
+import { age, type Columns, containerImages, containerNames, labelText, nameCell, orNone } from './cells.ts'
 
 export const pods: Columns<Pod> = {
-  Name: name,
+  Name: nameCell,
   Ready(pod) {
     const { ready, total } = summaryOf(pod)
     return `${ready}/${total}`
@@ -30,7 +30,7 @@ export const pods: Columns<Pod> = {
 }
 
 export const podTemplates: Columns<PodTemplate> = {
-  Name: name,
+  Name: nameCell,
   Containers: ({ template }) => containerNames(template),
   Images: ({ template }) => containerImages(template),
   'Pod Labels': ({ template }) => labelText(template?.metadata?.labels),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createCatalog } from '../catalog.ts'
+import { createCatalog } from '../catalog/catalog.ts'
 import { plainColumns } from './cluster.ts'
 import { columnDefinitions } from './columns.ts'
 import { printerOf } from './printers.ts'

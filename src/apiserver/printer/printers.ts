@@ -43,7 +43,7 @@ const printers: Readonly<Record<string, Columns<never>>> = {
   resourcequotas: cluster.resourceQuotas,
   events: cluster.events,
   componentstatuses: cluster.componentStatuses,
-  'leases.coordination.k8s.io': cluster.leases,
+  'leases.coordination.k8s.io': cluster.leaseColumns,
   'priorityclasses.scheduling.k8s.io': cluster.priorityClasses,
   'runtimeclasses.node.k8s.io': cluster.runtimeClasses,
   'customresourcedefinitions.apiextensions.k8s.io': cluster.customResourceDefinitions,

@@ -9,10 +9,10 @@ import type {
   VolumeAttachment,
   VolumeAttributesClass,
 } from '../../kube/types/storage/v1.ts'
-import { age, type Columns, joined, name, orNone } from './cells.ts'
+import { age, type Columns, joined, nameCell, orNone } from './cells.ts'
 
 export const persistentVolumes: Columns<PersistentVolume> = {
-  Name: name,
+  Name: nameCell,
   Capacity: ({ spec }) => String(spec?.capacity?.['storage'] ?? '0'),
   'Access Modes': ({ spec }) => accessModes(spec?.accessModes),
   'Reclaim Policy': ({ spec }) => spec?.persistentVolumeReclaimPolicy ?? '',
@@ -26,7 +26,7 @@ export const persistentVolumes: Columns<PersistentVolume> = {
 }
 
 export const persistentVolumeClaims: Columns<PersistentVolumeClaim> = {
-  Name: name,
+  Name: nameCell,
   Status: phase,
   Volume: ({ spec }) => spec?.volumeName ?? '',
   // What was asked for says nothing of what is there.
@@ -67,7 +67,7 @@ function accessModes(modes: readonly string[] = []): string {
 }
 
 export const storageClasses: Columns<StorageClass> = {
-  Name: (one, { list }) => (name(one) === defaultOf(list) ? `${name(one)} (default)` : name(one)),
+  Name: (one, { list }) => (nameCell(one) === defaultOf(list) ? `${nameCell(one)} (default)` : nameCell(one)),
   Provisioner: ({ provisioner }) => provisioner ?? '',
   ReclaimPolicy: ({ reclaimPolicy }) => reclaimPolicy ?? 'Delete',
   VolumeBindingMode: ({ volumeBindingMode }) => volumeBindingMode ?? 'Immediate',
@@ -81,18 +81,18 @@ function defaultOf(classes: readonly UntypedObject[]): string | undefined {
   const created = ({ metadata }: UntypedObject): number => parseTime(metadata.creationTimestamp ?? '') ?? 0
   const [first] = classes
     .filter(({ metadata }) => marks.some((mark) => metadata.annotations?.[mark] === 'true'))
-    .toSorted((a, b) => created(b) - created(a) || (name(a) < name(b) ? -1 : 1))
-  return first && name(first)
+    .toSorted((a, b) => created(b) - created(a) || (nameCell(a) < nameCell(b) ? -1 : 1))
+  return first && nameCell(first)
 }
 
 export const volumeAttributesClasses: Columns<VolumeAttributesClass> = {
-  Name: name,
+  Name: nameCell,
   DriverName: ({ driverName }) => driverName ?? '',
   Age: age,
 }
 
 export const volumeAttachments: Columns<VolumeAttachment> = {
-  Name: name,
+  Name: nameCell,
   Attacher: ({ spec }) => spec?.attacher ?? '',
   PV: ({ spec }) => spec?.source?.persistentVolumeName ?? '',
   Node: ({ spec }) => spec?.nodeName ?? '',
@@ -101,13 +101,13 @@ export const volumeAttachments: Columns<VolumeAttachment> = {
 }
 
 export const csiNodes: Columns<CSINode> = {
-  Name: name,
+  Name: nameCell,
   Drivers: ({ spec }) => (spec?.drivers ?? []).length,
   Age: age,
 }
 
 export const csiDrivers: Columns<CSIDriver> = {
-  Name: name,
+  Name: nameCell,
   AttachRequired: ({ spec }) => spec?.attachRequired ?? true,
   PodInfoOnMount: ({ spec }) => spec?.podInfoOnMount ?? false,
   StorageCapacity: ({ spec }) => spec?.storageCapacity ?? false,

@@ -13,25 +13,25 @@ import {
   containerNames,
   fewOf,
   labelText,
-  name,
-  readSelector,
+  nameCell,
+  selectorCell,
   selectorText,
   since,
 } from './cells.ts'
 
 export const deployments: Columns<Deployment> = {
-  Name: name,
+  Name: nameCell,
   Ready: ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
   'Up-to-date': ({ status }) => status?.updatedReplicas ?? 0,
   Available: ({ status }) => status?.availableReplicas ?? 0,
   Age: age,
   Containers: ({ spec }) => containerNames(spec?.template),
   Images: ({ spec }) => containerImages(spec?.template),
-  Selector: ({ spec }) => readSelector(spec?.selector) ?? '<invalid>',
+  Selector: ({ spec }) => selectorCell(spec?.selector) ?? '<invalid>',
 }
 
 export const replicaSets: Columns<ReplicaSet> = {
-  Name: name,
+  Name: nameCell,
   Desired: ({ spec }) => spec?.replicas ?? 0,
   Current: ({ status }) => status?.replicas ?? 0,
   Ready: ({ status }) => status?.readyReplicas ?? 0,
@@ -42,7 +42,7 @@ export const replicaSets: Columns<ReplicaSet> = {
 }
 
 export const replicationControllers: Columns<ReplicationController> = {
-  Name: name,
+  Name: nameCell,
   Desired: ({ spec }) => spec?.replicas ?? 0,
   Current: ({ status }) => status?.replicas ?? 0,
   Ready: ({ status }) => status?.readyReplicas ?? 0,
@@ -53,7 +53,7 @@ export const replicationControllers: Columns<ReplicationController> = {
 }
 
 export const statefulSets: Columns<StatefulSet> = {
-  Name: name,
+  Name: nameCell,
   Ready: ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
   Age: age,
   Containers: ({ spec }) => containerNames(spec?.template),
@@ -61,7 +61,7 @@ export const statefulSets: Columns<StatefulSet> = {
 }
 
 export const daemonSets: Columns<DaemonSet> = {
-  Name: name,
+  Name: nameCell,
   Desired: ({ status }) => status?.desiredNumberScheduled ?? 0,
   Current: ({ status }) => status?.currentNumberScheduled ?? 0,
   Ready: ({ status }) => status?.numberReady ?? 0,
@@ -75,7 +75,7 @@ export const daemonSets: Columns<DaemonSet> = {
 }
 
 export const controllerRevisions: Columns<ControllerRevision> = {
-  Name: name,
+  Name: nameCell,
   Controller({ metadata }) {
     const owner = metadata?.ownerReferences?.find(({ controller }) => controller)
     if (!owner) return '<none>'
@@ -95,7 +95,7 @@ const jobEnds = [
 const jobStages = ['Suspended', 'FailureTarget', 'SuccessCriteriaMet']
 
 export const jobs: Columns<Job> = {
-  Name: name,
+  Name: nameCell,
   Status({ metadata, status }) {
     const holds = (type: string): boolean =>
       status?.conditions?.find((condition) => condition.type === type)?.status === 'True'
@@ -122,7 +122,7 @@ export const jobs: Columns<Job> = {
 }
 
 export const cronJobs: Columns<CronJob> = {
-  Name: name,
+  Name: nameCell,
   Schedule: ({ spec }) => spec?.schedule ?? '',
   Timezone: ({ spec }) => spec?.timeZone ?? '<none>',
   Suspend: ({ spec }) => (spec?.suspend === undefined ? '<unset>' : spec.suspend ? 'True' : 'False'),
@@ -136,7 +136,7 @@ export const cronJobs: Columns<CronJob> = {
 }
 
 export const podDisruptionBudgets: Columns<PodDisruptionBudget> = {
-  Name: name,
+  Name: nameCell,
   'Min Available': ({ spec }) => String(spec?.minAvailable ?? 'N/A'),
   'Max Unavailable': ({ spec }) => String(spec?.maxUnavailable ?? 'N/A'),
   'Allowed Disruptions': ({ status }) => status?.disruptionsAllowed ?? 0,
@@ -144,7 +144,7 @@ export const podDisruptionBudgets: Columns<PodDisruptionBudget> = {
 }
 
 export const horizontalPodAutoscalers: Columns<HorizontalPodAutoscaler> = {
-  Name: name,
+  Name: nameCell,
   Reference: ({ spec }) => `${spec?.scaleTargetRef?.kind ?? ''}/${spec?.scaleTargetRef?.name ?? ''}`,
   Targets({ spec, status }) {
     const metrics = spec?.metrics ?? []

@@ -2,13 +2,13 @@
  * Protection of VolumeAttributesClasses: the finalizer that admission gives each class stays until no volume and no
  * claim names the class.
  */
-import { type Cluster, splitKey, type StoredIn } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
+import { type SimulatedState, splitKey, type StoredIn } from './cluster.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 
 const table = 'volumeattributesclasses.storage.k8s.io'
 const finalizer = 'kubernetes.io/vac-protection'
 
-export function attributesClassProtection({ cluster, hand }: Tools): Controller {
+export function attributesClassProtection({ cluster, hand }: Tools): SimulatedController {
   return {
     own: { [table]: ({ metadata }: StoredIn<typeof table>) => [`/${metadata.name}`] },
     others: {
@@ -33,7 +33,7 @@ export function attributesClassProtection({ cluster, hand }: Tools): Controller 
   }
 }
 
-function isUsed(cluster: Cluster, name: string): boolean {
+function isUsed(cluster: SimulatedState, name: string): boolean {
   return (
     cluster.list('persistentvolumes').some((volume) => namedByVolume(volume).includes(name)) ||
     cluster.list('persistentvolumeclaims').some((claim) => namedByClaim(claim).includes(name))

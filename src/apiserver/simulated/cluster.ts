@@ -22,8 +22,8 @@ import type {
 import type { EndpointSlice } from '../../kube/types/discovery/v1.ts'
 import type { PodDisruptionBudget } from '../../kube/types/policy/v1.ts'
 import type { StorageClass, VolumeAttributesClass } from '../../kube/types/storage/v1.ts'
-import type { ClusterState } from '../state.ts'
-import type { Change, StoredObject } from '../storage.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StorageChange, StoredObject } from '../storage/storage.ts'
 
 /** The kinds that the simulation knows, by their table. */
 export interface Kinds {
@@ -56,7 +56,7 @@ export type Stored<T> = T & { readonly metadata: StoredObject['metadata'] }
 export type StoredIn<K extends TableName> = Stored<Kinds[K]>
 export type StoredPod = StoredIn<'pods'>
 
-export interface Cluster {
+export interface SimulatedState {
   readonly clock: Clock
   now(): number
   get<K extends TableName>(table: K, namespace: string | undefined, name: string): StoredIn<K> | undefined
@@ -69,8 +69,8 @@ export interface Cluster {
   podsOn(node: string): readonly StoredPod[]
 }
 
-export interface IndexedCluster extends Cluster {
-  follow(table: string, change: Change): void
+export interface IndexedCluster extends SimulatedState {
+  follow(table: string, change: StorageChange): void
 }
 
 /** Tables whose objects are found by their controller. */
@@ -138,7 +138,7 @@ function createGroups(): Groups {
 }
 
 /** `default/web`: how work queues name an object. */
-export function keyOf({ metadata }: Stored<object>): string {
+export function simulatedKey({ metadata }: Stored<object>): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`
 }
 

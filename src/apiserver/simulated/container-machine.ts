@@ -6,7 +6,7 @@
  */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { Container, ContainerState, ContainerStatus, Pod } from '../../kube/types/core/v1.ts'
-import type { ContainerScript } from './script.ts'
+import type { ContainerScript } from '../kinds/pod-script.ts'
 
 /** The pauses between restarts, of each container that had one. */
 export interface BackOff {
@@ -36,7 +36,7 @@ export function createBackOff(): BackOff {
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never'
 
-export interface Situation {
+export interface ContainerSituation {
   readonly pod: Pod
   readonly container: Container
   readonly script: ContainerScript
@@ -55,7 +55,7 @@ export interface Advance {
   readonly wakeAt: number | undefined
 }
 
-export function advance(status: ContainerStatus | undefined, situation: Situation): Advance {
+export function advance(status: ContainerStatus | undefined, situation: ContainerSituation): Advance {
   const { now, script, startAt, container, pod, waitingFor } = situation
   const current = status ?? fresh(container, waitingFor)
   const { state = {}, lastState } = current
@@ -109,7 +109,7 @@ function digits(text: string): string {
   return found
 }
 
-function advanceRunning(status: ContainerStatus, situation: Situation): Advance {
+function advanceRunning(status: ContainerStatus, situation: ContainerSituation): Advance {
   const { script, now } = situation
   const startedAt = timeOf(status.state?.running?.startedAt)
   const endsAt = script.runSeconds === undefined ? undefined : startedAt + script.runSeconds * 1000
@@ -147,7 +147,7 @@ export function terminated(status: ContainerStatus, exitCode: number, at: number
 function advanceEnded(
   status: ContainerStatus,
   ended: NonNullable<ContainerState['terminated']>,
-  situation: Situation,
+  situation: ContainerSituation,
 ): Advance {
   const { pod, container, policy, backOff, now } = situation
   if (!isRestarted(policy, ended.exitCode)) return { status, wakeAt: undefined }

@@ -5,14 +5,14 @@
 import { controllerOf, ownerReference, removeOwner } from '../../kube/owner.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { labelsOf, type LabelSelector, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
-import type { StoredObject } from '../storage.ts'
-import type { Cluster, StoredIn, TableName } from './cluster.ts'
-import type { Hand } from './hand.ts'
+import type { StoredObject } from '../storage/storage.ts'
+import type { SimulatedState, StoredIn, TableName } from './cluster.ts'
+import type { Hand } from './object-writer.ts'
 import type { Recorder } from './recorder.ts'
 
 /** What a component of the cluster works with. */
 export interface Tools {
-  readonly cluster: Cluster
+  readonly cluster: SimulatedState
   readonly hand: Hand
   readonly record: Recorder
 }
@@ -20,7 +20,7 @@ export interface Tools {
 /** Whom a change of an object concerns: the keys of those to look at. */
 export type Concern<K extends TableName> = (object: StoredIn<K>) => Iterable<string>
 
-export interface Controller {
+export interface SimulatedController {
   readonly workers?: number
   /** Looked at when it starts, whatever is there. */
   readonly first?: readonly string[]
@@ -48,7 +48,7 @@ interface Selecting {
 
 /** The same, or, for one that nobody controls, the keys of those who would adopt it. */
 export function ownerOrAdopters(
-  cluster: Cluster,
+  cluster: SimulatedState,
   kind: string,
   table: TableName,
 ): (object: KubeObject) => readonly string[] {

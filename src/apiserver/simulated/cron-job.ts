@@ -2,9 +2,9 @@
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import { ownerReference } from '../../kube/owner.ts'
 import { splitKey, type StoredIn } from './cluster.ts'
-import { type Controller, ownerOf, type Tools } from './controller.ts'
+import { type SimulatedController, ownerOf, type Tools } from './controller.ts'
 import { parseSchedule, type Schedule } from './cron-time.ts'
-import { isOvertaken } from './hand.ts'
+import { isOvertaken } from './object-writer.ts'
 import { finishOf } from './job-facts.ts'
 
 type CronJob = StoredIn<'cronjobs.batch'>
@@ -13,7 +13,7 @@ type Job = StoredIn<'jobs.batch'>
 /** Who missed more than that is told so, and goes on from now. */
 const mostMissed = 100
 
-export function cronJobController(tools: Tools): Controller {
+export function cronJobController(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {
     own: { 'cronjobs.batch': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },

@@ -2,11 +2,11 @@
 import type { DaemonSetStatus } from '../../kube/types/apps/v1.ts'
 import type { NodeSelectorTerm, PodSpec, Toleration } from '../../kube/types/core/v1.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import { claim, type Controller, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
+import { claim, type SimulatedController, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
 import { isTolerated, matchesNode } from './fit.ts'
-import { isAvailable, isFinished, isReady, isTerminating, podOf, untilAvailable } from './pod-facts.ts'
+import { isAvailable, isFinished, isPodReady, isPodTerminating, podOf, untilAvailable } from './pod-facts.ts'
 import { positive } from './replica-set.ts'
-import { forgetRevisions, hashOf, nameOf, revisionLabel, syncRevisions } from './revision.ts'
+import { forgetRevisions, revisionHash, revisionName, revisionLabel, syncRevisions } from './revision.ts'
 import { shareOf } from './share.ts'
 
 type DaemonSet = StoredIn<'daemonsets.apps'>
@@ -26,7 +26,7 @@ const noNetwork: Toleration = {
   effect: 'NoSchedule',
 }
 
-export function daemonSetController(tools: Tools): Controller {
+export function daemonSetController(tools: Tools): SimulatedController {
   const { cluster, hand } = tools
   return {
     own: { 'daemonsets.apps': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
@@ -40,7 +40,7 @@ export function daemonSetController(tools: Tools): Controller {
       if (!set || set.metadata.deletionTimestamp) return undefined
       await claim(tools, 'pods', set, selectorOf(set))
       const revisions = await syncRevisions(tools, set)
-      const hash = hashOf(revisions.at(-1)!)
+      const hash = revisionHash(revisions.at(-1)!)
       const placed = byNode(cluster.controlled('pods', set))
       await arrange(tools, set, placed, hash)
       const live = cluster.get('daemonsets.apps', namespace, name)
@@ -48,7 +48,9 @@ export function daemonSetController(tools: Tools): Controller {
       const now = byNode(cluster.controlled('pods', live))
       await hand.updateStatus('daemonsets.apps', live, statusOf(live, cluster.list('nodes'), now, hash, cluster.now()))
       const hashes = new Set([...now.values()].flat().map(({ metadata }) => metadata.labels?.[revisionLabel]))
-      const used = new Set(revisions.filter((one) => hashes.has(hashOf(one)) || hashOf(one) === hash).map(nameOf))
+      const used = new Set(
+        revisions.filter((one) => hashes.has(revisionHash(one)) || revisionHash(one) === hash).map(revisionName),
+      )
       await forgetRevisions(tools, live, revisions, used)
       return untilAvailable([...now.values()].flat(), live.spec?.minReadySeconds, cluster.now())
     },
@@ -96,13 +98,13 @@ async function arrange(
   for (const node of nodes) {
     const { shouldRun, mayStay } = verdict(spec, node)
     const pods = (placed.get(node.metadata.name) ?? []).toSorted((a, b) => (a.metadata.uid < b.metadata.uid ? -1 : 1))
-    const active = pods.filter((pod) => !isTerminating(pod) && !isFinished(pod))
-    for (const pod of pods) if (isFinished(pod) && !isTerminating(pod)) await remove(pod)
+    const active = pods.filter((pod) => !isPodTerminating(pod) && !isFinished(pod))
+    for (const pod of pods) if (isFinished(pod) && !isPodTerminating(pod)) await remove(pod)
     for (const pod of active.slice(mayStay ? 1 : 0)) await remove(pod)
     if (shouldRun && pods.every(isFinished)) await create(tools, set, spec, node.metadata.name, hash)
   }
   if (set.spec?.updateStrategy?.type === 'OnDelete') return
-  const active = [...placed.values()].flat().filter((pod) => !isTerminating(pod) && !isFinished(pod))
+  const active = [...placed.values()].flat().filter((pod) => !isPodTerminating(pod) && !isFinished(pod))
   const wanted = nodes.filter((node) => verdict(spec, node).shouldRun)
   const limit = Math.max(1, shareOf(set.spec?.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, wanted.length, 'up'))
   const isWell = (pod: StoredPod): boolean => isAvailable(pod, set.spec?.minReadySeconds, cluster.now())
@@ -148,12 +150,12 @@ function statusOf(
     (placed.get(metadata.name) ?? []).find((pod) => !isFinished(pod))
   const wanted = nodes.filter((node) => verdict(spec, node).shouldRun)
   const pods = wanted.map(podOn).filter((pod) => pod !== undefined)
-  const available = pods.filter((pod) => isReady(pod) && isAvailable(pod, set.spec?.minReadySeconds, now)).length
+  const available = pods.filter((pod) => isPodReady(pod) && isAvailable(pod, set.spec?.minReadySeconds, now)).length
   return {
     currentNumberScheduled: pods.length,
     numberMisscheduled: nodes.filter((node) => !wanted.includes(node) && podOn(node)).length,
     desiredNumberScheduled: wanted.length,
-    numberReady: pods.filter(isReady).length,
+    numberReady: pods.filter(isPodReady).length,
     observedGeneration: set.metadata.generation ?? 0,
     ...positive(
       'updatedNumberScheduled',

@@ -6,19 +6,19 @@ import type { StoredIn } from './cluster.ts'
 import type { SetSize } from './rollout.ts'
 import { shareOf } from './share.ts'
 
-export type Deployment = StoredIn<'deployments.apps'>
+export type DeploymentFacts = StoredIn<'deployments.apps'>
 export type ReplicaSet = StoredIn<'replicasets.apps'>
 
 export const hashLabel = 'pod-template-hash'
 export const revisionAnnotation = 'deployment.kubernetes.io/revision'
 
-export function surgeOf({ spec }: Deployment): number {
+export function surgeOf({ spec }: DeploymentFacts): number {
   return spec.strategy?.type === 'Recreate'
     ? 0
     : shareOf(spec.strategy?.rollingUpdate?.maxSurge, spec.replicas ?? 1, 'up')
 }
 
-export function unavailableOf(deployment: Deployment): number {
+export function unavailableOf(deployment: DeploymentFacts): number {
   const { replicas = 1, strategy } = deployment.spec
   if (strategy?.type === 'Recreate' || replicas === 0) return 0
   const unavailable = shareOf(strategy?.rollingUpdate?.maxUnavailable, replicas, 'down')
@@ -43,7 +43,7 @@ export function byAge(sets: readonly ReplicaSet[]): readonly ReplicaSet[] {
 }
 
 /** A revision is a signed 64-bit integer, which a number of JavaScript cannot hold. An unreadable one counts as none. */
-export function revisionOf({ metadata }: ReplicaSet | Deployment): bigint {
+export function revisionOf({ metadata }: ReplicaSet | DeploymentFacts): bigint {
   return readRevision(metadata.annotations?.[revisionAnnotation]) ?? 0n
 }
 
@@ -54,16 +54,16 @@ export function readRevision(text: string | undefined): bigint | undefined {
 }
 
 /** Its pods, as far as the spec leaves them: those that are to go do not count as available any more. */
-export function sizeOf({ spec, status }: ReplicaSet): SetSize {
+export function deploymentSize({ spec, status }: ReplicaSet): SetSize {
   const { replicas = 1 } = spec
   return { spec: replicas, available: Math.min(replicas, status?.availableReplicas ?? 0) }
 }
 
-export function hasDeadline({ spec }: Deployment): boolean {
+export function hasDeadline({ spec }: DeploymentFacts): boolean {
   return spec.progressDeadlineSeconds !== undefined && spec.progressDeadlineSeconds !== 2 ** 31 - 1
 }
 
-export function isComplete({ spec, metadata }: Deployment, status: DeploymentStatus): boolean {
+export function isComplete({ spec, metadata }: DeploymentFacts, status: DeploymentStatus): boolean {
   const { replicas = 1 } = spec
   return (
     (status.updatedReplicas ?? 0) === replicas &&

@@ -2,11 +2,11 @@
 import { describeError } from '../../kube/errors.ts'
 import { equalJson } from '../../kube/json.ts'
 import { ownerReference } from '../../kube/owner.ts'
-import { Refusal } from '../refusal.ts'
+import { StatusError } from '../errors/status-error.ts'
 import type { Tools } from './controller.ts'
 import {
   byAge,
-  type Deployment,
+  type DeploymentFacts,
   hasDeadline,
   hashLabel,
   isSameTemplate,
@@ -14,10 +14,10 @@ import {
   type ReplicaSet,
   revisionAnnotation,
   revisionOf,
-  sizeOf,
+  deploymentSize,
   surgeOf,
 } from './deployment-facts.ts'
-import { setCondition } from './deployment-status.ts'
+import { setDeploymentCondition } from './deployment-status.ts'
 import { shiftOf, type Sizes } from './rollout.ts'
 import { templateHash } from './template-hash.ts'
 
@@ -38,7 +38,7 @@ const notCopied = new Set([
 /** The ReplicaSet of the template as it is now; made, if it may be. */
 export async function presentSet(
   tools: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   sets: readonly ReplicaSet[],
   mayCreate: boolean,
 ): Promise<ReplicaSet | undefined> {
@@ -68,7 +68,7 @@ export async function presentSet(
 
 async function createSet(
   tools: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   old: readonly ReplicaSet[],
   revision: bigint,
 ): Promise<ReplicaSet> {
@@ -82,7 +82,7 @@ async function createSet(
   const replicas =
     deployment.spec.strategy?.type === 'Recreate'
       ? sizes.desired
-      : shiftOf(sizes, { spec: 0, available: 0 }, old.map(sizeOf)).present
+      : shiftOf(sizes, { spec: 0, available: 0 }, old.map(deploymentSize)).present
   try {
     const made = await hand.create('replicasets.apps', {
       apiVersion: 'apps/v1',
@@ -112,7 +112,7 @@ async function createSet(
     await noteRevision(tools, deployment, made, { reason: 'NewReplicaSetCreated', text: 'Created new replica set' })
     return made
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof StatusError)) throw error
     if (error.status.reason === 'AlreadyExists') {
       // Somebody else's: another hash for the same template.
       const status = { ...deployment.status, collisionCount: collisions + 1 }
@@ -121,7 +121,7 @@ async function createSet(
       const message = `Failed to create new replica set "${name}-${hash}": ${describeError(error)}`
       record(deployment, 'Warning', 'ReplicaSetCreateError', message)
       const failed = { type: 'Progressing', status: 'False', reason: 'ReplicaSetCreateError', message } as const
-      const conditions = setCondition(deployment.status?.conditions ?? [], failed, cluster.now())
+      const conditions = setDeploymentCondition(deployment.status?.conditions ?? [], failed, cluster.now())
       await hand.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions })
     }
     throw error
@@ -130,7 +130,7 @@ async function createSet(
 
 /** What a ReplicaSet tells of its Deployment. A set that is used again becomes the newest revision. */
 function annotationsOf(
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   set: ReplicaSet | undefined,
   revision: bigint,
 ): Readonly<Record<string, string>> {
@@ -158,14 +158,14 @@ function historyOf(before: Readonly<Record<string, string>>): string {
   return [...earlier, last].join(',')
 }
 
-function sizeAnnotations(deployment: Deployment): Readonly<Record<string, string>> {
+function sizeAnnotations(deployment: DeploymentFacts): Readonly<Record<string, string>> {
   const { replicas = 1 } = deployment.spec
   return { [desiredAnnotation]: String(replicas), [maximumAnnotation]: String(replicas + surgeOf(deployment)) }
 }
 
 async function noteRevision(
   { hand, cluster }: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   set: ReplicaSet,
   { reason, text }: { readonly reason: string; readonly text: string },
 ): Promise<void> {
@@ -174,7 +174,7 @@ async function noteRevision(
   const message = `${text} "${set.metadata.name}"`
   const noted =
     hasDeadline(deployment) && isFirst
-      ? setCondition(conditions, { type: 'Progressing', status: 'True', reason, message }, cluster.now())
+      ? setDeploymentCondition(conditions, { type: 'Progressing', status: 'True', reason, message }, cluster.now())
       : conditions
   const revision = set.metadata.annotations?.[revisionAnnotation] ?? ''
   const isKnown = deployment.metadata.annotations?.[revisionAnnotation] === revision
@@ -190,7 +190,7 @@ async function noteRevision(
 
 export async function resize(
   { hand, record }: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   set: ReplicaSet,
   replicas: number,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { DeploymentCondition, DeploymentStatus } from '../../kube/types/app
 import type { Tools } from './controller.ts'
 import {
   byAge,
-  type Deployment,
+  type DeploymentFacts,
   hasDeadline,
   isComplete,
   isSameTemplate,
@@ -15,7 +15,7 @@ import { positive } from './replica-set.ts'
 import { oldReplicasOf } from './rollout.ts'
 
 /** A pause stops the clock of the deadline. */
-export async function notePause({ hand, cluster }: Tools, deployment: Deployment): Promise<Deployment> {
+export async function notePause({ hand, cluster }: Tools, deployment: DeploymentFacts): Promise<DeploymentFacts> {
   if (!hasDeadline(deployment)) return deployment
   const { conditions = [] } = deployment.status ?? {}
   const known = conditions.find(({ type }) => type === 'Progressing')
@@ -26,13 +26,13 @@ export async function notePause({ hand, cluster }: Tools, deployment: Deployment
   const update = isPaused
     ? { reason: 'DeploymentPaused', message: 'Deployment is paused' }
     : { reason: 'DeploymentResumed', message: 'Deployment is resumed' }
-  const noted = setCondition(conditions, { type: 'Progressing', status: 'Unknown', ...update }, cluster.now())
+  const noted = setDeploymentCondition(conditions, { type: 'Progressing', status: 'Unknown', ...update }, cluster.now())
   return await hand.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions: noted })
 }
 
-export async function report(
+export async function reportDeployment(
   tools: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   sets: readonly ReplicaSet[],
 ): Promise<number | undefined> {
   const { cluster, hand } = tools
@@ -48,7 +48,7 @@ export async function report(
 }
 
 function statusOf(
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   sets: readonly ReplicaSet[],
   present: ReplicaSet | undefined,
   now: number,
@@ -82,7 +82,7 @@ function statusOf(
     message: `Deployment ${isAvailable ? 'has' : 'does not have'} minimum availability.`,
   }
   const conditions = withFailure(
-    withProgress(deployment, counts, present, setCondition(before.conditions ?? [], availability, now), now),
+    withProgress(deployment, counts, present, setDeploymentCondition(before.conditions ?? [], availability, now), now),
     sets,
     present,
   )
@@ -90,7 +90,7 @@ function statusOf(
 }
 
 function withProgress(
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   status: DeploymentStatus,
   present: ReplicaSet | undefined,
   conditions: readonly DeploymentCondition[],
@@ -104,7 +104,7 @@ function withProgress(
   if (isComplete(deployment, status)) {
     const message = `${who} has successfully progressed.`
     const reason = 'NewReplicaSetAvailable'
-    return setCondition(conditions, { type: 'Progressing', status: 'True', reason, message }, now)
+    return setDeploymentCondition(conditions, { type: 'Progressing', status: 'True', reason, message }, now)
   }
   if (isProgress(deployment.status ?? {}, status)) {
     const progress: DeploymentCondition = {
@@ -122,7 +122,7 @@ function withProgress(
   const since = parseTime(known.lastUpdateTime ?? '') ?? now
   if (now < since + deployment.spec.progressDeadlineSeconds! * 1000) return conditions
   const message = `${who} has timed out progressing.`
-  return setCondition(
+  return setDeploymentCondition(
     conditions,
     { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message },
     now,
@@ -154,7 +154,7 @@ function withFailure(
 }
 
 /** The same status for the same reason is no news. */
-export function setCondition(
+export function setDeploymentCondition(
   conditions: readonly DeploymentCondition[],
   update: Pick<DeploymentCondition, 'type' | 'status' | 'reason' | 'message'>,
   now: number,

@@ -6,25 +6,25 @@
  * it is. Each step changes a ReplicaSet, and that change is the reason for the next look.
  */
 import { controllerOf } from '../../kube/owner.ts'
-import { type Cluster, splitKey } from './cluster.ts'
-import { claim, type Controller, ownerOf, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
+import { type SimulatedState, splitKey } from './cluster.ts'
+import { claim, type SimulatedController, ownerOf, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
 import {
   byAge,
-  type Deployment,
+  type DeploymentFacts,
   isComplete,
   isSameTemplate,
   type ReplicaSet,
   revisionOf,
-  sizeOf,
+  deploymentSize,
   surgeOf,
   unavailableOf,
 } from './deployment-facts.ts'
 import { desiredAnnotation, maximumAnnotation, presentSet, resize } from './deployment-sets.ts'
-import { notePause, report } from './deployment-status.ts'
+import { notePause, reportDeployment } from './deployment-status.ts'
 import { isFinished } from './pod-facts.ts'
 import { oldReplicasOf, proportions, shiftOf, type Sizes } from './rollout.ts'
 
-export function deploymentController(tools: Tools): Controller {
+export function deploymentController(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {
     own: { 'deployments.apps': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
@@ -42,7 +42,7 @@ export function deploymentController(tools: Tools): Controller {
       const found = cluster.get('deployments.apps', namespace, name)
       if (!found) return undefined
       const sets = await claim(tools, 'replicasets.apps', found, selectorOf(found))
-      if (found.metadata.deletionTimestamp) return await report(tools, found, sets)
+      if (found.metadata.deletionTimestamp) return await reportDeployment(tools, found, sets)
       const deployment = await notePause(tools, found)
       const isPaused = deployment.spec.paused === true
       const present = await presentSet(tools, deployment, sets, !isPaused && !mustWait(tools, deployment, sets))
@@ -53,19 +53,19 @@ export function deploymentController(tools: Tools): Controller {
       else if (live.spec.strategy?.type === 'Recreate') await recreate(tools, live, present, old)
       else if (present) await roll(tools, live, present, old)
       await forgetOld(tools, live, old)
-      return await report(tools, cluster.get('deployments.apps', namespace, name) ?? live, all)
+      return await reportDeployment(tools, cluster.get('deployments.apps', namespace, name) ?? live, all)
     },
   }
 }
 
-function isRecreated(cluster: Cluster, set: ReplicaSet): boolean {
+function isRecreated(cluster: SimulatedState, set: ReplicaSet): boolean {
   const owner = controllerOf(set)
   const deployment = owner && cluster.get('deployments.apps', set.metadata.namespace, owner.name)
   return deployment?.spec.strategy?.type === 'Recreate'
 }
 
 /** Somebody changed the number of replicas, or how many there may be besides, since the sets were last scaled. */
-function isScaled(deployment: Deployment, sets: readonly ReplicaSet[]): boolean {
+function isScaled(deployment: DeploymentFacts, sets: readonly ReplicaSet[]): boolean {
   const { replicas = 1 } = deployment.spec
   return sets.some(({ spec, metadata }) => {
     const desired = metadata.annotations?.[desiredAnnotation]
@@ -75,7 +75,7 @@ function isScaled(deployment: Deployment, sets: readonly ReplicaSet[]): boolean 
 
 async function scale(
   tools: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   present: ReplicaSet | undefined,
   old: readonly ReplicaSet[],
 ): Promise<void> {
@@ -104,7 +104,7 @@ async function scale(
 
 async function roll(
   tools: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   present: ReplicaSet,
   old: readonly ReplicaSet[],
 ): Promise<void> {
@@ -114,7 +114,7 @@ async function roll(
     unavailable: unavailableOf(deployment),
   }
   const aged = byAge(old)
-  const shift = shiftOf(sizes, sizeOf(present), aged.map(sizeOf))
+  const shift = shiftOf(sizes, deploymentSize(present), aged.map(deploymentSize))
   if (shift.present !== (present.spec.replicas ?? 1)) await resize(tools, deployment, present, shift.present)
   else {
     for (const [index, set] of aged.entries()) {
@@ -124,7 +124,7 @@ async function roll(
 }
 
 /** Recreating, nothing new comes before the last old pod is gone. */
-function mustWait({ cluster }: Tools, deployment: Deployment, sets: readonly ReplicaSet[]): boolean {
+function mustWait({ cluster }: Tools, deployment: DeploymentFacts, sets: readonly ReplicaSet[]): boolean {
   if (deployment.spec.strategy?.type !== 'Recreate') return false
   const old = sets.filter((set) => !isSameTemplate(set.spec.template, deployment.spec.template))
   return oldReplicasOf(old) > 0 || old.some((set) => cluster.controlled('pods', set).some((pod) => !isFinished(pod)))
@@ -132,7 +132,7 @@ function mustWait({ cluster }: Tools, deployment: Deployment, sets: readonly Rep
 
 async function recreate(
   tools: Tools,
-  deployment: Deployment,
+  deployment: DeploymentFacts,
   present: ReplicaSet | undefined,
   old: readonly ReplicaSet[],
 ): Promise<void> {
@@ -141,7 +141,7 @@ async function recreate(
     await resize(tools, deployment, present, deployment.spec.replicas ?? 1)
 }
 
-async function forgetOld({ hand }: Tools, deployment: Deployment, old: readonly ReplicaSet[]): Promise<void> {
+async function forgetOld({ hand }: Tools, deployment: DeploymentFacts, old: readonly ReplicaSet[]): Promise<void> {
   // While a change is under way, an old set may be needed for the way back.
   if (!isComplete(deployment, deployment.status ?? {})) return
   const limit = deployment.spec.revisionHistoryLimit ?? 10

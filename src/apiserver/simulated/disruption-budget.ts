@@ -3,9 +3,9 @@ import { parseTime } from '../../kube/duration.ts'
 import { type Condition, setCondition } from '../../kube/condition.ts'
 import { controllerOf } from '../../kube/owner.ts'
 import { matchLabels } from '../../kube/selector.ts'
-import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import { type Controller, selectorOf, type Tools } from './controller.ts'
-import { isFinished, isReady, isTerminating } from './pod-facts.ts'
+import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type SimulatedController, selectorOf, type Tools } from './controller.ts'
+import { isFinished, isPodReady, isPodTerminating } from './pod-facts.ts'
 import { shareOf } from './share.ts'
 
 type Budget = StoredIn<'poddisruptionbudgets.policy'>
@@ -14,16 +14,16 @@ const table = 'poddisruptionbudgets.policy'
 /** An eviction that was allowed, and then did not happen, is forgotten. */
 const spentMs = 120_000
 
-export function disruptionBudgetController(tools: Tools): Controller {
+export function disruptionBudgetController(tools: Tools): SimulatedController {
   const { cluster, hand } = tools
   return {
-    own: { [table]: (budget: Budget) => [keyOf(budget)] },
+    own: { [table]: (budget: Budget) => [simulatedKey(budget)] },
     others: {
       pods: ({ metadata }) =>
         cluster
           .list(table, metadata.namespace)
           .filter((budget) => matchLabels(selectorOf(budget), metadata.labels))
-          .map(keyOf),
+          .map(simulatedKey),
     },
     async reconcile(key) {
       const { namespace, name } = splitKey(key)
@@ -40,17 +40,17 @@ export function disruptionBudgetController(tools: Tools): Controller {
   }
 }
 
-function stillDisrupted(cluster: Cluster, { status, metadata }: Budget): ReadonlyMap<string, string> {
+function stillDisrupted(cluster: SimulatedState, { status, metadata }: Budget): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(status?.disruptedPods ?? {}).filter(([name, time]) => {
       const pod = cluster.get('pods', metadata.namespace, name)
-      return pod && !isTerminating(pod) && cluster.now() < (parseTime(time) ?? 0) + spentMs
+      return pod && !isPodTerminating(pod) && cluster.now() < (parseTime(time) ?? 0) + spentMs
     }),
   )
 }
 
 function statusOf(
-  cluster: Cluster,
+  cluster: SimulatedState,
   budget: Budget,
   pods: readonly StoredPod[],
   disrupted: ReadonlyMap<string, string>,
@@ -63,7 +63,7 @@ function statusOf(
       ? shareOf(minAvailable, expectedPods, 'up')
       : Math.max(0, expectedPods - shareOf(maxUnavailable, expectedPods, 'up'))
   const currentHealthy = pods.filter(
-    (pod) => isReady(pod) && !isTerminating(pod) && !disrupted.has(pod.metadata.name),
+    (pod) => isPodReady(pod) && !isPodTerminating(pod) && !disrupted.has(pod.metadata.name),
   ).length
   const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy)
   const observedGeneration = budget.metadata.generation ?? 0
@@ -86,7 +86,7 @@ function statusOf(
 }
 
 /** A share is one of all that there should be, which those know who make them. */
-function replicasOf(cluster: Cluster, pods: readonly StoredPod[]): number {
+function replicasOf(cluster: SimulatedState, pods: readonly StoredPod[]): number {
   const owners = new Map<string, number>()
   for (const pod of pods) {
     const owner = controllerOf(pod)
@@ -96,7 +96,7 @@ function replicasOf(cluster: Cluster, pods: readonly StoredPod[]): number {
   return [...owners.values()].reduce((sum, count) => sum + count, 0)
 }
 
-function sizeOf(cluster: Cluster, namespace: string | undefined, kind: string, name: string): number {
+function sizeOf(cluster: SimulatedState, namespace: string | undefined, kind: string, name: string): number {
   if (kind === 'ReplicaSet') {
     const set = cluster.get('replicasets.apps', namespace, name)
     const owner = set && controllerOf(set)

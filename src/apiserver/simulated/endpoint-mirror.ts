@@ -5,10 +5,10 @@
 import { ownerReference } from '../../kube/owner.ts'
 import type { EndpointAddress } from '../../kube/types/core/v1.ts'
 import type { Endpoint, EndpointPort } from '../../kube/types/discovery/v1.ts'
-import { keyOf, splitKey, type StoredIn } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
+import { simulatedKey, splitKey, type StoredIn } from './cluster.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import {
-  managedBy,
+  sliceManagedBy,
   ownersOfSlice,
   serviceLabel,
   type Slice,
@@ -27,12 +27,12 @@ const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader'
 const notMirrored = new Set([changedAnnotation, 'kubectl.kubernetes.io/last-applied-configuration'])
 const perSlice = 1000
 
-export function endpointMirror(tools: Tools): Controller {
+export function endpointMirror(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {
-    own: { endpoints: (endpoints) => [keyOf(endpoints)] },
+    own: { endpoints: (endpoints) => [simulatedKey(endpoints)] },
     others: {
-      services: (service) => [keyOf(service)],
+      services: (service) => [simulatedKey(service)],
       [sliceTable]: (slice: Slice) => ownersOfSlice(slice, manager),
     },
     async reconcile(key) {
@@ -103,7 +103,7 @@ async function write(
   for (const { one, slice } of placed) {
     if (!endpoints) break
     const target = slice ?? take(({ addressType }) => addressType === one.addressType)
-    const labels = { ...endpoints.metadata.labels, [serviceLabel]: endpoints.metadata.name, [managedBy]: manager }
+    const labels = { ...endpoints.metadata.labels, [serviceLabel]: endpoints.metadata.name, [sliceManagedBy]: manager }
     const annotations = Object.fromEntries(
       Object.entries(endpoints.metadata.annotations ?? {}).filter(([name]) => !notMirrored.has(name)),
     )

@@ -6,25 +6,25 @@ import { formatTime } from '../../kube/duration.ts'
 import { equalJson } from '../../kube/json.ts'
 import { ownerReference } from '../../kube/owner.ts'
 import type { Endpoint, EndpointPort } from '../../kube/types/discovery/v1.ts'
-import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
+import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import { hostnameOf, isSameContent, portsKey, portsOf } from './endpoint-subsets.ts'
-import { changedAnnotation, headlessLabel, podsOf, servicesOf } from './endpoints.ts'
-import { isReady, isTerminating } from './pod-facts.ts'
+import { changedAnnotation, headlessLabel, endpointPodsOf, servicesOf } from './endpoints.ts'
+import { isPodReady, isPodTerminating } from './pod-facts.ts'
 
 type Service = StoredIn<'services'>
 export type Slice = StoredIn<'endpointslices.discovery.k8s.io'>
 
 export const sliceTable = 'endpointslices.discovery.k8s.io'
-export const managedBy = 'endpointslice.kubernetes.io/managed-by'
+export const sliceManagedBy = 'endpointslice.kubernetes.io/managed-by'
 export const serviceLabel = 'kubernetes.io/service-name'
 const manager = 'endpointslice-controller.k8s.io'
 const perSlice = 100
 
-export function endpointSliceController(tools: Tools): Controller {
+export function endpointSliceController(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {
-    own: { services: (service) => [keyOf(service)] },
+    own: { services: (service) => [simulatedKey(service)] },
     others: {
       pods: (pod) => servicesOf(cluster, pod),
       [sliceTable]: (slice: Slice) => ownersOfSlice(slice, manager),
@@ -40,14 +40,14 @@ export function endpointSliceController(tools: Tools): Controller {
 
 /** The key of what a slice of this manager is made from. */
 export function ownersOfSlice({ metadata }: Slice, by: string): readonly string[] {
-  const { [managedBy]: found, [serviceLabel]: name } = metadata.labels ?? {}
+  const { [sliceManagedBy]: found, [serviceLabel]: name } = metadata.labels ?? {}
   return found === by && name ? [`${metadata.namespace}/${name}`] : []
 }
 
-export function slicesOf(cluster: Cluster, namespace: string, name: string, by: string): readonly Slice[] {
+export function slicesOf(cluster: SimulatedState, namespace: string, name: string, by: string): readonly Slice[] {
   return cluster
     .list(sliceTable, namespace)
-    .filter(({ metadata }) => metadata.labels?.[serviceLabel] === name && metadata.labels[managedBy] === by)
+    .filter(({ metadata }) => metadata.labels?.[serviceLabel] === name && metadata.labels[sliceManagedBy] === by)
 }
 
 /** Ports as slices name them: a port without a name has an empty one. */
@@ -61,9 +61,9 @@ interface Group {
 }
 
 /** Pods by the ports they offer. */
-function groupsOf(cluster: Cluster, service: Service): ReadonlyMap<string, Group> {
+function groupsOf(cluster: SimulatedState, service: Service): ReadonlyMap<string, Group> {
   const groups = new Map<string, Group>()
-  for (const pod of podsOf(cluster, service)) {
+  for (const pod of endpointPodsOf(cluster, service)) {
     const node = cluster.get('nodes', undefined, pod.spec?.nodeName ?? '')
     // A pod whose node is gone is about to be deleted.
     if (!node && service.spec?.publishNotReadyAddresses !== true) continue
@@ -78,8 +78,8 @@ function groupsOf(cluster: Cluster, service: Service): ReadonlyMap<string, Group
 
 function endpointOf(pod: StoredPod, service: Service, zone: string | undefined): Endpoint {
   const { namespace = '', name, uid } = pod.metadata
-  const terminating = isTerminating(pod)
-  const serving = isReady(pod)
+  const terminating = isPodTerminating(pod)
+  const serving = isPodReady(pod)
   const hostname = hostnameOf(pod, service)
   const ready = service.spec?.publishNotReadyAddresses === true || (serving && !terminating)
   return {
@@ -129,7 +129,7 @@ function labelsOf({ metadata, spec }: Service): Readonly<Record<string, string>>
   return {
     ...own,
     ...(isHeadless && { [headlessLabel]: '' }),
-    [managedBy]: manager,
+    [sliceManagedBy]: manager,
     [serviceLabel]: metadata.name,
   }
 }

@@ -3,10 +3,10 @@ import { formatTime } from '../../kube/duration.ts'
 import { equalJson } from '../../kube/json.ts'
 import { matchLabels } from '../../kube/selector.ts'
 import type { EndpointAddress, EndpointSubset } from '../../kube/types/core/v1.ts'
-import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import { type Controller, selectorOfMap, type Tools } from './controller.ts'
+import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type SimulatedController, selectorOfMap, type Tools } from './controller.ts'
 import { hostnameOf, isSameContent, portsOf, repack } from './endpoint-subsets.ts'
-import { isFinished, isReady, isTerminating } from './pod-facts.ts'
+import { isFinished, isPodReady, isPodTerminating } from './pod-facts.ts'
 
 type Service = StoredIn<'services'>
 
@@ -18,15 +18,15 @@ const manager = 'endpoint-controller'
 /** Addresses in one Endpoints object. */
 const capacity = 1000
 
-export function endpointsController(tools: Tools): Controller {
+export function endpointsController(tools: Tools): SimulatedController {
   const { cluster, hand } = tools
   /** Services that were deleted: their Endpoints go with them. Endpoints that never had a Service stay. */
   const deleted = new Set<string>()
   return {
-    own: { services: (service) => [keyOf(service)] },
+    own: { services: (service) => [simulatedKey(service)] },
     others: {
       pods: (pod) => servicesOf(cluster, pod),
-      endpoints: (endpoints) => [keyOf(endpoints)],
+      endpoints: (endpoints) => [simulatedKey(endpoints)],
     },
     follow(table, object, previous) {
       if (table === 'services' && !object && previous)
@@ -50,15 +50,15 @@ export function endpointsController(tools: Tools): Controller {
 }
 
 /** Keys of the Services that select this pod. */
-export function servicesOf(cluster: Cluster, { metadata }: StoredPod): readonly string[] {
+export function servicesOf(cluster: SimulatedState, { metadata }: StoredPod): readonly string[] {
   return cluster
     .list('services', metadata.namespace)
     .filter(({ spec }) => spec?.selector && matchLabels(selectorOfMap(spec.selector), metadata.labels))
-    .map(keyOf)
+    .map(simulatedKey)
 }
 
 /** The pods that a Service selects and that have an address. */
-export function podsOf(cluster: Cluster, { spec, metadata }: Service): readonly StoredPod[] {
+export function endpointPodsOf(cluster: SimulatedState, { spec, metadata }: Service): readonly StoredPod[] {
   const selector = selectorOfMap(spec?.selector)
   return cluster
     .list('pods', metadata.namespace)
@@ -72,7 +72,7 @@ async function write(
 ): Promise<void> {
   const { namespace = '', name } = service.metadata
   const isHeadless = service.spec?.clusterIP === 'None'
-  const { subsets, isCut } = cut(repack(podsOf(cluster, service).flatMap((pod) => subsetsOf(service, pod))))
+  const { subsets, isCut } = cut(repack(endpointPodsOf(cluster, service).flatMap((pod) => subsetsOf(service, pod))))
   const { [headlessLabel]: _headless, ...own } = service.metadata.labels ?? {}
   const labels = { ...own, ...(isHeadless && { [headlessLabel]: '' }), [managedBy]: manager }
   const { [overCapacityAnnotation]: over, ...kept } = live?.metadata.annotations ?? {}
@@ -101,7 +101,7 @@ async function write(
 /** One pod: a subset for each port that it offers. */
 function subsetsOf(service: Service, pod: StoredPod): readonly EndpointSubset[] {
   const isTolerant = service.spec?.publishNotReadyAddresses === true
-  if (isTerminating(pod) && !isTolerant) return []
+  if (isPodTerminating(pod) && !isTolerant) return []
   const { namespace = '', name, uid } = pod.metadata
   const hostname = hostnameOf(pod, service)
   const address: EndpointAddress = {
@@ -110,7 +110,7 @@ function subsetsOf(service: Service, pod: StoredPod): readonly EndpointSubset[] 
     ...(pod.spec?.nodeName && { nodeName: pod.spec.nodeName }),
     targetRef: { kind: 'Pod', namespace, name, uid },
   }
-  const where = isTolerant || isReady(pod) ? { addresses: [address] } : { notReadyAddresses: [address] }
+  const where = isTolerant || isPodReady(pod) ? { addresses: [address] } : { notReadyAddresses: [address] }
   if ((service.spec?.ports ?? []).length === 0) return service.spec?.clusterIP === 'None' ? [where] : []
   return portsOf(service, pod).map((port) => ({ ...where, ports: [port] }))
 }

@@ -11,9 +11,9 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from '../../kube/types/core/v1.ts'
-import type { Cluster, StoredIn, StoredPod } from './cluster.ts'
-import { isTerminating } from './pod-facts.ts'
-import { type Needs, needsOf, type Place, type Room } from './room.ts'
+import type { SimulatedState, StoredIn, StoredPod } from './cluster.ts'
+import { isPodTerminating } from './pod-facts.ts'
+import { type Needs, needsOf, type RoomPlace, type Room } from './node-capacity.ts'
 
 type Node = StoredIn<'nodes'>
 
@@ -24,11 +24,11 @@ export interface Misfit {
 }
 
 /** Asks whether a pod fits a place as it stands; undefined when it does. */
-export type Fit = (place: Place) => Misfit | undefined
+export type Fit = (place: RoomPlace) => Misfit | undefined
 
 /** `reserved` are pods that were promised room on a node. */
 export function fitOf(
-  cluster: Cluster,
+  cluster: SimulatedState,
   room: Room,
   pod: StoredPod,
   reserved: (node: string) => readonly StoredPod[],
@@ -146,7 +146,7 @@ interface Shortage {
   readonly isHopeless: boolean
 }
 
-function shortages({ requests }: Needs, place: Place, others: readonly StoredPod[]): readonly Shortage[] {
+function shortages({ requests }: Needs, place: RoomPlace, others: readonly StoredPod[]): readonly Shortage[] {
   const found: Shortage[] = []
   const most = place.allocatable.get('pods') ?? 0
   if (place.pods.size + others.length + 1 > most) found.push({ reason: 'Too many pods', isHopeless: most < 1 })
@@ -161,7 +161,7 @@ function shortages({ requests }: Needs, place: Place, others: readonly StoredPod
 }
 
 /** What other pods have to say. */
-function neighbourhoodOf(cluster: Cluster, room: Room, pod: StoredPod): (node: Node) => Misfit | undefined {
+function neighbourhoodOf(cluster: SimulatedState, room: Room, pod: StoredPod): (node: Node) => Misfit | undefined {
   const { affinity, topologySpreadConstraints = [] } = pod.spec ?? {}
   const near = affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const far = affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
@@ -190,7 +190,7 @@ function neighbourhoodOf(cluster: Cluster, room: Room, pod: StoredPod): (node: N
 }
 
 /** Whether `term`, which `owner` has, means `other`. */
-function termMatches(cluster: Cluster, term: PodAffinityTerm, owner: StoredPod, other: StoredPod): boolean {
+function termMatches(cluster: SimulatedState, term: PodAffinityTerm, owner: StoredPod, other: StoredPod): boolean {
   const { namespaces = [], namespaceSelector, labelSelector } = term
   const { namespace = '', labels } = other.metadata
   const isHome = namespaces.length === 0 && !namespaceSelector && namespace === owner.metadata.namespace
@@ -202,7 +202,12 @@ function termMatches(cluster: Cluster, term: PodAffinityTerm, owner: StoredPod, 
 }
 
 /** How many pods the term means, by the value of its topology. */
-function countsOf(cluster: Cluster, room: Room, pod: StoredPod, term: PodAffinityTerm): ReadonlyMap<string, number> {
+function countsOf(
+  cluster: SimulatedState,
+  room: Room,
+  pod: StoredPod,
+  term: PodAffinityTerm,
+): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const { node, pods } of room.places()) {
     const value = node.metadata.labels?.[term.topologyKey]
@@ -216,7 +221,7 @@ function countsOf(cluster: Cluster, room: Room, pod: StoredPod, term: PodAffinit
 
 /** Where pods are that do not want this one near. */
 function guardsOf(
-  cluster: Cluster,
+  cluster: SimulatedState,
   room: Room,
   pod: StoredPod,
 ): readonly { readonly key: string; readonly value: string }[] {
@@ -239,7 +244,7 @@ function spreadOf(room: Room, pod: StoredPod, constraint: TopologySpreadConstrai
     const own = [...pods.values()].filter(
       (other) =>
         other.metadata.namespace === pod.metadata.namespace &&
-        !isTerminating(other) &&
+        !isPodTerminating(other) &&
         matchLabels(selector, other.metadata.labels),
     ).length
     counts.set(value, (counts.get(value) ?? 0) + own)

@@ -3,8 +3,8 @@
  * their Job is gone or over, or they lost their controller.
  */
 import { controllerOf } from '../../kube/owner.ts'
-import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import { type Controller, type Tools, withoutFinalizer } from './controller.ts'
+import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type SimulatedController, type Tools, withoutFinalizer } from './controller.ts'
 import { finishOf, isManagedElsewhere } from './job-facts.ts'
 
 export const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
@@ -14,34 +14,34 @@ export function isTracked({ metadata }: StoredPod): boolean {
 }
 
 /** Removes the finalizer, if the pod still has it. */
-export async function release({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
+export async function releasePod({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
   const live = cluster.get('pods', pod.metadata.namespace, pod.metadata.name)
   if (live?.metadata.uid !== pod.metadata.uid || !isTracked(live)) return
   await hand.update('pods', withoutFinalizer(live, trackingFinalizer))
 }
 
 /** Releases pods that wait for a Job that will never count them. */
-export function trackedPodController(tools: Tools): Controller {
+export function trackedPodController(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {
     own: {
-      pods: (pod) => (isTracked(pod) && isAbandoned(cluster, pod) ? [keyOf(pod)] : []),
+      pods: (pod) => (isTracked(pod) && isAbandoned(cluster, pod) ? [simulatedKey(pod)] : []),
       'jobs.batch': (job) =>
         cluster
           .controlled('pods', job)
           .filter((pod) => isTracked(pod) && isAbandoned(cluster, pod))
-          .map(keyOf),
+          .map(simulatedKey),
     },
     async reconcile(key) {
       const { namespace, name } = splitKey(key)
       const pod = cluster.get('pods', namespace, name)
-      if (pod && isTracked(pod) && isAbandoned(cluster, pod)) await release(tools, pod)
+      if (pod && isTracked(pod) && isAbandoned(cluster, pod)) await releasePod(tools, pod)
       return undefined
     },
   }
 }
 
-function isAbandoned(cluster: Cluster, pod: StoredPod): boolean {
+function isAbandoned(cluster: SimulatedState, pod: StoredPod): boolean {
   const owner = controllerOf(pod)
   if (!owner) return true
   if (owner.kind !== 'Job' || owner.apiVersion !== 'batch/v1') return false

@@ -5,13 +5,13 @@
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { JobCondition, JobStatus } from '../../kube/types/batch/v1.ts'
 import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
-import { type Cluster, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type SimulatedState, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { earliest } from './container-machine.ts'
-import { claim, type Controller, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
+import { claim, type SimulatedController, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
 import { formatIndexes, parseIndexes } from './index-set.ts'
 import { finishOf, isManagedElsewhere } from './job-facts.ts'
-import { isTracked, release, trackingFinalizer } from './job-tracking.ts'
-import { isActive, isFinished, isReady, isTerminating, podOf, restartsOf } from './pod-facts.ts'
+import { isTracked, releasePod, trackingFinalizer } from './job-tracking.ts'
+import { isActive, isFinished, isPodReady, isPodTerminating, podOf, restartsOf } from './pod-facts.ts'
 import { type FailureVerdict, judgeFailure } from './pod-failure-policy.ts'
 
 type Job = StoredIn<'jobs.batch'>
@@ -20,7 +20,7 @@ const indexAnnotation = 'batch.kubernetes.io/job-completion-index'
 const firstPauseMs = 10_000
 const longestPauseMs = 600_000
 
-export function jobController(tools: Tools): Controller {
+export function jobController(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {
     own: { 'jobs.batch': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
@@ -35,7 +35,7 @@ export function jobController(tools: Tools): Controller {
       const job = await count(tools, found)
       if (job && !job.metadata.deletionTimestamp) return await work(tools, job)
       // A Job that is being deleted counts no more pods, so it holds none.
-      for (const pod of cluster.controlled('pods', found)) await release(tools, pod)
+      for (const pod of cluster.controlled('pods', found)) await releasePod(tools, pod)
       return undefined
     },
   }
@@ -52,7 +52,7 @@ function indexOf({ metadata }: StoredPod): number {
 /** What is deleted before it has ended counts as failed at once, unless its successor is to wait for its end. */
 function hasFailed({ spec }: Job, pod: StoredPod): boolean {
   if (pod.status?.phase === 'Failed') return true
-  return spec?.podReplacementPolicy !== 'Failed' && isTerminating(pod) && !isFinished(pod)
+  return spec?.podReplacementPolicy !== 'Failed' && isPodTerminating(pod) && !isFinished(pod)
 }
 
 /** Writes down which pods have ended, lets go of them, and counts them: in this order, so that each counts once. */
@@ -82,7 +82,7 @@ async function count(tools: Tools, job: Job): Promise<Job | undefined> {
       ...(failed.length > 0 && { failed }),
     },
   })
-  for (const pod of ended) await release(tools, pod)
+  for (const pod of ended) await releasePod(tools, pod)
   const status = noted.status ?? {}
   if (succeeded.length + failed.length === 0) return noted
   const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
@@ -224,7 +224,7 @@ async function fill(tools: Tools, job: Job, active: readonly StoredPod[]): Promi
   const missing = wanted - active.length
   if (missing <= 0) return undefined
   // A pod that stops still is one, where its successor shall wait for its end.
-  const stopping = cluster.controlled('pods', job).filter((pod) => isTerminating(pod) && !isFinished(pod)).length
+  const stopping = cluster.controlled('pods', job).filter((pod) => isPodTerminating(pod) && !isFinished(pod)).length
   const waitsFor = job.spec?.podReplacementPolicy === 'Failed' || job.spec?.podFailurePolicy ? stopping : 0
   const pause = pauseOf(cluster, job)
   if (pause > 0) return pause
@@ -238,7 +238,7 @@ async function fill(tools: Tools, job: Job, active: readonly StoredPod[]): Promi
 }
 
 /** The more pods failed in a row, the longer the next one has to wait. */
-function pauseOf(cluster: Cluster, job: Job): number {
+function pauseOf(cluster: SimulatedState, job: Job): number {
   const failures = job.status?.failed ?? 0
   const ends = cluster
     .controlled('pods', job)
@@ -298,8 +298,8 @@ function countsOf(pods: readonly StoredPod[], status: JobStatus): JobStatus {
   return {
     ...rest,
     ...(active.length > 0 && { active: active.length }),
-    ready: active.filter(isReady).length,
-    terminating: pods.filter((pod) => isTerminating(pod) && !isFinished(pod)).length,
+    ready: active.filter(isPodReady).length,
+    terminating: pods.filter((pod) => isPodTerminating(pod) && !isFinished(pod)).length,
   }
 }
 
@@ -317,7 +317,7 @@ async function report({ cluster, hand }: Tools, job: Job, status: JobStatus): Pr
 /** What is left to do for a Job that is over: let go of its pods, and go itself when it is time. */
 async function afterwards(tools: Tools, job: Job): Promise<number | undefined> {
   const { cluster, hand } = tools
-  for (const pod of cluster.controlled('pods', job)) await release(tools, pod)
+  for (const pod of cluster.controlled('pods', job)) await releasePod(tools, pod)
   const { ttlSecondsAfterFinished: ttl } = job.spec ?? {}
   if (ttl === undefined || job.metadata.deletionTimestamp) return undefined
   const endedMs = parseTime(finishOf(job)?.lastTransitionTime ?? '') ?? 0

@@ -4,10 +4,10 @@
  */
 import { formatTime } from '../../kube/duration.ts'
 import type { PodStatus } from '../../kube/types/core/v1.ts'
-import type { Cluster, StoredIn, StoredPod } from './cluster.ts'
+import type { SimulatedState, StoredIn, StoredPod } from './cluster.ts'
 import { hasPortConflict, isTolerated, matchesNode } from './fit.ts'
 import { isFinished } from './pod-facts.ts'
-import { amountsOf, needsOf } from './room.ts'
+import { amountsOf, needsOf } from './node-capacity.ts'
 
 export interface Rejection {
   readonly reason: string
@@ -15,7 +15,7 @@ export interface Rejection {
 }
 
 /** The first reason why this pod, which has not started yet, cannot run on its node. */
-export function rejectionOf(cluster: Cluster, pod: StoredPod, node: StoredIn<'nodes'>): Rejection | undefined {
+export function rejectionOf(cluster: SimulatedState, pod: StoredPod, node: StoredIn<'nodes'>): Rejection | undefined {
   const os = pod.spec?.os?.name
   if (os !== undefined && os !== 'linux')
     return { reason: 'PodOSNotSupported', message: "Failed to admit pod as the OS field doesn't match node OS" }

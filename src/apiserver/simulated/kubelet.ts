@@ -3,16 +3,16 @@
  * runs; `script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
  */
 import { parseTime } from '../../kube/duration.ts'
-import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { type BackOff, createBackOff } from './container-machine.ts'
-import type { Controller, Tools } from './controller.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import { rejectedStatus, rejectionOf } from './kubelet-admission.ts'
-import { addressOf, isDown } from './node-fleet.ts'
+import { nodeAddressOf, isDown } from './node-fleet.ts'
 import { isFinished } from './pod-facts.ts'
 import { advancePod, stoppedStatus } from './pod-machine.ts'
-import { type Pace, podScript } from './script.ts'
+import { type Pace, podScript } from '../kinds/pod-script.ts'
 
-export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controller {
+export function kubelet({ cluster, hand, record }: Tools, pace: Pace): SimulatedController {
   const backOffs = new Map<string, BackOff>()
   const addresses = createAddresses(cluster)
 
@@ -46,7 +46,7 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
   }
 
   const run = async (pod: StoredPod, hostIP: string): Promise<number | undefined> => {
-    const host = { hostIP, podIP: () => addresses.take(pod), backOff: backOffOf(keyOf(pod)), pace }
+    const host = { hostIP, podIP: () => addresses.take(pod), backOff: backOffOf(simulatedKey(pod)), pace }
     const { status, wakeAt } = advancePod(pod, host, cluster.now())
     await hand.updateStatus('pods', pod, status)
     tell(pod, status)
@@ -69,9 +69,9 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
   return {
     workers: 20,
     own: {
-      pods: (pod) => (pod.spec?.nodeName ? [keyOf(pod)] : []),
+      pods: (pod) => (pod.spec?.nodeName ? [simulatedKey(pod)] : []),
       // A node that comes back looks after its pods at once.
-      nodes: (node) => cluster.podsOn(node.metadata.name).map(keyOf),
+      nodes: (node) => cluster.podsOn(node.metadata.name).map(simulatedKey),
     },
     async reconcile(key) {
       const { namespace, name } = splitKey(key)
@@ -80,7 +80,7 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Controlle
       if (!pod || !node || isFinished(pod)) backOffs.delete(key)
       if (!pod || !node || isDown(node)) return undefined
       if (pod.metadata.deletionTimestamp) return await stop(pod)
-      const hostIP = addressOf(cluster, node.metadata.name)
+      const hostIP = nodeAddressOf(cluster, node.metadata.name)
       if (isFinished(pod) || hostIP === undefined || !(await admit(pod, node))) return undefined
       return await run(pod, hostIP)
     },
@@ -94,7 +94,7 @@ interface Addresses {
 const addressCount = 2 ** 16 - 2
 
 /** 10.244.0.0/16, taken in turn. Nobody gives one back: it is free when the pod that had it is gone or done. */
-function createAddresses(cluster: Cluster): Addresses {
+function createAddresses(cluster: SimulatedState): Addresses {
   const holders = new Map<string, StoredPod>()
   for (const pod of cluster.list('pods')) if (pod.status?.podIP) holders.set(pod.status.podIP, pod)
   let next = 0

@@ -8,10 +8,10 @@
 import { formatMicroTime, formatTime } from '../../kube/duration.ts'
 import type { ManagedFieldsEntry } from '../../kube/object.ts'
 import type { Node, NodeCondition, NodeSpec } from '../../kube/types/core/v1.ts'
-import type { ClusterState } from '../state.ts'
-import { type Cluster, splitKey, type StoredIn } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
-import type { Draft } from './hand.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import { type SimulatedState, splitKey, type StoredIn } from './cluster.ts'
+import type { SimulatedController, Tools } from './controller.ts'
+import type { ObjectDraft } from './object-writer.ts'
 
 export interface SimulatedNode {
   readonly name: string
@@ -40,7 +40,7 @@ export const leaseSeconds: number = 40
 /** No network loses a message here, so once before the end is enough. */
 const renewMs = 30_000
 
-function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node }: SimulatedNode): Draft<Node> {
+function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node }: SimulatedNode): ObjectDraft<Node> {
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -50,12 +50,12 @@ function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node }: Sim
   }
 }
 
-export function addressOf(cluster: Cluster, name: string): string | undefined {
+export function nodeAddressOf(cluster: SimulatedState, name: string): string | undefined {
   return cluster.get('nodes', undefined, name)?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address
 }
 
 /** The kubelet's side of a node: it registers what the machine has, and says that it is ready. */
-export function nodeController({ cluster, hand }: Tools, nodes: readonly SimulatedNode[]): Controller {
+export function nodeController({ cluster, hand }: Tools, nodes: readonly SimulatedNode[]): SimulatedController {
   /** Not created yet. Who deletes one later means it. */
   const wanted = new Map(nodes.map((node) => [node.name, node]))
   return {
@@ -161,7 +161,7 @@ function machine(uid: string): object {
   }
 }
 
-function freeAddress(cluster: Cluster): string {
+function freeAddress(cluster: SimulatedState): string {
   const used = new Set(
     cluster.list('nodes').flatMap(({ status }) => status?.addresses?.map(({ address }) => address) ?? []),
   )
@@ -183,7 +183,7 @@ async function ensureLease({ cluster, hand }: Pick<Tools, 'cluster' | 'hand'>, n
 }
 
 /** Keeps all leases fresh. Returns how to stop. */
-export function keepLeases(state: ClusterState, cluster: Cluster): () => void {
+export function keepLeases(state: ClusterState, cluster: SimulatedState): () => void {
   const tick = (): void => {
     timer = state.clock.after(renewMs, tick)
     const now = state.clock.now()

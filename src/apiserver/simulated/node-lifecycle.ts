@@ -8,10 +8,10 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import type { NodeCondition, Taint } from '../../kube/types/core/v1.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { earliest } from './container-machine.ts'
-import type { Controller, Tools } from './controller.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import { tolerates } from './fit.ts'
 import { isDown, leaseNamespace, leaseSeconds } from './node-fleet.ts'
-import { isFinished, isReady, isTerminating, withPodCondition } from './pod-facts.ts'
+import { isFinished, isPodReady, isPodTerminating, withPodCondition } from './pod-facts.ts'
 
 type Node = StoredIn<'nodes'>
 
@@ -29,7 +29,7 @@ const ownKeys = new Set(
 /** How long a node may be missing before its pods are given up. */
 const patienceMs = 40_000
 
-export function nodeLifecycle(tools: Tools): Controller {
+export function nodeLifecycle(tools: Tools): SimulatedController {
   const { cluster } = tools
   const missingSince = new Map<string, number>()
   return {
@@ -124,7 +124,7 @@ function taintsOf({ spec, status }: Node, now: number): readonly Taint[] {
 /** Of a node that does not answer, nobody knows whether its pods still serve. */
 async function doubtPods({ cluster, hand }: Tools, { metadata }: Node): Promise<void> {
   for (const pod of cluster.podsOn(metadata.name)) {
-    if (!isReady(pod)) continue
+    if (!isPodReady(pod)) continue
     const status = withPodCondition(pod, { type: 'Ready', status: 'False' }, cluster.now())
     await hand.updateStatus('pods', pod, status)
   }
@@ -137,7 +137,7 @@ async function evict(tools: Tools, node: Node): Promise<number | undefined> {
   if (taints.length === 0) return undefined
   const moments: number[] = []
   for (const pod of cluster.podsOn(node.metadata.name)) {
-    const at = isTerminating(pod) || isFinished(pod) ? undefined : leavesAt(pod, taints)
+    const at = isPodTerminating(pod) || isFinished(pod) ? undefined : leavesAt(pod, taints)
     if (at === undefined) continue
     if (at > cluster.now()) {
       moments.push(at)

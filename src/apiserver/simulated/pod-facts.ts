@@ -4,27 +4,27 @@ import { ownerReference } from '../../kube/owner.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Pod, PodCondition, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { StoredPod } from './cluster.ts'
-import type { Draft } from './hand.ts'
+import type { ObjectDraft } from './object-writer.ts'
 
 export function isFinished({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed'
 }
 
-export function isTerminating({ metadata }: Pod): boolean {
+export function isPodTerminating({ metadata }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined
 }
 
 /** Neither over nor on its way out. */
 export function isActive(pod: Pod): boolean {
-  return !isFinished(pod) && !isTerminating(pod)
+  return !isFinished(pod) && !isPodTerminating(pod)
 }
 
-export function isTrue(pod: Pod, type: string): boolean {
+export function isPodConditionTrue(pod: Pod, type: string): boolean {
   return pod.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
 }
 
-export function isReady(pod: Pod): boolean {
-  return isTrue(pod, 'Ready')
+export function isPodReady(pod: Pod): boolean {
+  return isPodConditionTrue(pod, 'Ready')
 }
 
 /** When it has been ready for long enough; undefined when it is not even ready. */
@@ -87,7 +87,11 @@ export function restartsOf({ status }: Pod): number {
 }
 
 /** The pod that a template describes, for its controller. */
-export function podOf(owner: KubeObject, template: PodTemplateSpec, extra: Partial<Pod['metadata']> = {}): Draft<Pod> {
+export function podOf(
+  owner: KubeObject,
+  template: PodTemplateSpec,
+  extra: Partial<Pod['metadata']> = {},
+): ObjectDraft<Pod> {
   const { labels, annotations, finalizers } = template.metadata ?? {}
   return {
     apiVersion: 'v1',
@@ -115,10 +119,10 @@ export function byDispensability(pods: readonly StoredPod[], now: number): reado
   const rank = (pod: StoredPod): readonly number[] => [
     pod.spec?.nodeName ? 1 : 0,
     phases.indexOf(pod.status?.phase ?? 'Pending'),
-    isReady(pod) ? 1 : 0,
+    isPodReady(pod) ? 1 : 0,
     Number(pod.metadata.annotations?.[deletionCost] ?? 0) || 0,
     -(crowd.get(pod.spec?.nodeName ?? '') ?? 0),
-    isReady(pod) ? magnitude(now - readySince(pod)) : 0,
+    isPodReady(pod) ? magnitude(now - readySince(pod)) : 0,
     -restartsOf(pod),
     magnitude(now - createdAt(pod)),
   ]

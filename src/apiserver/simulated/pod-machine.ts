@@ -13,10 +13,10 @@ import {
   type RestartPolicy,
   terminated,
 } from './container-machine.ts'
-import { containerScript, ephemeralScript, type Pace, podScript } from './script.ts'
+import { containerScript, ephemeralScript, type Pace, podScript } from '../kinds/pod-script.ts'
 
 /** What a pod gets from its node. */
-export interface Host {
+export interface PodHost {
   readonly hostIP: string
   podIP(): string
   readonly backOff: BackOff
@@ -28,7 +28,7 @@ export interface PodAdvance {
   readonly wakeAt: number | undefined
 }
 
-export function advancePod(pod: Pod, host: Host, now: number): PodAdvance {
+export function advancePod(pod: Pod, host: PodHost, now: number): PodAdvance {
   const before = pod.status ?? {}
   const startTime = before.startTime ?? formatTime(now)
   const since = parseTime(startTime) ?? now
@@ -62,13 +62,13 @@ export function advancePod(pod: Pod, host: Host, now: number): PodAdvance {
     containerStatuses,
     ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
   }
-  const conditions = conditionsOf(pod, status, inits.isDone, now)
+  const conditions = podConditionsOf(pod, status, inits.isDone, now)
   const all = [...inits.advances, ...apps, ...debuggers]
   const wakeAt = isOver ? undefined : earliest(deadAt, ...all.map((one) => one.wakeAt))
   return { status: { ...status, conditions }, wakeAt }
 }
 
-function addresses(pod: Pod, host: Host, hasSandbox: boolean): Pick<PodStatus, 'podIP' | 'podIPs'> {
+function addresses(pod: Pod, host: PodHost, hasSandbox: boolean): Pick<PodStatus, 'podIP' | 'podIPs'> {
   if (pod.status?.podIP || !hasSandbox) return {}
   const podIP = pod.spec?.hostNetwork ? host.hostIP : host.podIP()
   return { podIP, podIPs: [{ ip: podIP }] }
@@ -82,7 +82,7 @@ interface Inits {
   readonly hasFailed: boolean
 }
 
-function advanceInits(pod: Pod, host: Host, startAt: number, now: number): Inits {
+function advanceInits(pod: Pod, host: PodHost, startAt: number, now: number): Inits {
   const advances: Advance[] = []
   const policy = restartPolicy(pod)
   let isDone = true
@@ -116,7 +116,7 @@ function advanceInits(pod: Pod, host: Host, startAt: number, now: number): Inits
   }
 }
 
-function advanceApps(pod: Pod, host: Host, startAt: number | undefined, now: number): readonly Advance[] {
+function advanceApps(pod: Pod, host: PodHost, startAt: number | undefined, now: number): readonly Advance[] {
   const waitingFor = (pod.spec?.initContainers ?? []).length > 0 ? 'PodInitializing' : 'ContainerCreating'
   return (pod.spec?.containers ?? []).map((container: Container) => {
     const before = pod.status?.containerStatuses?.find(({ name }) => name === container.name)
@@ -134,7 +134,7 @@ function advanceApps(pod: Pod, host: Host, startAt: number | undefined, now: num
 }
 
 /** Ephemeral containers wait for no init container, are never restarted, and count neither for readiness nor for the phase. */
-function advanceEphemeral(pod: Pod, host: Host, startAt: number, now: number): readonly Advance[] {
+function advanceEphemeral(pod: Pod, host: PodHost, startAt: number, now: number): readonly Advance[] {
   return (pod.spec?.ephemeralContainers ?? []).map((container) => {
     const before = pod.status?.ephemeralContainerStatuses?.find(({ name }) => name === container.name)
     const { status, wakeAt } = advance(before, {
@@ -184,12 +184,12 @@ export function stoppedStatus(pod: Pod, exitCode: number, now: number): PodStatu
     containerStatuses,
     ...(debuggers.length > 0 && { ephemeralContainerStatuses: debuggers }),
   }
-  return { ...status, conditions: conditionsOf(pod, status, true, now) }
+  return { ...status, conditions: podConditionsOf(pod, status, true, now) }
 }
 
 type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>
 
-export function conditionsOf(
+export function podConditionsOf(
   pod: Pod,
   status: PodStatus,
   isInitialized: boolean,

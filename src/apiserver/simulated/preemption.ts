@@ -6,8 +6,8 @@ import { labelsOf, matchLabels } from '../../kube/selector.ts'
 import type { StoredPod } from './cluster.ts'
 import type { Tools } from './controller.ts'
 import { fitOf, type Misfit } from './fit.ts'
-import { compareRanks, createdAt, isTerminating, withoutNode, withPodCondition, priorityOf } from './pod-facts.ts'
-import type { Place, Room } from './room.ts'
+import { compareRanks, createdAt, isPodTerminating, withoutNode, withPodCondition, priorityOf } from './pod-facts.ts'
+import type { RoomPlace, Room } from './node-capacity.ts'
 
 export interface Way {
   readonly node: string
@@ -18,14 +18,14 @@ export function victimsFor(
   tools: Tools,
   room: Room,
   pod: StoredPod,
-  misfits: ReadonlyMap<Place, Misfit>,
+  misfits: ReadonlyMap<RoomPlace, Misfit>,
   reserved: (node: string) => readonly StoredPod[],
 ): Way | undefined {
   const rank = priorityOf(pod)
   if (pod.spec?.preemptionPolicy === 'Never') return undefined
   // Room was promised, and its holders are on their way out: wait for them.
   const nominated = room.place(pod.status?.nominatedNodeName ?? '')
-  if (nominated && [...nominated.pods.values()].some((one) => isTerminating(one) && priorityOf(one) < rank))
+  if (nominated && [...nominated.pods.values()].some((one) => isPodTerminating(one) && priorityOf(one) < rank))
     return undefined
   const candidates: { readonly way: Way; readonly cost: readonly number[] }[] = []
   for (const [place, { isCurable }] of misfits) {
@@ -40,7 +40,7 @@ function selectVictims(
   tools: Tools,
   room: Room,
   pod: StoredPod,
-  place: Place,
+  place: RoomPlace,
   reserved: (node: string) => readonly StoredPod[],
 ): { readonly way: Way; readonly cost: readonly number[] } | undefined {
   const rank = priorityOf(pod)
@@ -99,7 +99,7 @@ export async function makeWay(tools: Tools, pod: StoredPod, { node, victims }: W
   const failed = withoutNode(pod, message, cluster.now())
   await hand.updateStatus('pods', pod, { ...failed, nominatedNodeName: node })
   for (const victim of victims) {
-    if (isTerminating(victim)) continue
+    if (isPodTerminating(victim)) continue
     const { namespace, name } = victim.metadata
     const live = cluster.get('pods', namespace, name)
     if (live?.metadata.uid !== victim.metadata.uid) continue

@@ -4,8 +4,8 @@
  */
 import { formatTime } from '../../kube/duration.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Cluster } from './cluster.ts'
-import type { Hand } from './hand.ts'
+import type { SimulatedState } from './cluster.ts'
+import type { Hand } from './object-writer.ts'
 
 export type Recorder = (about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void
 
@@ -22,7 +22,7 @@ interface Noted {
 }
 
 /** `component` is who speaks, as events name it: `deployment-controller`. */
-export function createRecorder(cluster: Cluster, hand: Hand, component: string): Recorder {
+export function createRecorder(cluster: SimulatedState, hand: Hand, component: string): Recorder {
   const noted = new Map<string, Noted>()
   const patience = new Map<string, { readonly left: number; readonly at: number }>()
   let count = 0

@@ -8,16 +8,23 @@ import type { LabelSelector } from '../../kube/selector.ts'
 import { matchLabels } from '../../kube/selector.ts'
 import type { ReplicaSetCondition, ReplicaSetStatus } from '../../kube/types/apps/v1.ts'
 import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
-import { Refusal } from '../refusal.ts'
+import { StatusError } from '../errors/status-error.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import { claim, type Controller, ownerOrAdopters, selectorOf, selectorOfMap, type Tools } from './controller.ts'
+import {
+  claim,
+  type SimulatedController,
+  ownerOrAdopters,
+  selectorOf,
+  selectorOfMap,
+  type Tools,
+} from './controller.ts'
 import {
   byDispensability,
   isActive,
   isAvailable,
   isFinished,
-  isReady,
-  isTerminating,
+  isPodReady,
+  isPodTerminating,
   podOf,
   untilAvailable,
 } from './pod-facts.ts'
@@ -28,7 +35,7 @@ type Replicated = StoredIn<ReplicaTable>
 /** Pods made or deleted in one go. */
 const burst = 500
 
-export function replicaController(tools: Tools, table: ReplicaTable): Controller {
+export function replicaController(tools: Tools, table: ReplicaTable): SimulatedController {
   const { cluster, hand } = tools
   const kind = table === 'replicasets.apps' ? 'ReplicaSet' : 'ReplicationController'
   return {
@@ -70,7 +77,7 @@ async function fill(tools: Tools, owner: Replicated, active: readonly StoredPod[
         const { metadata } = await hand.create('pods', pod)
         record(owner, 'Normal', 'SuccessfulCreate', `Created pod: ${metadata.name}`)
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error
+        if (!(error instanceof StatusError)) throw error
         record(owner, 'Warning', 'FailedCreate', `Error creating: ${describeError(error)}`)
         return { reason: 'FailedCreate', error }
       }
@@ -93,7 +100,7 @@ function statusOf(
   const template = owner.spec?.template?.metadata?.labels ?? {}
   const isFullyLabeled = ({ metadata }: StoredPod): boolean =>
     Object.entries(template).every(([name, value]) => metadata.labels?.[name] === value)
-  const ready = active.filter(isReady)
+  const ready = active.filter(isPodReady)
   const conditions = conditionsOf(owner, failure, now)
   return {
     replicas: active.length,
@@ -102,7 +109,7 @@ function statusOf(
     ...positive('availableReplicas', ready.filter((pod) => isAvailable(pod, owner.spec?.minReadySeconds, now)).length),
     // Replication controllers do not tell.
     ...(owner.kind === 'ReplicaSet' && {
-      terminatingReplicas: pods.filter((pod) => isTerminating(pod) && !isFinished(pod)).length,
+      terminatingReplicas: pods.filter((pod) => isPodTerminating(pod) && !isFinished(pod)).length,
     }),
     observedGeneration: owner.metadata.generation ?? 0,
     ...(conditions.length > 0 && { conditions }),

@@ -66,16 +66,16 @@ export async function forgetRevisions(
   revisions: readonly Revision[],
   used: ReadonlySet<string>,
 ): Promise<void> {
-  const idle = revisions.filter((one) => !used.has(nameOf(one)))
+  const idle = revisions.filter((one) => !used.has(revisionName(one)))
   const limit = owner.spec?.revisionHistoryLimit ?? 10
   for (const one of idle.slice(0, Math.max(0, idle.length - limit))) await hand.remove('controllerrevisions.apps', one)
 }
 
 /** What pods call it. StatefulSets use the whole name, DaemonSets the hash alone. */
-export function nameOf({ metadata }: Revision): string {
+export function revisionName({ metadata }: Revision): string {
   return metadata.name
 }
 
-export function hashOf({ metadata }: Revision): string {
+export function revisionHash({ metadata }: Revision): string {
   return metadata.labels?.[revisionLabel] ?? ''
 }

@@ -64,7 +64,7 @@ export function oldReplicasOf(sets: readonly { readonly spec: { readonly replica
   return sets.reduce((total, { spec }) => total + (spec.replicas ?? 1), 0)
 }
 
-export interface Member {
+export interface RolloutMember {
   readonly name: string
   readonly created: string
   readonly replicas: number
@@ -73,7 +73,7 @@ export interface Member {
 }
 
 /** The sizes of all when a Deployment is scaled amid an update: each grows or shrinks by its share. */
-export function proportions(members: readonly Member[], allowed: number): ReadonlyMap<string, number> {
+export function proportions(members: readonly RolloutMember[], allowed: number): ReadonlyMap<string, number> {
   const total = members.reduce((count, { replicas }) => count + replicas, 0)
   const toAdd = allowed - total
   const newerFirst = toAdd > 0 ? 1 : -1

@@ -4,21 +4,21 @@
  * gives it hope. If it is more important than others, it takes their place.
  */
 import { controllerOf } from '../../kube/owner.ts'
-import type { StoredObject } from '../storage.ts'
+import type { StoredObject } from '../storage/storage.ts'
 import type { StoredPod } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import { fitOf, isTolerated, matchesTerm, type Misfit } from './fit.ts'
-import { isOvertaken } from './hand.ts'
+import { isOvertaken } from './object-writer.ts'
 import { isFinished, priorityOf, withoutNode } from './pod-facts.ts'
 import { makeWay, victimsFor } from './preemption.ts'
-import { createRoom, needsOf, type Place } from './room.ts'
+import { createRoom, needsOf, type RoomPlace } from './node-capacity.ts'
 
 /** Pods in one go, before others have their turn. */
 const inOneGo = 100
 /** The queue has one key: who is next is decided when it is known who waits. */
 const everybody = '/'
 
-export function scheduler(tools: Tools): Controller {
+export function scheduler(tools: Tools): SimulatedController {
   const { cluster, hand, record } = tools
   const room = createRoom()
   const waiting = new Map<string, StoredPod>()
@@ -73,8 +73,8 @@ export function scheduler(tools: Tools): Controller {
     const claims = unboundClaim(tools, pod)
     if (claims !== undefined) return await fail(pod, `0/${[...room.places()].length} nodes are available: ${claims}.`)
     const fit = fitOf(cluster, room, pod, reservedFor(pod))
-    const reasons = new Map<Place, Misfit>()
-    const places: Place[] = []
+    const reasons = new Map<RoomPlace, Misfit>()
+    const places: RoomPlace[] = []
     for (const place of room.places()) {
       const misfit = fit(place)
       if (misfit) reasons.set(place, misfit)
@@ -89,7 +89,7 @@ export function scheduler(tools: Tools): Controller {
     await fail(pod, message)
   }
 
-  const bind = async (pod: StoredPod, { node }: Place): Promise<void> => {
+  const bind = async (pod: StoredPod, { node }: RoomPlace): Promise<void> => {
     const { namespace, name } = pod.metadata
     await hand.bind(pod, node.metadata.name)
     record(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${node.metadata.name}`)
@@ -142,9 +142,9 @@ function isWaiting(pod: StoredPod): boolean {
   )
 }
 
-function bestOf(pod: StoredPod, places: readonly Place[]): Place | undefined {
+function bestOf(pod: StoredPod, places: readonly RoomPlace[]): RoomPlace | undefined {
   const { nominatedNodeName } = pod.status ?? {}
-  let best: Place | undefined
+  let best: RoomPlace | undefined
   let most = -1
   for (const place of places) {
     if (place.node.metadata.name === nominatedNodeName) return place
@@ -157,7 +157,7 @@ function bestOf(pod: StoredPod, places: readonly Place[]): Place | undefined {
 }
 
 /** The share that would be left, and what the pod and the node would rather have. */
-function scoreOf(pod: StoredPod, { node, allocatable, weight }: Place): number {
+function scoreOf(pod: StoredPod, { node, allocatable, weight }: RoomPlace): number {
   const needs = needsOf(pod).weight
   const share = (used: number, all: number): number => (all === 0 ? 0 : Math.max(0, all - used) / all)
   const cpu = share(weight.cpu + needs.cpu, allocatable.get('cpu') ?? 0)
@@ -170,7 +170,7 @@ function scoreOf(pod: StoredPod, { node, allocatable, weight }: Place): number {
   return 50 * (cpu + memory) + 2 * liking + (isDisliked ? 0 : 300)
 }
 
-function messageOf(misfits: ReadonlyMap<Place, Misfit>): string {
+function messageOf(misfits: ReadonlyMap<RoomPlace, Misfit>): string {
   if (misfits.size === 0) return 'no nodes available to schedule pods'
   return `0/${misfits.size} nodes are available: ${counted([...misfits.values()].flatMap(({ reasons }) => reasons))}.`
 }
@@ -183,7 +183,7 @@ function counted(reasons: readonly string[]): string {
     .join(', ')
 }
 
-function preemptionNote({ spec }: StoredPod, misfits: ReadonlyMap<Place, Misfit>): string {
+function preemptionNote({ spec }: StoredPod, misfits: ReadonlyMap<RoomPlace, Misfit>): string {
   if (misfits.size === 0) return ''
   if (spec?.preemptionPolicy === 'Never') return ' preemption: not eligible due to preemptionPolicy=Never.'
   const reasons = [...misfits.values()].map(({ isCurable }) =>

@@ -6,13 +6,13 @@
  *     const server = createApiServer({ clock, workloads: simulatedWorkloads({ nodes: [{ name: 'node-1' }] }) })
  */
 import type { Timer } from '../../clock/clock.ts'
-import type { Workloads } from '../api-server.ts'
+import type { Workloads } from '../server/api-server.ts'
 import type { Identity } from '../access/identity.ts'
-import { Refusal } from '../refusal.ts'
-import type { ClusterState } from '../state.ts'
-import type { Change, StoredObject } from '../storage.ts'
+import { StatusError } from '../errors/status-error.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StorageChange, StoredObject } from '../storage/storage.ts'
 import { indexCluster, type StoredIn, type TableName } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import { cronJobController } from './cron-job.ts'
 import { daemonSetController } from './daemon-set.ts'
 import { deploymentController } from './deployment.ts'
@@ -25,17 +25,17 @@ import { jobController } from './job.ts'
 import { trackedPodController } from './job-tracking.ts'
 import { statefulSetController } from './stateful-set.ts'
 import { volumeBinder } from './volume-binder.ts'
-import { componentIdentity, controllerIdentity, createHand } from './hand.ts'
+import { componentIdentity, controllerIdentity, createHand } from './object-writer.ts'
 import { kubelet } from './kubelet.ts'
 import { keepLeases, nodeController, type SimulatedNode } from './node-fleet.ts'
 import { nodeLifecycle } from './node-lifecycle.ts'
 import { createRecorder } from './recorder.ts'
 import { replicaController } from './replica-set.ts'
 import { scheduler } from './scheduler.ts'
-import type { Pace } from './script.ts'
+import type { Pace } from '../kinds/pod-script.ts'
 import { createWorkQueue, type WorkQueue } from './work-queue.ts'
 
-export interface SimulationOptions extends Partial<Pace> {
+export interface SimulatedWorkloadsOptions extends Partial<Pace> {
   /** Nodes that are there from the start; others may be created and deleted like any object. @default three */
   readonly nodes?: readonly SimulatedNode[] | undefined
   /** Told of failures that are the simulation's own, not an answer of the server. @default nobody */
@@ -43,7 +43,7 @@ export interface SimulationOptions extends Partial<Pace> {
 }
 
 /** As the option `workloads` of a server takes it. */
-export function simulatedWorkloads(options: SimulationOptions = {}): Workloads {
+export function simulatedWorkloads(options: SimulatedWorkloadsOptions = {}): Workloads {
   return (state) => simulate(state, options)
 }
 
@@ -57,7 +57,7 @@ const settleMs = 20
 /** A disk that is full may have room a little later. */
 const retryMs = 5000
 
-function simulate(state: ClusterState, options: SimulationOptions): { stop(): void } {
+function simulate(state: ClusterState, options: SimulatedWorkloadsOptions): { stop(): void } {
   const { nodes = simulatedNodes(3), report } = options
   const pace: Pace = {
     startSeconds: options.startSeconds ?? 1,
@@ -73,7 +73,7 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
     tools('kube-controller-manager', controllerIdentity(name), speaker)
   const ofNodes = tools('kubelet', componentIdentity('system:node:simulated', 'system:nodes'), 'kubelet')
   const ofScheduler = tools('kube-scheduler', componentIdentity('system:kube-scheduler'), 'default-scheduler')
-  const controllers: readonly Controller[] = [
+  const controllers: readonly SimulatedController[] = [
     nodeController(ofNodes, nodes),
     nodeLifecycle(ofController('node-controller')),
     deploymentController(ofController('deployment-controller')),
@@ -121,19 +121,23 @@ function simulate(state: ClusterState, options: SimulationOptions): { stop(): vo
 
 interface Running {
   readonly queue: WorkQueue
-  follow(table: string, change: Change): void
+  follow(table: string, change: StorageChange): void
   /** All that is there already. */
   startAll(): void
 }
 
-function run(state: ClusterState, controller: Controller, report: SimulationOptions['report']): Running {
+function run(
+  state: ClusterState,
+  controller: SimulatedController,
+  report: SimulatedWorkloadsOptions['report'],
+): Running {
   const { clock, storage } = state
   const queue = createWorkQueue({
     clock,
     workers: controller.workers,
     reconcile: (key) => controller.reconcile(key),
     failed(_key, error) {
-      if (!(error instanceof Refusal)) report?.(error)
+      if (!(error instanceof StatusError)) report?.(error)
     },
   })
   const tables = new Set<string>([...Object.keys(controller.own ?? {}), ...Object.keys(controller.others ?? {})])

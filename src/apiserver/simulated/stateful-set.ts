@@ -4,16 +4,16 @@
  */
 import type { StatefulSetStatus } from '../../kube/types/apps/v1.ts'
 import type { PodTemplateSpec, Volume } from '../../kube/types/core/v1.ts'
-import { isOvertaken } from './hand.ts'
+import { isOvertaken } from './object-writer.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import { claim, type Controller, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
-import { isAvailable, isFinished, isReady, isTerminating, podOf, untilAvailable } from './pod-facts.ts'
+import { claim, type SimulatedController, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
+import { isAvailable, isFinished, isPodReady, isPodTerminating, podOf, untilAvailable } from './pod-facts.ts'
 import { positive } from './replica-set.ts'
-import { forgetRevisions, nameOf, type Revision, revisionLabel, syncRevisions, templateOf } from './revision.ts'
+import { forgetRevisions, revisionName, type Revision, revisionLabel, syncRevisions, templateOf } from './revision.ts'
 
 type StatefulSet = StoredIn<'statefulsets.apps'>
 
-export function statefulSetController(tools: Tools): Controller {
+export function statefulSetController(tools: Tools): SimulatedController {
   const { cluster, hand } = tools
   return {
     own: { 'statefulsets.apps': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
@@ -25,13 +25,13 @@ export function statefulSetController(tools: Tools): Controller {
       await claim(tools, 'pods', set, selectorOf(set))
       const revisions = await syncRevisions(tools, set)
       const update = revisions.at(-1)!
-      const current = revisions.find((one) => nameOf(one) === set.status?.currentRevision) ?? update
+      const current = revisions.find((one) => revisionName(one) === set.status?.currentRevision) ?? update
       await arrange(tools, set, current, update)
       const live = cluster.get('statefulsets.apps', namespace, name)
       if (!live) return undefined
       const pods = cluster.controlled('pods', live)
       await hand.updateStatus('statefulsets.apps', live, statusOf(live, pods, current, update, cluster.now()))
-      const used = new Set([nameOf(current), nameOf(update), ...pods.map(revisionOf)])
+      const used = new Set([revisionName(current), revisionName(update), ...pods.map(revisionOf)])
       await forgetRevisions(tools, live, revisions, used)
       return untilAvailable(pods, live.spec?.minReadySeconds, cluster.now())
     },
@@ -55,7 +55,7 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
   const isOrdered = podManagementPolicy !== 'Parallel'
   const pods = new Map(cluster.controlled('pods', set).map((pod) => [ordinalOf(set, pod), pod]))
   const isWell = (pod: StoredPod | undefined): boolean =>
-    pod !== undefined && !isTerminating(pod) && isAvailable(pod, minReadySeconds, cluster.now())
+    pod !== undefined && !isPodTerminating(pod) && isAvailable(pod, minReadySeconds, cluster.now())
 
   for (let ordinal = first; ordinal < first + replicas; ordinal++) {
     let pod = pods.get(ordinal)
@@ -72,7 +72,7 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
   const isInRange = (ordinal: number): boolean => ordinal >= first && ordinal < first + replicas
   const condemned = [...pods].filter(([ordinal]) => !isInRange(ordinal)).toSorted(([a], [b]) => b - a)
   for (const [, pod] of condemned) {
-    if (!isTerminating(pod)) {
+    if (!isPodTerminating(pod)) {
       await hand.remove('pods', pod)
       record(
         set,
@@ -88,7 +88,7 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
   let allowed = typeof maxUnavailable === 'number' ? maxUnavailable : 1
   for (let ordinal = first + replicas - 1; ordinal >= first + partition; ordinal--) {
     const pod = pods.get(ordinal)
-    if (pod && revisionOf(pod) !== nameOf(update) && !isTerminating(pod)) {
+    if (pod && revisionOf(pod) !== revisionName(update) && !isPodTerminating(pod)) {
       await hand.remove('pods', pod)
       record(
         set,
@@ -140,7 +140,7 @@ async function create(tools: Tools, set: StatefulSet, ordinal: number, revision:
       labels: {
         ...metadata.labels,
         'apps.kubernetes.io/pod-index': String(ordinal),
-        [revisionLabel]: nameOf(revision),
+        [revisionLabel]: revisionName(revision),
         'statefulset.kubernetes.io/pod-name': name,
       },
     },
@@ -183,9 +183,9 @@ function statusOf(
 ): StatefulSetStatus {
   const { replicas = 1, minReadySeconds } = set.spec
   const created = pods.filter((pod) => !isFinished(pod))
-  const ready = created.filter((pod) => isReady(pod))
+  const ready = created.filter((pod) => isPodReady(pod))
   const of = (revision: Revision): number =>
-    created.filter((pod) => revisionOf(pod) === nameOf(revision) && !isTerminating(pod)).length
+    created.filter((pod) => revisionOf(pod) === revisionName(revision) && !isPodTerminating(pod)).length
   const isComplete = of(update) === replicas && created.length === replicas && ready.length === replicas
   const isRolling = set.spec?.updateStrategy?.type !== 'OnDelete'
   const settled = isComplete && isRolling ? update : current
@@ -196,8 +196,8 @@ function statusOf(
     availableReplicas: ready.filter((pod) => isAvailable(pod, minReadySeconds, now)).length,
     ...positive('currentReplicas', of(settled)),
     ...positive('updatedReplicas', of(update)),
-    currentRevision: nameOf(settled),
-    updateRevision: nameOf(update),
+    currentRevision: revisionName(settled),
+    updateRevision: revisionName(update),
     collisionCount: set.status?.collisionCount ?? 0,
     ...(set.status?.conditions && { conditions: set.status.conditions }),
   }

@@ -4,8 +4,8 @@
  */
 import { compareQuantities, parseQuantity } from '../../kube/quantity.ts'
 import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
-import { type Cluster, keyOf, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
-import type { Controller, Tools } from './controller.ts'
+import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
+import type { SimulatedController, Tools } from './controller.ts'
 import { isFinished } from './pod-facts.ts'
 
 type Claim = StoredIn<'persistentvolumeclaims'>
@@ -17,21 +17,21 @@ const protections = new Set(['kubernetes.io/pvc-protection', 'kubernetes.io/pv-p
 const storageClassKey = '/'
 const defaultAnnotation = 'storageclass.kubernetes.io/is-default-class'
 
-export function volumeBinder(tools: Tools): Controller {
+export function volumeBinder(tools: Tools): SimulatedController {
   const { cluster, hand } = tools
   return {
     workers: 1,
     first: [storageClassKey],
     own: {
       persistentvolumeclaims: (claim) => [
-        keyOf(claim),
+        simulatedKey(claim),
         ...(claim.spec?.volumeName ? [`/${claim.spec.volumeName}`] : []),
       ],
       persistentvolumes: ({ metadata, spec }) => [
         `/${metadata.name}`,
-        ...(spec?.claimRef ? [] : cluster.list('persistentvolumeclaims').filter(isPending).map(keyOf)),
+        ...(spec?.claimRef ? [] : cluster.list('persistentvolumeclaims').filter(isPending).map(simulatedKey)),
       ],
-      'storageclasses.storage.k8s.io': () => cluster.list('persistentvolumeclaims').filter(isPending).map(keyOf),
+      'storageclasses.storage.k8s.io': () => cluster.list('persistentvolumeclaims').filter(isPending).map(simulatedKey),
     },
     others: {
       pods: ({ spec, metadata }) =>
@@ -82,7 +82,7 @@ function isPending({ status }: Claim): boolean {
   return status?.phase !== 'Bound'
 }
 
-function findVolume(cluster: Cluster, claim: Claim): Volume | undefined {
+function findVolume(cluster: SimulatedState, claim: Claim): Volume | undefined {
   const { spec, metadata } = claim
   const wanted = parseQuantity((spec?.resources?.requests?.['storage'] as string | undefined) ?? '0')
   const fits = (volume: Volume): boolean => {
@@ -127,13 +127,13 @@ async function provision({ cluster, hand }: Tools, claim: Claim): Promise<Volume
   })
 }
 
-function consumersOf(cluster: Cluster, { metadata }: Claim): readonly StoredPod[] {
+function consumersOf(cluster: SimulatedState, { metadata }: Claim): readonly StoredPod[] {
   return cluster
     .list('pods', metadata.namespace)
     .filter(({ spec }) => spec?.volumes?.some((volume) => volume.persistentVolumeClaim?.claimName === metadata.name))
 }
 
-function isUsed(cluster: Cluster, claim: Claim): boolean {
+function isUsed(cluster: SimulatedState, claim: Claim): boolean {
   return consumersOf(cluster, claim).some((pod) => pod.spec?.nodeName && !isFinished(pod))
 }
 

@@ -4,14 +4,14 @@
  */
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { makeFolder } from '../../client/folder.ts'
+import { makeFolder } from '../../system/folder.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { readYamlDocuments, writeYaml } from '../../kube/yaml.ts'
 import { type ExportedKind, loadKind } from '../module.ts'
 import { builtinKind, customKind, type KeptKind, type KindName, kindsCalled, readKindName } from './kept-kind.ts'
 import { initialData, type InitialData } from './manifest.ts'
-import { readCrds, readText } from './types.ts'
+import { readCrds, readSchemaText } from './types.ts'
 
 export interface ResourceRequest {
   /** The kind that is kept, as a person calls it. */
@@ -91,7 +91,7 @@ interface Manifest {
 }
 
 async function readManifest(file: string, { word }: KindName): Promise<Manifest> {
-  const manifests = readYamlDocuments(await readText(file), { source: file }).flatMap((object) => {
+  const manifests = readYamlDocuments(await readSchemaText(file), { source: file }).flatMap((object) => {
     if (!isJsonObject(object)) return []
     const { apiVersion, kind } = object
     return typeof apiVersion === 'string' && typeof kind === 'string' ? [{ apiVersion, kind, object }] : []

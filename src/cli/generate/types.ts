@@ -14,7 +14,7 @@ export async function typeFiles(file: string): Promise<readonly Made[]> {
 
 /** @throws InvalidFlag for a file without any */
 export async function readCrds(file: string): Promise<readonly CustomResourceDefinition[]> {
-  const documents = readYamlDocuments(await readText(file), { source: file })
+  const documents = readYamlDocuments(await readSchemaText(file), { source: file })
   const crds = documents.filter(
     (document) => isJsonObject(document) && document['kind'] === 'CustomResourceDefinition',
   ) as unknown as readonly CustomResourceDefinition[]
@@ -22,7 +22,7 @@ export async function readCrds(file: string): Promise<readonly CustomResourceDef
   return crds
 }
 
-export async function readText(file: string): Promise<string> {
+export async function readSchemaText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {

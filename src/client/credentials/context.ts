@@ -5,28 +5,28 @@ import { MusterError } from '../../kube/errors.ts'
 import { checkDnsLabel } from '../../kube/name.ts'
 import { isHeaderSafe } from './bearer.ts'
 import {
-  type Entry,
+  type KubeconfigEntry,
   isEmptyKubeconfig,
   type Kubeconfig,
   type KubeconfigCluster,
   type KubeconfigExec,
   type KubeconfigUser,
-  malformed,
+  malformedKubeconfig,
 } from './kubeconfig.ts'
 
 /** A context and what it points at, checked. */
 export interface ChosenContext {
   readonly name: string
   readonly namespace: string | undefined
-  readonly cluster: Entry<KubeconfigCluster & { readonly server: string }>
-  readonly user: Entry<KubeconfigUser>
+  readonly cluster: KubeconfigEntry<KubeconfigCluster & { readonly server: string }>
+  readonly user: KubeconfigEntry<KubeconfigUser>
 }
 
 /** The context called `name`, or the current one, with everything it points at. */
 export function chooseContext(kubeconfig: Kubeconfig, name?: string): ChosenContext {
   const where = kubeconfig.sources.join(', ')
   if (isEmptyKubeconfig(kubeconfig)) {
-    throw malformed(where, ['it is empty: write clusters, users and contexts into it, or name another file'])
+    throw malformedKubeconfig(where, ['it is empty: write clusters, users and contexts into it, or name another file'])
   }
   const wanted = name || kubeconfig.currentContext
   const existing = kubeconfig.contexts.size > 0 ? `contexts: ${names(kubeconfig.contexts)}` : 'it has no contexts'
@@ -46,7 +46,7 @@ export function chooseContext(kubeconfig: Kubeconfig, name?: string): ChosenCont
   if (!userName) problems.push(`${path}.user is missing`)
   else if (!identity) problems.push(missingEntry(`${path}.user`, 'user', userName, kubeconfig.users))
   if (namespace) problems.push(...checkDnsLabel(namespace).map((problem) => `${path}.namespace ${problem}`))
-  if (problems.length > 0) throw malformed(source, problems)
+  if (problems.length > 0) throw malformedKubeconfig(source, problems)
   return {
     name: wanted,
     namespace: namespace || undefined,
@@ -63,7 +63,10 @@ function names(entries: ReadonlyMap<string, unknown>): string {
   return [...entries.keys()].toSorted().join(', ')
 }
 
-function checkCluster({ value, place }: Entry<KubeconfigCluster>): Entry<KubeconfigCluster & { server: string }> {
+function checkCluster({
+  value,
+  place,
+}: KubeconfigEntry<KubeconfigCluster>): KubeconfigEntry<KubeconfigCluster & { server: string }> {
   const problems: string[] = []
   const { server, proxyUrl, certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify } = value
   if (!server) problems.push(`${place.path}.server is missing`)
@@ -86,7 +89,7 @@ function checkCluster({ value, place }: Entry<KubeconfigCluster>): Entry<Kubecon
   if (certificateAuthorityData && !certificateAuthorityData.includes('-----BEGIN ')) {
     problems.push(`${place.path}.certificate-authority-data is base64, but holds no PEM certificate`)
   }
-  if (problems.length > 0) throw malformed(place.source, problems)
+  if (problems.length > 0) throw malformedKubeconfig(place.source, problems)
   return { value: { ...value, server: server!.replace(/[?#].*$/, '').replace(/\/+$/, '') }, place }
 }
 
@@ -97,7 +100,7 @@ function urlProblems(path: string, value: string, schemes: readonly string[], ex
   return [`${path} is not a URL with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}: write ${example}`]
 }
 
-function checkUser(entry: Entry<KubeconfigUser>): Entry<KubeconfigUser> {
+function checkUser(entry: KubeconfigEntry<KubeconfigUser>): KubeconfigEntry<KubeconfigUser> {
   const { value, place } = entry
   const { path } = place
   const problems: string[] = []
@@ -137,7 +140,7 @@ function checkUser(entry: Entry<KubeconfigUser>): Entry<KubeconfigUser> {
   }
   if (value.exec && value.authProvider) problems.push(`${path} has both exec and auth-provider: keep one`)
   if (value.exec) problems.push(...execProblems(value.exec, `${path}.exec`))
-  if (problems.length > 0) throw malformed(place.source, problems)
+  if (problems.length > 0) throw malformedKubeconfig(place.source, problems)
   return entry
 }
 

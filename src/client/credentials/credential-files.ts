@@ -6,7 +6,13 @@
  * user of every kubeconfig, not for the current context alone. Certificate authorities are public, and stay.
  */
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path'
-import { type Kubeconfig, type KubeconfigExec, type KubeconfigUser, parseKubeconfig, type Place } from './kubeconfig.ts'
+import {
+  type Kubeconfig,
+  type KubeconfigExec,
+  type KubeconfigUser,
+  parseKubeconfig,
+  type KubeconfigPlace,
+} from './kubeconfig.ts'
 import { type Machine, systemMachine } from './machine.ts'
 
 export interface CredentialFilesOptions {
@@ -53,7 +59,7 @@ function filesReferredTo({ users }: Kubeconfig, home: string): readonly string[]
   return [...users.values()].flatMap(({ value, place }) => filesOfUser(value, place, home))
 }
 
-function filesOfUser(user: KubeconfigUser, { directory }: Place, home: string): readonly string[] {
+function filesOfUser(user: KubeconfigUser, { directory }: KubeconfigPlace, home: string): readonly string[] {
   const { tokenFile, clientCertificate, clientKey, exec } = user
   const named = [tokenFile, clientCertificate, clientKey].flatMap((file) =>
     file ? [resolve(directory ?? '', file)] : [],

@@ -13,7 +13,13 @@ import { bearer } from './bearer.ts'
 import { type CertificateCredentials, certificateCredentials, checkPair, type PemSource } from './client-certificate.ts'
 import type { Credentials } from '../connection.ts'
 import { base64 } from './document.ts'
-import { type Entry, type KubeconfigAuthProvider, type KubeconfigUser, malformed, type Place } from './kubeconfig.ts'
+import {
+  type KubeconfigEntry,
+  type KubeconfigAuthProvider,
+  type KubeconfigUser,
+  malformedKubeconfig,
+  type KubeconfigPlace,
+} from './kubeconfig.ts'
 import { explainFileError, type Machine } from './machine.ts'
 import type { OidcTokens } from './oidc.ts'
 import { tokenFileCredentials } from './token-file.ts'
@@ -43,7 +49,7 @@ export function basicCredentials(username: string, password: string): Credential
 
 /** The credentials of a checked user. `clusterInfo` is told to an exec plugin that asks for it. */
 export async function userCredentials(
-  user: Entry<KubeconfigUser>,
+  user: KubeconfigEntry<KubeconfigUser>,
   clusterInfo: Json,
   options: CredentialOptions,
 ): Promise<Credentials> {
@@ -61,14 +67,19 @@ export async function userCredentials(
 }
 
 /** A path in a kubeconfig is relative to the file that holds it. */
-export function resolvePath(path: string, place: Place, key: string): string {
+export function resolvePath(path: string, place: KubeconfigPlace, key: string): string {
   if (isAbsolute(path)) return path
   if (place.directory !== undefined) return join(place.directory, path)
-  throw malformed(place.source, [`${place.path}.${key} must be an absolute path, because this is no file`])
+  throw malformedKubeconfig(place.source, [`${place.path}.${key} must be an absolute path, because this is no file`])
 }
 
 /** A file that must be there from the start, such as a certificate authority. */
-export async function readPemFile(path: string, place: Place, key: string, machine: Machine): Promise<string> {
+export async function readPemFile(
+  path: string,
+  place: KubeconfigPlace,
+  key: string,
+  machine: Machine,
+): Promise<string> {
   const file = resolvePath(path, place, key)
   const origin = `${place.path}.${key} in ${place.source}`
   let pem: string
@@ -91,7 +102,7 @@ function fixedCredentials(headers: Readonly<Record<string, string>>): Credential
 }
 
 async function headerCredentials(
-  { value, place }: Entry<KubeconfigUser>,
+  { value, place }: KubeconfigEntry<KubeconfigUser>,
   clusterInfo: Json,
   options: CredentialOptions,
 ): Promise<Credentials> {
@@ -116,7 +127,7 @@ async function headerCredentials(
 }
 
 async function certificateOf(
-  { value, place }: Entry<KubeconfigUser>,
+  { value, place }: KubeconfigEntry<KubeconfigUser>,
   options: CredentialOptions,
 ): Promise<CertificateCredentials | undefined> {
   const cert = pemSource(value.clientCertificateData, value.clientCertificate, place, 'client-certificate')
@@ -130,7 +141,7 @@ async function certificateOf(
 function pemSource(
   data: string | undefined,
   file: string | undefined,
-  place: Place,
+  place: KubeconfigPlace,
   key: string,
 ): PemSource | undefined {
   if (data) return { pem: data, origin: `${place.path}.${key}-data in ${place.source}` }
@@ -145,13 +156,13 @@ const successors: Readonly<Record<string, string>> = {
 }
 
 async function authProviderCredentials(
-  { value, place }: Entry<KubeconfigAuthProvider>,
+  { value, place }: KubeconfigEntry<KubeconfigAuthProvider>,
   options: CredentialOptions,
 ): Promise<Credentials> {
   const { name = '', config = {} } = value
   if (name !== 'oidc') {
     const successor = Object.hasOwn(successors, name) ? successors[name] : undefined
-    throw malformed(place.source, [
+    throw malformedKubeconfig(place.source, [
       successor
         ? `${place.path}: the auth-provider "${name}" was removed from Kubernetes; use the exec plugin ${successor}`
         : `${place.path}.name must be oidc; for other providers use an exec plugin`,
@@ -164,7 +175,7 @@ async function authProviderCredentials(
   if (!config['client-id']) problems.push(`${at.path}.client-id is missing`)
   const caData = config['idp-certificate-authority-data']
   const inline = caData ? base64(caData, `${at.path}.idp-certificate-authority-data`, problems) : undefined
-  if (problems.length > 0) throw malformed(place.source, problems)
+  if (problems.length > 0) throw malformedKubeconfig(place.source, problems)
 
   const caFile = config['idp-certificate-authority']
   const key = 'idp-certificate-authority'
@@ -182,6 +193,6 @@ async function authProviderCredentials(
   return oidcCredentials(provider, { ...options, onRenewed: options.onOidcRenewed })
 }
 
-function within(place: Place, key: string): Place {
+function within(place: KubeconfigPlace, key: string): KubeconfigPlace {
   return { ...place, path: `${place.path}.${key}` }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../kube/json.ts'
-import { base64, dictionary, flag, list, member, type Reader, record, text } from './document.ts'
+import { base64, dictionary, flag, listMember, member, type Reader, recordMember, textMember } from './document.ts'
 
 interface Sample {
   readonly name?: string | undefined
@@ -10,11 +10,11 @@ interface Sample {
   readonly data?: string | undefined
 }
 
-const sample: Reader<Sample> = record<Sample>({
-  name: member('name', text),
+const sample: Reader<Sample> = recordMember<Sample>({
+  name: member('name', textMember),
   on: member('on', flag),
-  tags: member('tags', list(text)),
-  labels: member('labels', dictionary(text)),
+  tags: member('tags', listMember(textMember)),
+  labels: member('labels', dictionary(textMember)),
   data: member('data', base64),
 })
 

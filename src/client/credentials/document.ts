@@ -10,9 +10,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 export type Reader<T> = (value: Json, path: string, problems: string[]) => T | undefined
 
 /** One member of a mapping; absent and `null` both read as `undefined`. */
-export type Member<T> = (parent: JsonObject, path: string, problems: string[]) => T | undefined
+export type DocumentMember<T> = (parent: JsonObject, path: string, problems: string[]) => T | undefined
 
-export function member<T>(key: string, reader: Reader<T>): Member<T> {
+export function member<T>(key: string, reader: Reader<T>): DocumentMember<T> {
   return (parent, path, problems) => {
     const value = Object.hasOwn(parent, key) ? parent[key] : undefined
     return value === undefined || value === null ? undefined : reader(value, path ? `${path}.${key}` : key, problems)
@@ -20,7 +20,7 @@ export function member<T>(key: string, reader: Reader<T>): Member<T> {
 }
 
 /** A member that must be there, and not be empty. */
-export function required<T>(key: string, reader: Reader<T>): Member<T> {
+export function requiredMember<T>(key: string, reader: Reader<T>): DocumentMember<T> {
   const optional = member(key, reader)
   return (parent, path, problems) => {
     const before = problems.length
@@ -31,15 +31,15 @@ export function required<T>(key: string, reader: Reader<T>): Member<T> {
 }
 
 /** A mapping with known members. Further members are left alone: newer writers and other tools may add their own. */
-export function record<T>(members: { readonly [K in keyof T]-?: Member<NonNullable<T[K]>> }): Reader<T> {
-  const entries = Object.entries<Member<unknown>>(members)
+export function recordMember<T>(members: { readonly [K in keyof T]-?: DocumentMember<NonNullable<T[K]>> }): Reader<T> {
+  const entries = Object.entries<DocumentMember<unknown>>(members)
   return (value, path, problems) => {
     if (!isJsonObject(value)) return mismatch('a mapping', value, path, problems)
     return Object.fromEntries(entries.map(([name, read]) => [name, read(value, path, problems)])) as T
   }
 }
 
-export function list<T>(item: Reader<T>): Reader<readonly T[]> {
+export function listMember<T>(item: Reader<T>): Reader<readonly T[]> {
   return (value, path, problems) => {
     if (!Array.isArray(value)) return mismatch('a list', value, path, problems)
     return (value as readonly Json[]).flatMap((entry, index) => item(entry, `${path}[${index}]`, problems) ?? [])
@@ -58,13 +58,13 @@ export function dictionary<T>(item: Reader<T>): Reader<Readonly<Record<string, T
   }
 }
 
-export const text: Reader<string> = (value, path, problems) =>
+export const textMember: Reader<string> = (value, path, problems) =>
   typeof value === 'string' ? value : mismatch('text', value, path, problems)
 
 export const flag: Reader<boolean> = (value, path, problems) =>
   typeof value === 'boolean' ? value : mismatch('true or false', value, path, problems)
 
-export const anything: Reader<NonNullable<Json>> = (value) => value ?? undefined
+export const anyMember: Reader<NonNullable<Json>> = (value) => value ?? undefined
 
 /** Text wrapped in base64, as kubeconfigs and Secrets hold PEM. */
 export const base64: Reader<string> = (value, path, problems) => {

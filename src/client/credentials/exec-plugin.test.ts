@@ -12,7 +12,7 @@ import { describeError } from '../../kube/errors.ts'
 import type { Credentials } from '../connection.ts'
 import { execCredentials } from './exec-plugin.ts'
 import type { KubeconfigExec } from './kubeconfig.ts'
-import { type Finished, type Program, systemMachine } from './machine.ts'
+import { type Finished, type CredentialProgram, systemMachine } from './machine.ts'
 
 const v1 = 'client.authentication.k8s.io/v1'
 const place = { source: 'config', path: 'users[0].user.exec', directory: '/home/me/.kube' }
@@ -23,7 +23,7 @@ function printed(status: object, apiVersion: string = v1): Finished {
 }
 
 function setUp(
-  run: (program: Program) => Promise<Finished> | Finished,
+  run: (program: CredentialProgram) => Promise<Finished> | Finished,
   plugin: KubeconfigExec = {},
   options: MemoryMachineOptions = {},
 ): { readonly clock: VirtualClock; readonly machine: MemoryMachine; readonly credentials: Credentials } {

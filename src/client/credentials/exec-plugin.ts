@@ -3,7 +3,7 @@
  * single sign-on use them. What it prints is kept until shortly before it expires and dropped when a server refuses
  * it; requests that need it at the same moment wait for one run.
  */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import { sep } from 'node:path'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
@@ -11,8 +11,8 @@ import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
 import { bearer, isHeaderSafe } from './bearer.ts'
 import { checkPair } from './client-certificate.ts'
 import type { ClientCertificate, Credentials } from '../connection.ts'
-import { member, record, text } from './document.ts'
-import type { Entry, KubeconfigExec } from './kubeconfig.ts'
+import { member, recordMember, textMember } from './document.ts'
+import type { KubeconfigEntry, KubeconfigExec } from './kubeconfig.ts'
 import { type Finished, type Machine } from './machine.ts'
 import { printable, redact } from './redaction.ts'
 import { type Fetched, renewable } from './renewable.ts'
@@ -43,16 +43,16 @@ interface ExecCredential {
   readonly status?: ExecStatus | undefined
 }
 
-const execCredential = record<ExecCredential>({
-  kind: member('kind', text),
-  apiVersion: member('apiVersion', text),
+const execCredential = recordMember<ExecCredential>({
+  kind: member('kind', textMember),
+  apiVersion: member('apiVersion', textMember),
   status: member(
     'status',
-    record<ExecStatus>({
-      token: member('token', text),
-      clientCertificateData: member('clientCertificateData', text),
-      clientKeyData: member('clientKeyData', text),
-      expirationTimestamp: member('expirationTimestamp', text),
+    recordMember<ExecStatus>({
+      token: member('token', textMember),
+      clientCertificateData: member('clientCertificateData', textMember),
+      clientKeyData: member('clientKeyData', textMember),
+      expirationTimestamp: member('expirationTimestamp', textMember),
     }),
   ),
 })
@@ -61,7 +61,7 @@ const execCredential = record<ExecCredential>({
 const leewayMs = 30_000
 
 /** `plugin` is the checked `exec` of a kubeconfig user, its command already resolved against the file it stood in. */
-export function execCredentials(plugin: Entry<KubeconfigExec>, options: ExecPluginOptions): Credentials {
+export function execCredentials(plugin: KubeconfigEntry<KubeconfigExec>, options: ExecPluginOptions): Credentials {
   const result = renewable(() => runPlugin(plugin, options), options.clock)
   return {
     headers: async (signal) => (await result.get(signal)).headers,
@@ -71,7 +71,10 @@ export function execCredentials(plugin: Entry<KubeconfigExec>, options: ExecPlug
   }
 }
 
-async function runPlugin(plugin: Entry<KubeconfigExec>, options: ExecPluginOptions): Promise<Fetched<ExecResult>> {
+async function runPlugin(
+  plugin: KubeconfigEntry<KubeconfigExec>,
+  options: ExecPluginOptions,
+): Promise<Fetched<ExecResult>> {
   const { machine, clock, clusterInfo } = options
   const { apiVersion, interactiveMode = 'IfAvailable', provideClusterInfo, env = [] } = plugin.value
   const interactive = interactiveMode !== 'Never' && machine.interactive()
@@ -89,7 +92,7 @@ async function runPlugin(plugin: Entry<KubeconfigExec>, options: ExecPluginOptio
 }
 
 async function runWithin(
-  plugin: Entry<KubeconfigExec>,
+  plugin: KubeconfigEntry<KubeconfigExec>,
   { machine, clock, timeoutMs }: ExecPluginOptions,
   interactive: boolean,
   env: Readonly<Record<string, string | undefined>>,
@@ -124,7 +127,7 @@ async function runWithin(
 }
 
 /** Standard output is never quoted: it is where the token stands. */
-function readStatus(plugin: Entry<KubeconfigExec>, stdout: string): ExecStatus {
+function readStatus(plugin: KubeconfigEntry<KubeconfigExec>, stdout: string): ExecStatus {
   let answer: Json
   try {
     answer = parseJson(stdout)
@@ -143,7 +146,7 @@ function readStatus(plugin: Entry<KubeconfigExec>, stdout: string): ExecStatus {
 }
 
 async function credentialsOf(
-  plugin: Entry<KubeconfigExec>,
+  plugin: KubeconfigEntry<KubeconfigExec>,
   status: ExecStatus,
   now: number,
 ): Promise<Fetched<ExecResult>> {
@@ -179,11 +182,11 @@ function secretsPrinted(stdout: string): readonly string[] {
   return [...stdout.matchAll(/"(?:token|clientKeyData)"\s*:\s*"([^"]+)"/g)].map(([, secret]) => secret ?? '')
 }
 
-function nameOf(plugin: Entry<KubeconfigExec>): string {
+function nameOf(plugin: KubeconfigEntry<KubeconfigExec>): string {
   return `"${printable(plugin.value.command ?? '')}"`
 }
 
-function failed(plugin: Entry<KubeconfigExec>, what: string): MusterError {
+function failed(plugin: KubeconfigEntry<KubeconfigExec>, what: string): MusterError {
   const { path, source } = plugin.place
   return new MusterError('ExecPluginFailed', `credential plugin ${nameOf(plugin)} (${path} in ${source}) ${what}.`)
 }

@@ -1,5 +1,5 @@
 /** The connection of a Pod: its service account, as the kubelet mounts it. */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { Connection } from '../connection.ts'

@@ -9,7 +9,18 @@
 import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import { type Json, parseJson } from '../../kube/json.ts'
-import { anything, base64, dictionary, flag, list, member, type Reader, record, required, text } from './document.ts'
+import {
+  anyMember,
+  base64,
+  dictionary,
+  flag,
+  listMember,
+  member,
+  type Reader,
+  recordMember,
+  requiredMember,
+  textMember,
+} from './document.ts'
 import { readPlainYaml } from './plain-yaml.ts'
 
 export interface KubeconfigCluster {
@@ -70,7 +81,7 @@ export interface KubeconfigExec {
 }
 
 /** Where an entry was written: for messages, and for the paths in it, which are relative to its file. */
-export interface Place {
+export interface KubeconfigPlace {
   /** A file, or what else the document came from. */
   readonly source: string
   /** The path in the document: `users[2].user`. */
@@ -79,17 +90,17 @@ export interface Place {
   readonly directory: string | undefined
 }
 
-export interface Entry<T> {
+export interface KubeconfigEntry<T> {
   readonly value: T
-  readonly place: Place
+  readonly place: KubeconfigPlace
 }
 
 export interface Kubeconfig {
   readonly sources: readonly string[]
   readonly currentContext: string | undefined
-  readonly clusters: ReadonlyMap<string, Entry<KubeconfigCluster>>
-  readonly contexts: ReadonlyMap<string, Entry<KubeconfigContext>>
-  readonly users: ReadonlyMap<string, Entry<KubeconfigUser>>
+  readonly clusters: ReadonlyMap<string, KubeconfigEntry<KubeconfigCluster>>
+  readonly contexts: ReadonlyMap<string, KubeconfigEntry<KubeconfigContext>>
+  readonly users: ReadonlyMap<string, KubeconfigEntry<KubeconfigUser>>
 }
 
 interface Named<T> {
@@ -108,68 +119,79 @@ interface Document {
   readonly users?: readonly Named<KubeconfigUser>[] | undefined
 }
 
-const cluster: Reader<KubeconfigCluster> = record<KubeconfigCluster>({
-  server: member('server', text),
-  tlsServerName: member('tls-server-name', text),
+const cluster: Reader<KubeconfigCluster> = recordMember<KubeconfigCluster>({
+  server: member('server', textMember),
+  tlsServerName: member('tls-server-name', textMember),
   insecureSkipTlsVerify: member('insecure-skip-tls-verify', flag),
-  certificateAuthority: member('certificate-authority', text),
+  certificateAuthority: member('certificate-authority', textMember),
   certificateAuthorityData: member('certificate-authority-data', base64),
-  proxyUrl: member('proxy-url', text),
+  proxyUrl: member('proxy-url', textMember),
   disableCompression: member('disable-compression', flag),
   extensions: member(
     'extensions',
-    list(record<KubeconfigExtension>({ name: member('name', text), extension: member('extension', anything) })),
+    listMember(
+      recordMember<KubeconfigExtension>({
+        name: member('name', textMember),
+        extension: member('extension', anyMember),
+      }),
+    ),
   ),
 })
 
-const context: Reader<KubeconfigContext> = record<KubeconfigContext>({
-  cluster: member('cluster', text),
-  user: member('user', text),
-  namespace: member('namespace', text),
+const context: Reader<KubeconfigContext> = recordMember<KubeconfigContext>({
+  cluster: member('cluster', textMember),
+  user: member('user', textMember),
+  namespace: member('namespace', textMember),
 })
 
-const exec: Reader<KubeconfigExec> = record<KubeconfigExec>({
-  apiVersion: member('apiVersion', text),
-  command: member('command', text),
-  args: member('args', list(text)),
-  env: member('env', list(record({ name: member('name', text), value: member('value', text) }))),
-  installHint: member('installHint', text),
-  interactiveMode: member('interactiveMode', text),
+const exec: Reader<KubeconfigExec> = recordMember<KubeconfigExec>({
+  apiVersion: member('apiVersion', textMember),
+  command: member('command', textMember),
+  args: member('args', listMember(textMember)),
+  env: member(
+    'env',
+    listMember(recordMember({ name: member('name', textMember), value: member('value', textMember) })),
+  ),
+  installHint: member('installHint', textMember),
+  interactiveMode: member('interactiveMode', textMember),
   provideClusterInfo: member('provideClusterInfo', flag),
 })
 
-const user: Reader<KubeconfigUser> = record<KubeconfigUser>({
-  clientCertificate: member('client-certificate', text),
+const user: Reader<KubeconfigUser> = recordMember<KubeconfigUser>({
+  clientCertificate: member('client-certificate', textMember),
   clientCertificateData: member('client-certificate-data', base64),
-  clientKey: member('client-key', text),
+  clientKey: member('client-key', textMember),
   clientKeyData: member('client-key-data', base64),
-  token: member('token', text),
-  tokenFile: member('tokenFile', text),
-  username: member('username', text),
-  password: member('password', text),
-  as: spelledAlso('as', text),
-  asUid: spelledAlso('as-uid', text),
-  asGroups: spelledAlso('as-groups', list(text)),
-  asUserExtra: spelledAlso('as-user-extra', dictionary(list(text))),
+  token: member('token', textMember),
+  tokenFile: member('tokenFile', textMember),
+  username: member('username', textMember),
+  password: member('password', textMember),
+  as: spelledAlso('as', textMember),
+  asUid: spelledAlso('as-uid', textMember),
+  asGroups: spelledAlso('as-groups', listMember(textMember)),
+  asUserExtra: spelledAlso('as-user-extra', dictionary(listMember(textMember))),
   authProvider: member(
     'auth-provider',
-    record<KubeconfigAuthProvider>({ name: member('name', text), config: member('config', dictionary(text)) }),
+    recordMember<KubeconfigAuthProvider>({
+      name: member('name', textMember),
+      config: member('config', dictionary(textMember)),
+    }),
   ),
   exec: member('exec', exec),
 })
 
-const document: Reader<Document> = record<Document>({
-  kind: member('kind', text),
-  apiVersion: member('apiVersion', text),
-  currentContext: member('current-context', text),
-  clusters: member('clusters', list(named('cluster', cluster))),
-  contexts: member('contexts', list(named('context', context))),
-  users: member('users', list(named('user', user))),
+const document: Reader<Document> = recordMember<Document>({
+  kind: member('kind', textMember),
+  apiVersion: member('apiVersion', textMember),
+  currentContext: member('current-context', textMember),
+  clusters: member('clusters', listMember(named('cluster', cluster))),
+  contexts: member('contexts', listMember(named('context', context))),
+  users: member('users', listMember(named('user', user))),
 })
 
 function named<T>(key: string, reader: Reader<T>): Reader<Named<T>> {
-  const entry = record<Omit<Named<T>, 'path'>>({
-    name: required('name', text),
+  const entry = recordMember<Omit<Named<T>, 'path'>>({
+    name: requiredMember('name', textMember),
     value: member(key, reader as Reader<NonNullable<T>>),
   })
   return (value, path, problems) => {
@@ -198,13 +220,13 @@ export function readKubeconfig(value: unknown, source: string, options: { readon
   const problems: string[] = []
   const read = value === null || value === undefined ? {} : document(value as Json, '', problems)
   if (read?.kind && (read.kind !== 'Config' || (read.apiVersion && read.apiVersion !== 'v1'))) {
-    throw malformed(source, [
+    throw malformedKubeconfig(source, [
       `this is a ${[read.apiVersion, read.kind].filter(Boolean).join(' ')}, where a kubeconfig (v1 Config) is expected`,
     ])
   }
   const directory = options.file ? dirname(resolve(source)) : undefined
-  const byName = <T>(section: string, found: readonly Named<T>[] = []): Map<string, Entry<T>> => {
-    const entries = new Map<string, Entry<T>>()
+  const byName = <T>(section: string, found: readonly Named<T>[] = []): Map<string, KubeconfigEntry<T>> => {
+    const entries = new Map<string, KubeconfigEntry<T>>()
     for (const { name = '', value: entry, path } of found) {
       if (entries.has(name)) problems.push(`${section} has "${name}" twice, again at ${path}`)
       else entries.set(name, { value: entry ?? ({} as T), place: { source, path, directory } })
@@ -218,7 +240,7 @@ export function readKubeconfig(value: unknown, source: string, options: { readon
     contexts: byName('contexts', read?.contexts),
     users: byName('users', read?.users),
   }
-  if (problems.length > 0) throw malformed(source, problems)
+  if (problems.length > 0) throw malformedKubeconfig(source, problems)
   return kubeconfig
 }
 
@@ -239,7 +261,7 @@ export function isEmptyKubeconfig({ clusters, contexts, users }: Kubeconfig): bo
 }
 
 /** The error for a kubeconfig that cannot be used: every problem, with its source. */
-export function malformed(source: string, problems: readonly string[]): MusterError {
+export function malformedKubeconfig(source: string, problems: readonly string[]): MusterError {
   const shown = problems.slice(0, 10)
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
   return new MusterError('KubeconfigMalformed', `${source}: ${shown.join('; ')}${more}.`)
@@ -249,7 +271,9 @@ export function malformed(source: string, problems: readonly string[]): MusterEr
 async function parseDocument(content: string, source: string): Promise<Json> {
   const clean = content.replace(/^\uFEFF/, '')
   if (clean.includes('\0') || clean.includes('\uFFFD')) {
-    throw malformed(source, ['it is not text: a kubeconfig is YAML or JSON in UTF-8 (PowerShell writes UTF-16)'])
+    throw malformedKubeconfig(source, [
+      'it is not text: a kubeconfig is YAML or JSON in UTF-8 (PowerShell writes UTF-16)',
+    ])
   }
   if (clean.trim() === '') return null
   const isJson = clean.trimStart().startsWith('{')
@@ -267,7 +291,7 @@ async function parseDocument(content: string, source: string): Promise<Json> {
     // Strict: two lists of users, as files put one after the other have, would silently lose the first.
     return readYaml(clean, { strict: true })
   } catch (error) {
-    throw malformed(source, [`it is not valid ${isJson ? 'JSON or YAML' : 'YAML'}: ${reasonOf(error)}`])
+    throw malformedKubeconfig(source, [`it is not valid ${isJson ? 'JSON or YAML' : 'YAML'}: ${reasonOf(error)}`])
   }
 }
 

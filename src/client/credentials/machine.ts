@@ -3,7 +3,7 @@
  * that reads a kubeconfig takes a {@link Machine}, so that it is tested in memory; this is the one that is real.
  */
 import { isLoopback } from '../../kube/loopback.ts'
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 
@@ -15,12 +15,12 @@ export interface Machine {
   /** A file as UTF-8. Rejects with the system's error, whose `code` says why: `ENOENT`, `EACCES`. */
   readFile(path: string): Promise<string>
   /** Runs a program to its end. Rejects when it cannot be started (with the system's `code`) or is aborted. */
-  run(program: Program): Promise<Finished>
+  run(program: CredentialProgram): Promise<Finished>
   /** One request without redirects; through the environment's proxy, unless to this machine itself. */
   request(request: WebRequest): Promise<WebAnswer>
 }
 
-export interface Program {
+export interface CredentialProgram {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
@@ -73,7 +73,7 @@ export function explainFileError(error: unknown): string {
   return code === 'EISDIR' ? 'is a directory' : `could not be read (${code ?? 'unknown error'})`
 }
 
-async function runProgram({ command, args, env, interactive, signal }: Program): Promise<Finished> {
+async function runProgram({ command, args, env, interactive, signal }: CredentialProgram): Promise<Finished> {
   const { spawn } = await import('node:child_process')
   signal.throwIfAborted()
   return await new Promise((resolve, reject) => {

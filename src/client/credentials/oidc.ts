@@ -4,7 +4,7 @@
  * The token endpoint is found through the issuer's discovery document. Renewed tokens live in memory; where the
  * issuer hands out a new refresh token each time, `onRenewed` is the way to keep it beyond this process.
  */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../kube/json.ts'

@@ -7,7 +7,7 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
-import { type Environment, addressOf, openProxy, openTunnel, proxyFor, proxyHeaders } from './proxy.ts'
+import { type Environment, proxyAddressOf, openProxy, openTunnel, proxyFor, proxyHeaders } from './proxy.ts'
 import { socketError } from './socket-error.ts'
 import { openTcp, openTls } from './socket.ts'
 import { checkClientCertificate, secureContext, verifyServer } from './tls.ts'
@@ -41,7 +41,7 @@ export function dialer(
   { clock, connectTimeoutMs, env }: DialOptions,
 ): Dialer {
   const server = serverUrl(connection)
-  const { host, port } = addressOf(server)
+  const { host, port } = proxyAddressOf(server)
   const secure = server.protocol === 'https:'
   const proxy = proxyFor(server, connection.proxyUrl, env)
   const place = `${connection.name} (${host.includes(':') ? `[${host}]` : host}:${port})`

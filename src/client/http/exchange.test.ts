@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { MusterError } from '../../kube/errors.ts'
 import { Ending } from './ending.ts'
 import {
-  type Exchange,
-  type Outcome,
+  type ClientExchange,
+  type ExchangeOutcome,
   type Unanswered,
   plainHeaders,
   sendSafely,
   wireHeaders,
   wirePath,
 } from './exchange.ts'
-import type { Method } from '../transport.ts'
+import type { Method } from '../../transport/transport.ts'
 
-const exchange = (method: Method): Exchange => ({
+const exchange = (method: Method): ClientExchange => ({
   method,
   path: '/x',
   headers: {},
@@ -23,10 +23,13 @@ const exchange = (method: Method): Exchange => ({
 const answer = { status: 200, headers: {}, body: (async function* () {})() }
 const lost: Unanswered = { unanswered: 'lost', error: new MusterError('ConnectionLost', 'lost.') }
 const refused: Unanswered = { unanswered: 'refused', error: new MusterError('ConnectionLost', 'refused.') }
-const distrusted: Outcome = { unanswered: 'lost', error: new MusterError('CertificateInvalid', 'refused.') }
+const distrusted: ExchangeOutcome = { unanswered: 'lost', error: new MusterError('CertificateInvalid', 'refused.') }
 
 /** The outcomes one after the other, and how many were asked for. */
-function script(...outcomes: readonly Outcome[]): { readonly send: () => Promise<Outcome>; readonly sent: number } {
+function script(...outcomes: readonly ExchangeOutcome[]): {
+  readonly send: () => Promise<ExchangeOutcome>
+  readonly sent: number
+} {
   const made = {
     sent: 0,
     send: () => Promise.resolve(outcomes[Math.min(made.sent++, outcomes.length - 1)]!),

@@ -1,12 +1,12 @@
 /** One request on one connection, and what became of it: the ground that both versions of HTTP share. */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { whereabouts } from '../api-error.ts'
 import type { Ending } from './ending.ts'
-import type { Method, TransportResponse } from '../transport.ts'
+import type { Method, TransportResponse } from '../../transport/transport.ts'
 
 /** A request with everything in it: credentials, prefix of the path, bytes of the body. */
-export interface Exchange {
+export interface ClientExchange {
   readonly method: Method
   readonly path: string
   readonly headers: Record<string, string | string[]>
@@ -23,7 +23,7 @@ export interface Unanswered {
   readonly error: MusterError
 }
 
-export type Outcome = TransportResponse | Unanswered
+export type ExchangeOutcome = TransportResponse | Unanswered
 
 /**
  * How often one request is sent before its failure is told: a server that refuses everything must not keep us busy.
@@ -33,8 +33,8 @@ const attempts = { refused: 20, lost: 5 } as const
 
 /** Sends until there is an answer, as long as sending again does no harm. */
 export async function sendSafely(
-  exchange: Exchange,
-  send: (exchange: Exchange, again: boolean) => Promise<Outcome>,
+  exchange: ClientExchange,
+  send: (exchange: ClientExchange, again: boolean) => Promise<ExchangeOutcome>,
 ): Promise<TransportResponse> {
   const left: Record<Unanswered['unanswered'], number> = { ...attempts }
   for (let again = false; ; again = true) {
@@ -95,7 +95,7 @@ export function wirePath(path: string): string {
 }
 
 /** Node's complaint about the name of a header, before anything is sent. */
-export function unsendable(exchange: Exchange, error: unknown): MusterError {
+export function unsendable(exchange: ClientExchange, error: unknown): MusterError {
   const why = `HTTP cannot carry this request (${errorCode(error) ?? 'unknown reason'})`
   return new MusterError('BadRequest', `${whereabouts(exchange)}: ${why}.`)
 }

@@ -1,5 +1,5 @@
 /** A compressed body, decompressed while it arrives. */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import { MusterError } from '../../kube/errors.ts'
 
 /** `what` names the request in the message when the bytes are no gzip. */

@@ -19,7 +19,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
 import { httpTransport, type HttpTransportOptions } from './http-transport.ts'
-import type { Transport } from '../transport.ts'
+import type { Transport } from '../../transport/transport.ts'
 
 const open = (connection: Connection, options: Partial<HttpTransportOptions> = {}): Transport =>
   closing(httpTransport(connection, { clock: systemClock, ...options }))

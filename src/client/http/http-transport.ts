@@ -8,12 +8,12 @@ import { apiError, whereabouts } from '../api-error.ts'
 import { leave } from '../body.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
 import { Ending } from './ending.ts'
-import { type Exchange, wireHeaders, wirePath } from './exchange.ts'
+import { type ClientExchange, wireHeaders, wirePath } from './exchange.ts'
 import type { KeepAlive } from './http2-session.ts'
 import { impersonationHeaders } from '../credentials/impersonation.ts'
-import { type Lane, openLane } from './lane.ts'
+import { type RequestLane, openLane } from './lane.ts'
 import type { Environment } from './proxy.ts'
-import type { MessageStream, Transport, TransportRequest, TransportResponse } from '../transport.ts'
+import type { MessageStream, Transport, TransportRequest, TransportResponse } from '../../transport/transport.ts'
 
 export interface HttpTransportOptions {
   readonly clock: Clock
@@ -29,7 +29,7 @@ export interface HttpTransportOptions {
 }
 
 /** What is done with a request once it is known who asks and on which lane. */
-type Carry<T> = (lane: Lane, exchange: Exchange) => Promise<T>
+type Carry<T> = (lane: RequestLane, exchange: ClientExchange) => Promise<T>
 
 /** What came back, and the credentials that went out for it. */
 interface Round<T> {
@@ -48,11 +48,11 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
   const ownHeaders = { 'user-agent': userAgent }
   const impersonation = impersonationHeaders(connection.impersonate)
   const live = new Set<Ending>()
-  const retired = new Set<Lane>()
-  let current: Lane | undefined
+  const retired = new Set<RequestLane>()
+  let current: RequestLane | undefined
   let closed: MusterError | undefined
 
-  const laneFor = (certificate: ClientCertificate | undefined): Lane => {
+  const laneFor = (certificate: ClientCertificate | undefined): RequestLane => {
     if (current && current.certificateId === certificate?.id) return current
     // Certificates change every few hours: enough to forget old lanes then.
     for (const lane of retired) if (lane.stats().connections === 0) retired.delete(lane)
@@ -130,7 +130,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
   }
 }
 
-function carryOver(lane: Lane, exchange: Exchange): Promise<TransportResponse> {
+function carryOver(lane: RequestLane, exchange: ClientExchange): Promise<TransportResponse> {
   return lane.send(exchange)
 }
 

@@ -18,7 +18,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
 import { httpTransport } from './http-transport.ts'
-import type { Transport } from '../transport.ts'
+import type { Transport } from '../../transport/transport.ts'
 
 const open = (url: string, more: Partial<Connection> = {}, clock = systemClock): Transport =>
   closing(httpTransport(connectionTo(url, more), { clock, env: {} }))

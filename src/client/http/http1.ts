@@ -7,10 +7,10 @@ import type { Socket } from 'node:net'
 import { MusterError } from '../../kube/errors.ts'
 import { whereabouts } from '../api-error.ts'
 import type { PlainProxy } from './dial.ts'
-import { type Exchange, type Outcome, plainHeaders, sendSafely, unsendable } from './exchange.ts'
+import { type ClientExchange, type ExchangeOutcome, plainHeaders, sendSafely, unsendable } from './exchange.ts'
 import { Incoming } from './incoming.ts'
 import { socketError } from './socket-error.ts'
-import type { TransportResponse } from '../transport.ts'
+import type { TransportResponse } from '../../transport/transport.ts'
 
 export interface Http1Options {
   readonly server: URL
@@ -21,7 +21,7 @@ export interface Http1Options {
 }
 
 export interface Http1 {
-  send(exchange: Exchange): Promise<TransportResponse>
+  send(exchange: ClientExchange): Promise<TransportResponse>
   /** A socket that was opened for something else, to be used first. */
   adopt(socket: Socket): void
   stats(): { readonly connections: number; readonly streams: number }
@@ -60,7 +60,7 @@ export function http1({ server, place, dial, plainProxy }: Http1Options): Http1 
     return undefined
   }
 
-  const open = (exchange: Exchange): ClientRequest => {
+  const open = (exchange: ClientExchange): ClientRequest => {
     const headers = {
       host: server.host,
       ...(exchange.body ? { 'content-length': exchange.body.byteLength } : {}),
@@ -75,7 +75,7 @@ export function http1({ server, place, dial, plainProxy }: Http1Options): Http1 
     }
   }
 
-  const attempt = (exchange: Exchange): Promise<Outcome> =>
+  const attempt = (exchange: ClientExchange): Promise<ExchangeOutcome> =>
     new Promise((resolve, reject) => {
       const sent = open(exchange)
       let failure: unknown
@@ -128,7 +128,7 @@ export function http1({ server, place, dial, plainProxy }: Http1Options): Http1 
   }
 }
 
-function bodyOf(message: IncomingMessage, exchange: Exchange, place: string): Incoming {
+function bodyOf(message: IncomingMessage, exchange: ClientExchange, place: string): Incoming {
   let failure: unknown
   const body = new Incoming(message, () => message.destroy())
   exchange.ending.onEnd = (error) => {

@@ -17,7 +17,7 @@ import {
 import { systemClock } from '../../clock/system-clock.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { httpTransport } from './http-transport.ts'
-import type { Transport, TransportResponse } from '../transport.ts'
+import type { Transport, TransportResponse } from '../../transport/transport.ts'
 
 const transportTo = (server: Http2Server, clock = systemClock): Transport =>
   closing(httpTransport(connectionTo(server.url), { clock }))

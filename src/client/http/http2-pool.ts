@@ -9,11 +9,11 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../../clock/clock.ts'
-import { type Exchange, type Outcome, sendSafely } from './exchange.ts'
+import { type ClientExchange, type ExchangeOutcome, sendSafely } from './exchange.ts'
 import type { Http1 } from './http1.ts'
 import { type Http2Session, type KeepAlive, http2Session } from './http2-session.ts'
 import { socketError } from './socket-error.ts'
-import type { TransportResponse } from '../transport.ts'
+import type { TransportResponse } from '../../transport/transport.ts'
 
 export interface Http2PoolOptions {
   readonly server: URL
@@ -27,7 +27,7 @@ export interface Http2PoolOptions {
 }
 
 export interface Http2Pool {
-  send(exchange: Exchange): Promise<TransportResponse>
+  send(exchange: ClientExchange): Promise<TransportResponse>
   stats(): { readonly connections: number; readonly streams: number }
   /** Serves those who wait, then closes each connection after its last stream. */
   drain(): void
@@ -41,10 +41,10 @@ const assumedLimit = 100
 const earlyStreams = 8
 
 interface Waiting {
-  readonly exchange: Exchange
+  readonly exchange: ClientExchange
   /** It was sent before, in vain. */
   readonly again: boolean
-  readonly resolve: (outcome: Promise<Outcome>) => void
+  readonly resolve: (outcome: Promise<ExchangeOutcome>) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -139,7 +139,7 @@ export function http2Pool(options: Http2PoolOptions): Http2Pool {
     serve()
   }
 
-  const attempt = (exchange: Exchange, again: boolean): Promise<Outcome> =>
+  const attempt = (exchange: ClientExchange, again: boolean): Promise<ExchangeOutcome> =>
     new Promise((resolve, reject) => {
       if (older) {
         resolve(older.send(exchange))

@@ -19,7 +19,7 @@ import {
 import { systemClock } from '../../clock/system-clock.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { httpTransport } from './http-transport.ts'
-import type { Transport } from '../transport.ts'
+import type { Transport } from '../../transport/transport.ts'
 
 const transportTo = (url: string, clock = systemClock): Transport =>
   closing(httpTransport(connectionTo(url), { clock }))

@@ -10,7 +10,7 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { whereabouts } from '../api-error.ts'
-import { type Exchange, type Outcome, plainHeaders, unsendable } from './exchange.ts'
+import { type ClientExchange, type ExchangeOutcome, plainHeaders, unsendable } from './exchange.ts'
 import { Incoming } from './incoming.ts'
 import { socketError } from './socket-error.ts'
 
@@ -51,7 +51,7 @@ export interface Http2Session {
   readonly room: number
   /** What the server allows, once it said so. */
   readonly limit: number | undefined
-  send(exchange: Exchange): Promise<Outcome>
+  send(exchange: ClientExchange): Promise<ExchangeOutcome>
   /** Opens no further stream, and closes when the last one has ended. */
   drain(): void
   /** Ends at once; open streams fail with `error`. */
@@ -67,7 +67,7 @@ const maxSessionMemory = 1_000
 /** A server that has been told good-bye gets this long to hang up. */
 const lingerMs = 1_000
 
-type Origin = Pick<Exchange, 'method' | 'path'>
+type Origin = Pick<ClientExchange, 'method' | 'path'>
 
 const code = { refusedStream: 7, cancel: 8 } as const
 
@@ -164,7 +164,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
   }
 
   /** What became of a stream that closed without a head. */
-  const fate = (stream: ClientHttp2Stream, origin: Origin, streamError: unknown): Outcome => {
+  const fate = (stream: ClientHttp2Stream, origin: Origin, streamError: unknown): ExchangeOutcome => {
     const neverSent = stream.id === undefined
     if (neverSent) leave()
     const pastTheLast = lastStream !== undefined && !neverSent && (stream.id ?? 0) > lastStream
@@ -243,7 +243,7 @@ export function http2Session(options: Http2SessionOptions): Http2Session {
   }
 }
 
-function openStream(session: ClientHttp2Session, server: URL, exchange: Exchange): ClientHttp2Stream {
+function openStream(session: ClientHttp2Session, server: URL, exchange: ClientExchange): ClientHttp2Stream {
   // As a list: Node makes one of an object, and takes its time.
   const headers = [':method', exchange.method, ':path', exchange.path]
   headers.push(':scheme', server.protocol.slice(0, -1), ':authority', server.host)

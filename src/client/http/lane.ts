@@ -5,17 +5,17 @@
 import type { Socket } from 'node:net'
 import type { ClientCertificate, Connection } from '../connection.ts'
 import { type DialOptions, dialer } from './dial.ts'
-import type { Exchange } from './exchange.ts'
+import type { ClientExchange } from './exchange.ts'
 import { type Http1, http1 } from './http1.ts'
 import { http2Pool } from './http2-pool.ts'
 import type { KeepAlive } from './http2-session.ts'
-import type { MessageStream, TransportResponse, TransportStats } from '../transport.ts'
+import type { MessageStream, TransportResponse, TransportStats } from '../../transport/transport.ts'
 
-export interface Lane {
+export interface RequestLane {
   readonly certificateId: string | undefined
-  send(exchange: Exchange): Promise<TransportResponse>
+  send(exchange: ClientExchange): Promise<TransportResponse>
   /** A message stream; or the server's answer, when it refuses to open one. */
-  connect(exchange: Exchange, protocols: readonly string[]): Promise<MessageStream | TransportResponse>
+  connect(exchange: ClientExchange, protocols: readonly string[]): Promise<MessageStream | TransportResponse>
   stats(): TransportStats
   /** Serves those who wait, then closes each connection after its last stream. */
   drain(): void
@@ -30,7 +30,7 @@ export function openLane(
   connection: Connection,
   certificate: ClientCertificate | undefined,
   options: LaneOptions,
-): Lane {
+): RequestLane {
   const { clock, keepAlive } = options
   const { server, place, dial, plainProxy } = dialer(connection, certificate, options)
   const closing = new AbortController()

@@ -20,7 +20,7 @@ import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { Connection } from '../connection.ts'
 import { httpTransport } from './http-transport.ts'
 import { type Environment, proxyFor } from './proxy.ts'
-import type { Transport } from '../transport.ts'
+import type { Transport } from '../../transport/transport.ts'
 
 const chosen = (server: string, env: Environment, proxyUrl?: string): string | undefined =>
   proxyFor(new URL(server), proxyUrl, env)?.href

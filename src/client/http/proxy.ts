@@ -21,7 +21,7 @@ const defaultPorts: Readonly<Record<string, number>> = {
 }
 
 /** Host (without the brackets of IPv6) and port of a URL. */
-export function addressOf(url: URL): { readonly host: string; readonly port: number } {
+export function proxyAddressOf(url: URL): { readonly host: string; readonly port: number } {
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (defaultPorts[url.protocol] ?? 0) : Number(url.port),
@@ -56,7 +56,7 @@ function parseProxy(value: string, origin: string): URL {
 /** Loopback never goes through a proxy; else NO_PROXY lists addresses, ranges, names and domains, some with a port. */
 function isExempt(server: URL, noProxy: string): boolean {
   const { BlockList, isIP } = process.getBuiltinModule('node:net')
-  const { host, port } = addressOf(server)
+  const { host, port } = proxyAddressOf(server)
   const family = isIP(host) === 6 ? 'ipv6' : 'ipv4'
   const isAddress = isIP(host) !== 0
   const within = (range: string, bits: number): boolean => {
@@ -91,7 +91,7 @@ export interface ThroughProxy {
 
 /** A connection to the proxy itself: what plain HTTP through an HTTP proxy needs. */
 export async function openProxy({ proxy, tls, now, signal }: ThroughProxy): Promise<Socket> {
-  const { host, port } = addressOf(proxy)
+  const { host, port } = proxyAddressOf(proxy)
   const place = placeOf(proxy)
   try {
     if (proxy.protocol !== 'https:') return await openTcp(host, port, signal)

@@ -2,7 +2,7 @@
  * What a socket says when it fails, in words that tell a person what to do. Node and OpenSSL have codes for it; the
  * text of an error is never passed on whole, as nobody promises what it holds.
  */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import { type ErrorName, MusterError } from '../../kube/errors.ts'
 
 interface Meaning {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { closing, connectionTo, echoHandler, failure, get, listen, startHttp2, textOf } from '../../../test/loopback.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { httpTransport } from './http-transport.ts'
-import type { Transport } from '../transport.ts'
+import type { Transport } from '../../transport/transport.ts'
 
 interface SocksOptions {
   readonly password?: string

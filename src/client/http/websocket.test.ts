@@ -17,7 +17,7 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { Connection } from '../connection.ts'
 import { httpTransport } from './http-transport.ts'
-import type { MessageStream, Transport } from '../transport.ts'
+import type { MessageStream, Transport } from '../../transport/transport.ts'
 
 const open = (url: string, more: Partial<Connection> = {}, clock = systemClock): Transport =>
   closing(httpTransport(connectionTo(url, more), { clock, env: {} }))

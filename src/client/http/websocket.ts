@@ -3,19 +3,19 @@
  *
  * It needs HTTP/1.1 and a connection of its own. The `ws` package is loaded with the first one.
  */
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { whereabouts } from '../api-error.ts'
-import { type Exchange, plainHeaders } from './exchange.ts'
+import { type ClientExchange, plainHeaders } from './exchange.ts'
 import type { KeepAlive } from './http2-session.ts'
 import { Incoming } from './incoming.ts'
 import { printable } from '../credentials/redaction.ts'
 import { socketError } from './socket-error.ts'
-import type { MessageStream, TransportResponse } from '../transport.ts'
+import type { MessageStream, TransportResponse } from '../../transport/transport.ts'
 
 export interface WebSocketOptions {
   /** Open, verified, and used for nothing else. */
@@ -35,7 +35,7 @@ const closeCode = { normal: 1000, none: 1005 } as const
 
 /** The stream; or the server's answer, when that is anything but the switch to WebSocket. */
 export async function openWebSocket(
-  exchange: Exchange,
+  exchange: ClientExchange,
   options: WebSocketOptions,
 ): Promise<MessageStream | TransportResponse> {
   const { WebSocket: Constructor } = await import('ws')
@@ -74,7 +74,7 @@ function handshakeError(error: Error, where: string): MusterError {
   })
 }
 
-function refusal(answer: IncomingMessage, exchange: Exchange, socket: Socket): TransportResponse {
+function refusal(answer: IncomingMessage, exchange: ClientExchange, socket: Socket): TransportResponse {
   const body = new Incoming(answer, () => answer.destroy())
   exchange.ending.onEnd = (error) => {
     body.abort(error)
@@ -91,7 +91,7 @@ function refusal(answer: IncomingMessage, exchange: Exchange, socket: Socket): T
 
 function messageStream(
   webSocket: WebSocket,
-  exchange: Exchange,
+  exchange: ClientExchange,
   { clock, keepAlive }: WebSocketOptions,
   where: string,
 ): MessageStream {

@@ -23,14 +23,14 @@ import { deletionOf, isTrial } from './deletion.ts'
 import { servedResource } from './served.ts'
 
 /** Where mutations of one folder are sent. */
-export interface Target {
+export interface CarryOutTarget {
   readonly client: Client
   /** Whose answers enter the caches; makes its requests as the operator. */
   readonly writer: Writer
 }
 
 export interface CarryOutOptions {
-  readonly targetOf: (folder: ClusterFolder) => Target
+  readonly targetOf: (folder: ClusterFolder) => CarryOutTarget
   readonly declared: OutputResources
   /** For writes that do not say: the name of the operator. */
   readonly fieldManager: string
@@ -50,7 +50,7 @@ export interface CarriedOut {
   readonly object?: UntypedObject | undefined
 }
 
-export interface Checked {
+export interface CheckedMutations {
   readonly read: ReadMutation
   readonly resource: Resource
 }
@@ -59,8 +59,8 @@ export interface Checked {
 export async function checkMutations(
   mutations: readonly ReadMutation[],
   { targetOf, declared, fieldManager, others }: Omit<CarryOutOptions, 'timeoutMs' | 'isHeld'>,
-): Promise<readonly Checked[]> {
-  const checked: Checked[] = []
+): Promise<readonly CheckedMutations[]> {
+  const checked: CheckedMutations[] = []
   const taken = new Set(others?.())
   for (const read of inOrder(mutations.filter(({ folder }) => folder !== unspecifiedFolder))) {
     const { mutation, folder, content, file } = read
@@ -114,7 +114,10 @@ function checkManager(manager: string, taken: ReadonlySet<string>, file: string)
 }
 
 /** One after the other; what fails does not stop the others, unless they are about the same object. */
-export async function carryOut(checked: readonly Checked[], options: CarryOutOptions): Promise<readonly CarriedOut[]> {
+export async function carryOut(
+  checked: readonly CheckedMutations[],
+  options: CarryOutOptions,
+): Promise<readonly CarriedOut[]> {
   const done: CarriedOut[] = []
   const failed = new Set<string>()
   for (const { read, resource } of checked) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Resource } from '../../kube/kind.ts'
 import { describeInput } from '../../operator/input.ts'
 import { type InputResources, type ResourceList, readInputResources } from '../resource-list.ts'
-import { typesIn, keyOf } from '../selection.ts'
+import { typesIn, selectionKey } from '../selection.ts'
 import { inputsOf } from './declared-inputs.ts'
 
 const kinds: Readonly<Record<string, string>> = { configmaps: 'ConfigMap', secrets: 'Secret', nodes: 'Node' }
@@ -16,7 +16,7 @@ function described(list: ResourceList): readonly string[] {
   const resources = read.applyConfigurationResources
   const served = new Map<string, Resource>(
     typesIn(resources).map((type) => [
-      keyOf(type),
+      selectionKey(type),
       { ...type, plural: type.resource, kind: kinds[type.resource]!, namespaced: type.resource !== 'nodes' },
     ]),
   )

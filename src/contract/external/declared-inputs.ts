@@ -5,7 +5,7 @@
 import type { Resource } from '../../kube/kind.ts'
 import {
   chainOf,
-  exactly,
+  exactName,
   generated,
   type Input,
   labelled,
@@ -16,19 +16,19 @@ import {
 import type { TypedResource } from '../../operator/typed-resource.ts'
 import type { ResourceType } from '../mutation.ts'
 import type { ExactResource, KindResource, ResourceList, ResourceReference } from '../resource-list.ts'
-import { keyOf } from '../selection.ts'
+import { selectionKey } from '../selection.ts'
 
 /** By `keyOf` of its type: all that the list speaks of. */
-export type Served = ReadonlyMap<string, Resource>
+export type ServedInput = ReadonlyMap<string, Resource>
 
 /** References lead to references no further than this: nobody goes round in circles. */
 const deepest = 4
 
 /** @throws InvalidController for an entry that contradicts what is served */
-export function inputsOf(list: ResourceList, served: Served): readonly Input[] {
-  const at = (type: ResourceType): TypedResource => served.get(keyOf(type))!
+export function inputsOf(list: ResourceList, served: ServedInput): readonly Input[] {
+  const at = (type: ResourceType): TypedResource => served.get(selectionKey(type))!
   const plain: readonly Input[] = [
-    ...(list.exactResources ?? []).map((entry) => exactly(at(entry), entry)),
+    ...(list.exactResources ?? []).map((entry) => exactName(at(entry), entry)),
     ...(list.generatedNameResources ?? []).map(({ name, ...entry }) =>
       generated(at(entry), { ...entry, prefix: name }),
     ),
@@ -40,7 +40,7 @@ export function inputsOf(list: ResourceList, served: Served): readonly Input[] {
     ...(list.kindResources ?? []).map((entry) => allOf(at(entry), entry)),
     // What refers by its name is read for that alone.
     ...(list.resourceReferences ?? []).flatMap(({ referringResource }) =>
-      isExact(referringResource) ? [exactly(at(referringResource), referringResource)] : [],
+      isExact(referringResource) ? [exactName(at(referringResource), referringResource)] : [],
     ),
   ]
   let found = uniqueInputs(plain)

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../kube/json.ts'
 import { readConfiguration } from '../../manager/config/configuration.ts'
 import type { Settings } from '../../manager/config/settings.ts'
 import { createLoader, type Loader } from '../../manager/loading/loader.ts'
-import { startResident } from '../../manager/resident/resident.ts'
+import { startRuntime } from '../../manager/runtime/runtime.ts'
 import { defineController } from '../../operator/controller.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
@@ -77,7 +77,7 @@ describe('a program in the configuration', () => {
     const other = defineOperator({ name: 'other', controllers: [defineController({ for: ConfigMap })] })
     const lines: JsonObject[] = []
     const value = { operators: { tool: { program: { command: './tool.sh' } }, other: {} } }
-    const resident = startResident({
+    const resident = startRuntime({
       settings: readConfiguration([{ source: 'test', value }]).settings,
       identity: 'one',
       local: { client, as: () => client },

@@ -13,7 +13,7 @@ import type { LoadProgram } from '../../manager/loading/loader.ts'
 import { unusable } from '../../manager/loading/module.ts'
 import { programFile } from '../../manager/loading/program-file.ts'
 import type { Operator } from '../../operator/operator.ts'
-import { driveProgram } from './drive-program.ts'
+import { reconcileProgram } from './program-reconcile.ts'
 import { hostProgram } from './program-host.ts'
 import { type HostedProgram, wallsOf } from './program-run.ts'
 
@@ -65,7 +65,7 @@ export function programLoader(options: ProgramLoaderOptions = {}): LoadProgram {
     const hosted = await programOf(section, folder, options)
     // Sooner than its first run: who cannot be walled in is never started.
     await wallsOf(hosted, { name, clock })
-    return { operator: bare(name), run: driveProgram, host: (hosting) => hostProgram(hosted, hosting) }
+    return { operator: bare(name), run: reconcileProgram, host: (hosting) => hostProgram(hosted, hosting) }
   }
 }
 

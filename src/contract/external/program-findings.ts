@@ -8,10 +8,10 @@ import type { Resource } from '../../kube/kind.ts'
 import { describeFinding, type Finding, type Offence } from '../../manager/findings/finding.ts'
 import { defaultRepetition, noRepetition, noteLedger, type Repetition } from '../../manager/findings/repetition.ts'
 import { findRivals } from '../../manager/findings/rival-search.ts'
-import type { HostOptions } from '../../manager/host.ts'
+import type { OperatorHostOptions } from '../../manager/hosting/host.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 
-export interface ProgramFindingsOptions extends Pick<HostOptions, 'log' | 'metrics' | 'onFinding' | 'history'> {
+export interface ProgramFindingsOptions extends Pick<OperatorHostOptions, 'log' | 'metrics' | 'onFinding' | 'history'> {
   readonly operator: string
   readonly clock: Clock
   readonly client: Client

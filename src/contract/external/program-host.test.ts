@@ -14,7 +14,7 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answer, managed, open, shell, stage, wish } from '../../../test/contract/program-stage.ts'
 import { configMaps, namespaces } from '../../../test/embedded.ts'
-import { createApiServer } from '../../apiserver/api-server.ts'
+import { createApiServer } from '../../apiserver/server/api-server.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
@@ -22,17 +22,17 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Finding } from '../../manager/findings/finding.ts'
-import { createMetrics } from '../../manager/metrics.ts'
+import { createMetrics } from '../../manager/observability/metrics.ts'
 import { standalone } from '../../manager/placement/placement.ts'
-import { createScheduler, openGates } from '../../manager/scheduler.ts'
+import { createScheduler, openGates } from '../../manager/schedule/scheduler.ts'
 import { defineController } from '../../operator/controller.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineResource } from '../../operator/resource.ts'
+import { defineDependent } from '../../operator/dependent.ts'
 import { networkTrouble } from './program.ts'
-import { driveProgram } from './drive-program.ts'
+import { reconcileProgram } from './program-reconcile.ts'
 
 const things = {
   group: 'things.example.com',
@@ -187,7 +187,12 @@ describe('an operator that is a program', () => {
       },
     })
     const own = defineKind({ group: 'rivals.example.com', version: 'v1', kind: 'Rival', spec: {} })
-    const kept = defineResource({ for: own, kind: ConfigMap, name: () => 'answer', initial: { data: { amount: '7' } } })
+    const kept = defineDependent({
+      for: own,
+      kind: ConfigMap,
+      name: () => 'answer',
+      initial: { data: { amount: '7' } },
+    })
     const rival = defineOperator({ name: 'rival', controllers: [defineController({ for: own, resources: [kept] })] })
     await client.create(crds, own.crd() as unknown as UntypedObject)
     await manager.all.add(rival)
@@ -350,7 +355,7 @@ describe('an operator that is a program', () => {
     const { host, client, next } = await stage({}, open, {
       term,
       run: async (situation, execute) => {
-        return await driveProgram(situation, async (wave) => {
+        return await reconcileProgram(situation, async (wave) => {
           isOurs = false
           return await execute(wave)
         })

@@ -16,35 +16,35 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
-import type { Execute } from '../../manager/executor.ts'
-import type { Host, HostOptions } from '../../manager/host.ts'
+import type { Execute } from '../../manager/run/executor.ts'
+import type { OperatorHost, OperatorHostOptions } from '../../manager/hosting/host.ts'
 import { maskText, meetSecrets } from '../../manager/plan/mask.ts'
-import { createScheduler, openGates } from '../../manager/scheduler.ts'
-import { withoutSecrets } from '../../manager/secret-errors.ts'
+import { createScheduler, openGates } from '../../manager/schedule/scheduler.ts'
+import { withoutSecrets } from '../../manager/run/secret-errors.ts'
 import { kindText } from '../../operator/entry.ts'
-import { countFailure, failureOf, type Failures, noFailures, retryDelay } from '../../operator/failure.ts'
+import { countFailure, failureOf, type Failures, noFailures, reconcileRetryDelay } from '../../operator/failure.ts'
 import { type Ledger, type LedgerEntry, isWrite, logLine } from '../../operator/ledger.ts'
-import { nameOf, type Outcome, type Wave } from '../../operator/plan.ts'
+import { mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
 import type { PlacementRole } from '../../operator/placement-role.ts'
-import type { Change } from '../../operator/view.ts'
+import type { InputChange } from '../../operator/view.ts'
 import { type GatherFolder, openGatherFolder } from '../gather-folder.ts'
 import { type ClusterFolder, unspecifiedFolder } from '../mutation.ts'
 import { type InputResources, type OutputResources, readInputResources, readOutputResources } from '../resource-list.ts'
 import {
   carryOut,
   type CarryOutOptions,
-  type Checked,
+  type CheckedMutations,
   checkMutations,
   severalWrites,
-  type Target,
+  type CarryOutTarget,
 } from './carry-out.ts'
-import { aside, driveProgram, type ProgramSituation, situationOf } from './drive-program.ts'
+import { aside, reconcileProgram, type ProgramSituation, situationOf } from './program-reconcile.ts'
 import { programVersion } from './program.ts'
 import { isTrial } from './deletion.ts'
 import { createProgramFindings } from './program-findings.ts'
 import { openProgramInputs, type ProgramInputs } from './program-inputs.ts'
-import { entryOf, mutationOf, objectKey } from './program-ledger.ts'
-import { ask, discard, type HostedProgram, runOnce } from './program-run.ts'
+import { entryOf, ledgerMutationOf, mutationObjectKey } from './program-ledger.ts'
+import { askProgram, discard, type HostedProgram, runOnce } from './program-run.ts'
 import { openProgramFolder } from './programs-folder.ts'
 
 /** One key: a program looks at everything at once. */
@@ -70,24 +70,24 @@ interface Declared {
   readonly outputs: OutputResources
 }
 
-export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
+export function hostProgram(hosted: HostedProgram, options: OperatorHostOptions): OperatorHost {
   const { operator, client, cache, clock = systemClock, log = () => undefined, term, metrics } = options
   const { name } = operator
-  const { run = driveProgram } = options
+  const { run = reconcileProgram } = options
   const { resyncMs = 600_000 } = hosted
   const { scheduler, gates } = options.schedule ?? {
     scheduler: createScheduler({ clock, concurrency: 1 }),
     gates: { ...openGates, concurrency: 1, debounce: { quietMs: 200, maxMs: 2000 } },
   }
-  const at = (one = { client, cache }): Target => ({ client: one.client, writer: one.cache.writer(name) })
-  const targets: Readonly<Record<ClusterFolder, Target>> = {
+  const at = (one = { client, cache }): CarryOutTarget => ({ client: one.client, writer: one.cache.writer(name) })
+  const targets: Readonly<Record<ClusterFolder, CarryOutTarget>> = {
     Configuration: at(options.placement?.configuration),
     Management: at(options.placement?.management),
     UserWorkload: at(options.placement?.userWorkload),
   }
-  const targetOf = (folder: ClusterFolder): Target => targets[folder]
+  const targetOf = (folder: ClusterFolder): CarryOutTarget => targets[folder]
   /** Whether that is the cluster that it reads from. */
-  const isHere = ({ read }: Checked): boolean => {
+  const isHere = ({ read }: CheckedMutations): boolean => {
     const { placement } = options
     const role = roles[read.folder as ClusterFolder]
     return !placement || placement[role].name === placement.configuration.name
@@ -172,8 +172,8 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
 
   async function asked(): Promise<Omit<Declared, 'version'>> {
     return {
-      inputs: await ask('input-resources', hosted, around, readInputResources),
-      outputs: await ask('output-resources', hosted, around, readOutputResources),
+      inputs: await askProgram('input-resources', hosted, around, readInputResources),
+      outputs: await askProgram('output-resources', hosted, around, readOutputResources),
     }
   }
 
@@ -183,11 +183,11 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
   }
 
   /** Its own writes are not among these: the cache is silent about them. */
-  function onChange({ resource, before, after }: Change): void {
+  function onChange({ resource, before, after }: InputChange): void {
     if (!isStarted) return
     const { name: called = '', namespace } = (after ?? before)!.metadata
     // Who changes what it wrote may be at odds with it; all else is a reason to think again.
-    if (!ours.has(objectKey({ resource, name: called, namespace }))) {
+    if (!ours.has(mutationObjectKey({ resource, name: called, namespace }))) {
       generation++
       lane.release(theRun)
     }
@@ -244,7 +244,7 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
   }
 
   /** What is to be carried out, by how it is told. */
-  const recorded = new WeakMap<object, Checked>()
+  const recorded = new WeakMap<object, CheckedMutations>()
 
   async function once({ view, live, isHeld }: ProgramSituation, execute: Execute): Promise<Ledger> {
     const ledger = openLedger()
@@ -310,20 +310,20 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
   }
 
   async function carriedOut(
-    checked: readonly Checked[],
+    checked: readonly CheckedMutations[],
     execute: Execute,
-  ): Promise<{ readonly outcomes: readonly Outcome[]; readonly sent: readonly LedgerEntry[] }> {
-    const wave = checked.map(mutationOf)
+  ): Promise<{ readonly outcomes: readonly MutationOutcome[]; readonly sent: readonly LedgerEntry[] }> {
+    const wave = checked.map(ledgerMutationOf)
     for (const [index, mutation] of wave.entries()) recorded.set(mutation, checked[index]!)
     const known = wave.map((mutation, index) =>
-      isHere(checked[index]!) ? inputs?.peek(mutation.resource, nameOf(mutation)) : undefined,
+      isHere(checked[index]!) ? inputs?.peek(mutation.resource, mutationName(mutation)) : undefined,
     )
     const outcomes = wave.length === 0 ? [] : await execute(wave)
     const sent = checked.map((each, index) => {
       const { resource } = each
-      const called = nameOf(wave[index]!)
+      const called = mutationName(wave[index]!)
       const isRead = isHere(each)
-      const key = `${isRead ? '' : `${each.read.folder} `}${objectKey({ resource, ...called })}`
+      const key = `${isRead ? '' : `${each.read.folder} `}${mutationObjectKey({ resource, ...called })}`
       writtenKinds.set(kindText(resource), resource)
       const outcome = outcomes[index]!
       const isSeen = isRead && (inputs?.sees(resource, called) ?? false)
@@ -344,13 +344,13 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
     return { targetOf, declared: declared!.outputs, fieldManager: name, others: hosted.others }
   }
 
-  async function send(wave: Wave, isHeld: () => boolean): Promise<readonly Outcome[]> {
+  async function send(wave: Wave, isHeld: () => boolean): Promise<readonly MutationOutcome[]> {
     lane.spend(wave.length)
     const done = await carryOut(
       wave.map((mutation) => recorded.get(mutation)!),
       { ...sending(), timeoutMs: options.writeTimeoutMs, isHeld },
     )
-    return done.map(({ error, object }, index): Outcome => {
+    return done.map(({ error, object }, index): MutationOutcome => {
       if (error !== undefined) return { result: 'failed', error: withoutSecrets(error, wave[index]!) }
       return object ? { result: 'done', object } : { result: 'done' }
     })
@@ -385,7 +385,11 @@ export function hostProgram(hosted: HostedProgram, options: HostOptions): Host {
     const { failure } = ran
     failures = failure ? countFailure(failures, failure) : noFailures
     const again =
-      ran.waiting === undefined ? (failure ? (retryDelay(failure, failures) ?? resyncMs) : resyncMs) : undefined
+      ran.waiting === undefined
+        ? failure
+          ? (reconcileRetryDelay(failure, failures) ?? resyncMs)
+          : resyncMs
+        : undefined
     const ledger: Ledger = { ...ran, ...(again !== undefined && { requeueAfterMs: again }) }
     options.onLedger?.(ledger)
     metrics?.count(ledger, clock.now() - ledger.startedAt)

@@ -13,18 +13,18 @@ import type { Clock } from '../../clock/clock.ts'
 import type { Json } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { createIntake, type Intake } from '../../manager/intake.ts'
-import type { Log } from '../../manager/log-line.ts'
+import { createInputTracker, type InputTracker } from '../../manager/inputs/input-tracker.ts'
+import type { Log } from '../../manager/logging/log-line.ts'
 import { coverageOf } from '../../operator/coverage.ts'
 import { type Input, kindsOf, uniqueInputs, whole } from '../../operator/input.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { TypedResource } from '../../operator/typed-resource.ts'
-import type { Change, ObjectName } from '../../operator/view.ts'
+import type { InputChange, ObjectName } from '../../operator/view.ts'
 import type { GatherFolder } from '../gather-folder.ts'
 import { discoveryOf } from '../inputs.ts'
 import type { ResourceType } from '../mutation.ts'
 import type { ResourceList } from '../resource-list.ts'
-import { keyOf, selectObjects, typesIn } from '../selection.ts'
+import { selectionKey, selectObjects, typesIn } from '../selection.ts'
 import { inputsOf } from './declared-inputs.ts'
 import { servedResource } from './served.ts'
 
@@ -38,7 +38,7 @@ export interface ProgramInputsOptions {
   /** Where they are laid out. */
   readonly folder: GatherFolder
   /** Something that it reads is different, and somebody else did it. */
-  readonly onChange: (change: Change) => void
+  readonly onChange: (change: InputChange) => void
   /** What a reference led to is there. */
   readonly onLoaded: () => void
   /** A kind came or went: these inputs are of no use any more. */
@@ -88,13 +88,13 @@ export async function openProgramInputs(options: ProgramInputsOptions): Promise<
   const found = await Promise.all(types.map((type) => servedResource(client, type)))
   const missing = types.filter((_, at) => !found[at])
   if (missing.length > 0) return await waitFor(missing, options)
-  const served = new Map(types.map((type, at) => [keyOf(type), found[at]!]))
+  const served = new Map(types.map((type, at) => [selectionKey(type), found[at]!]))
   const own = inputsOf(list, served)
   const coverage = coverageOf(own)
   // The Namespaces around are laid out, too; but they are none of its inputs, and wake nobody.
-  const declaredInputs = uniqueInputs([...own, whole(served.get(keyOf(namespacesType)) ?? namespaces)])
+  const declaredInputs = uniqueInputs([...own, whole(served.get(selectionKey(namespacesType)) ?? namespaces)])
   const known: Operator = { ...operator, declaredInputs, inputs: kindsOf(declaredInputs) }
-  const intake: Intake = createIntake({
+  const intake: InputTracker = createInputTracker({
     operator: known,
     client,
     // Who applies decides by what it owns already.
@@ -130,7 +130,7 @@ export async function openProgramInputs(options: ProgramInputsOptions): Promise<
         const plain = createClient({ transport: client.transport, clock, flow: false })
         discovered = { at: clock.now(), files: await discoveryOf(plain) }
       }
-      const selected = selectObjects(list, (type) => listIn(intake, served.get(keyOf(type))))
+      const selected = selectObjects(list, (type) => listIn(intake, served.get(selectionKey(type))))
       const objects = [...selected.values()].flatMap((each) => each.objects)
       const used = new Set(objects.map(({ metadata }) => metadata.namespace))
       const around = listIn(intake, namespaces).filter(({ metadata }) => used.has(metadata.name))
@@ -152,7 +152,7 @@ function holds(input: Input, { name, namespace }: ObjectName): boolean {
   return isThere && (input.select === 'name' ? input.name === name : name.startsWith(input.prefix))
 }
 
-function listIn(intake: Intake, resource: Resource | undefined): readonly UntypedObject[] {
+function listIn(intake: InputTracker, resource: Resource | undefined): readonly UntypedObject[] {
   return resource ? (intake.source.list(resource) as readonly UntypedObject[]) : []
 }
 

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { configMap, configMaps } from '../../../test/embedded.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { RecordedMutation } from '../mutation.ts'
-import { entryOf, mutationOf, type Sent } from './program-ledger.ts'
+import { entryOf, ledgerMutationOf, type SentMutation } from './program-ledger.ts'
 
 const object = (resourceVersion: string, k = 'v'): UntypedObject => {
   const made = configMap('a', { k })
   return { ...made, metadata: { ...made.metadata, resourceVersion } }
 }
 
-function sent(change: Partial<RecordedMutation>, rest: Partial<Sent> = {}): Sent {
+function sent(change: Partial<RecordedMutation>, rest: Partial<SentMutation> = {}): SentMutation {
   const mutation: RecordedMutation = {
     verb: 'Apply',
     type: { group: '', version: 'v1', resource: 'configmaps' },
@@ -33,7 +33,7 @@ function sent(change: Partial<RecordedMutation>, rest: Partial<Sent> = {}): Sent
 }
 
 describe('what is told of a write', () => {
-  it.each<[string, Sent]>([
+  it.each<[string, SentMutation]>([
     ['created', sent({})],
     ['created', sent({ verb: 'Create' }, { isSeen: false })],
     // Nobody looked, so nobody knows.
@@ -65,6 +65,6 @@ describe('what is told of a write', () => {
   it('names what the server named', () => {
     const made = sent({ verb: 'Create', name: '', generateName: 'a-' })
     expect(entryOf(made).name).toEqual({ name: 'a', namespace: 'default' })
-    expect(mutationOf(made.checked)).toMatchObject({ verb: 'apply', object: { metadata: { name: 'a-' } } })
+    expect(ledgerMutationOf(made.checked)).toMatchObject({ verb: 'apply', object: { metadata: { name: 'a-' } } })
   })
 })

@@ -5,12 +5,12 @@ import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { fieldChanges } from '../../manager/plan/field-change.ts'
 import { kindText } from '../../operator/entry.ts'
 import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
-import type { Mutation, Outcome } from '../../operator/plan.ts'
-import type { Checked } from './carry-out.ts'
+import type { Mutation, MutationOutcome } from '../../operator/plan.ts'
+import type { CheckedMutations } from './carry-out.ts'
 import { isTrial } from './deletion.ts'
 
 /** What a write is in the words of the kit: enough to be told, counted and traced. It is carried out as it was recorded. */
-export function mutationOf({ read: { mutation, content }, resource }: Checked): Mutation {
+export function ledgerMutationOf({ read: { mutation, content }, resource }: CheckedMutations): Mutation {
   const { verb, subresource, name, generateName, namespace } = mutation
   const at = { subject: subjectOf({ resource, name: name || generateName, namespace }), resource }
   if (verb === 'Delete') return { ...at, verb: 'delete', name: { name, namespace }, uid: '', why: 'pruned' }
@@ -21,33 +21,33 @@ export function mutationOf({ read: { mutation, content }, resource }: Checked): 
   return { ...at, verb: 'apply', object, why: 'changed', force: false }
 }
 
-export interface Placed {
+export interface PlacedMutation {
   readonly resource: Resource
   readonly name: string
   readonly namespace?: string | undefined
 }
 
 /** Of an object, in all places. */
-export function objectKey({ resource, name, namespace = '' }: Placed): string {
+export function mutationObjectKey({ resource, name, namespace = '' }: PlacedMutation): string {
   return `${formatResource(resource)} ${namespace}/${name}`
 }
 
-function subjectOf({ resource, name, namespace }: Placed): string {
+function subjectOf({ resource, name, namespace }: PlacedMutation): string {
   return `${resource.kind.toLowerCase()} ${namespace === undefined ? name : `${namespace}/${name}`}`
 }
 
-export interface Sent {
-  readonly checked: Checked
+export interface SentMutation {
+  readonly checked: CheckedMutations
   /** As it was known before. */
   readonly before: KubeObject | undefined
   /** That there was none is known, and not only that nobody looked. */
   readonly isSeen: boolean
   /** The version that its last write of the object made. */
   readonly ours: string | undefined
-  readonly outcome: Outcome
+  readonly outcome: MutationOutcome
 }
 
-export function entryOf(sent: Sent): LedgerEntry {
+export function entryOf(sent: SentMutation): LedgerEntry {
   const { checked, before, outcome } = sent
   const { resource, read } = checked
   const { name, generateName, namespace } = read.mutation
@@ -62,11 +62,14 @@ export function entryOf(sent: Sent): LedgerEntry {
     kind: kindText(resource),
     name: called,
     ...(fields.length > 0 && { fields }),
-    ...(outcome.result === 'failed' && { message: textOf(outcome.error) }),
+    ...(outcome.result === 'failed' && { message: ledgerText(outcome.error) }),
   }
 }
 
-function operationOf({ checked, before, isSeen, ours, outcome }: Sent, after: KubeObject | undefined): Operation {
+function operationOf(
+  { checked, before, isSeen, ours, outcome }: SentMutation,
+  after: KubeObject | undefined,
+): Operation {
   const { verb, subresource } = checked.read.mutation
   if (outcome.result === 'failed') return 'failed'
   if (isTrial(checked.read)) return 'unchanged'
@@ -92,6 +95,6 @@ export function shownObject(object: KubeObject): JsonObject {
   return { ...rest, metadata: meta } as unknown as JsonObject
 }
 
-export function textOf(error: unknown): string {
+export function ledgerText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -19,14 +19,14 @@ import {
   type Ended,
   type Network,
   networkTrouble,
-  type Program,
+  type ExternalProgram,
   type ProgramLimits,
   runProgram,
 } from './program.ts'
 
 /** A program, and what it may. */
 export interface HostedProgram {
-  readonly program: Program
+  readonly program: ExternalProgram
   readonly limits?: Partial<ProgramLimits>
   /** It may have the machine's network, where that cannot be cut off. @default false: it is refused then */
   readonly allowNetwork?: boolean
@@ -63,7 +63,7 @@ export async function wallsOf(
 }
 
 /** What it answers to `input-resources` or `output-resources`. @throws ExternalFailed, and what `read` does */
-export async function ask<T>(
+export async function askProgram<T>(
   command: string,
   hosted: HostedProgram,
   around: Around,

@@ -20,7 +20,7 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { packagesOf } from '../../manager/isolation/readable.ts'
 import { programsFolder } from './programs-folder.ts'
-import type { Program } from './program.ts'
+import type { ExternalProgram } from './program.ts'
 
 export interface ProgramView {
   readonly readable: readonly string[]
@@ -31,7 +31,7 @@ export interface ProgramView {
 }
 
 /** `searched`: the PATH of the program. */
-export function viewOf(program: Program, searched: string): ProgramView {
+export function viewOf(program: ExternalProgram, searched: string): ProgramView {
   const { command, args = [], folder = process.cwd(), readable = [] } = program
   const file = command.includes('/') ? path.resolve(folder, command) : foundIn(searched, command)
   if (file === undefined) return { readable: [], covered: [], trouble: `there is no ${command} in PATH` }

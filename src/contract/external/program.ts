@@ -28,7 +28,7 @@ import {
 import { statOf, viewOf } from './program-view.ts'
 import { programsFolder } from './programs-folder.ts'
 
-export interface Program {
+export interface ExternalProgram {
   /** An absolute path, or a name in PATH. */
   readonly command: string
   /** Before the words of the contract. */
@@ -60,8 +60,8 @@ export const defaultProgramLimits: ProgramLimits = { timeoutMs: 30_000, memoryMb
  */
 export type Network = 'cut' | { readonly egress: string } | { readonly proxy: string } | 'open'
 
-export interface RunOptions {
-  readonly program: Program
+export interface ProgramRunOptions {
+  readonly program: ExternalProgram
   readonly limits?: Partial<ProgramLimits>
   /** @default "cut" */
   readonly network?: Network
@@ -89,7 +89,7 @@ export interface Ended {
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Runs one command of the contract to its end. Never rejects. */
-export async function runProgram(options: RunOptions, words: readonly string[]): Promise<Ended> {
+export async function runProgram(options: ProgramRunOptions, words: readonly string[]): Promise<Ended> {
   const { program, network = 'cut', clock, signal } = options
   const limits = { ...defaultProgramLimits, ...options.limits }
   const { command: file, folder } = program
@@ -163,7 +163,7 @@ export async function runProgram(options: RunOptions, words: readonly string[]):
 }
 
 /** Another file is another version; one of its words may be the script. */
-export function programVersion({ command, args = [], folder = process.cwd() }: Program): string {
+export function programVersion({ command, args = [], folder = process.cwd() }: ExternalProgram): string {
   return [command, ...args]
     .map((word) => {
       const found = statOf(path.resolve(folder, word))
@@ -212,7 +212,7 @@ while ! /usr/bin/env -i "$node" -e "$probe" "$port"; do :; done
 exec "$@"
 `
 
-interface Walls extends Pick<RunOptions, 'program' | 'readOnly' | 'output' | 'collected' | 'copied'> {
+interface Walls extends Pick<ProgramRunOptions, 'program' | 'readOnly' | 'output' | 'collected' | 'copied'> {
   readonly limits: ProgramLimits
   readonly network: Network
   readonly env: Readonly<Record<string, string>> & { readonly PATH: string }

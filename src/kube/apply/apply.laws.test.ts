@@ -6,7 +6,7 @@ import { equalJson, type Json, type JsonObject } from '../json.ts'
 import type { KubeObject } from '../object.ts'
 import type { Schema } from '../schema.ts'
 import { applyObject, updateObject } from './apply.ts'
-import { type Comparison, compareValues } from './comparison.ts'
+import { type FieldComparison, compareValues } from './comparison.ts'
 import {
   difference,
   equalFieldSets,
@@ -146,7 +146,7 @@ function isRefused(write: () => void): boolean {
   }
 }
 
-const noChange: Comparison = { added: noFields, modified: noFields, removed: noFields }
+const noChange: FieldComparison = { added: noFields, modified: noFields, removed: noFields }
 
 const bare = (object: Thing | undefined): Json => ({ spec: object?.spec ?? {} })
 const managersOf = (object: Thing | undefined): Managers => decodeManagers(object?.metadata.managedFields)

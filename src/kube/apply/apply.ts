@@ -36,9 +36,9 @@ import { asksForReset, capUpdaters, decodeManagers, managerId, type Managers, wi
 import { formatTime } from '../duration.ts'
 import { type OwnerRules, ownersAfterApply, ownersAfterUpdate } from './owners.ts'
 import { shapeOf } from './shape.ts'
-import type { Convert, Versioned } from './version.ts'
+import type { ConvertVersion, Versioned } from './version.ts'
 
-export interface WriteOptions {
+export interface ManagedWriteOptions {
   /** Who writes: the `fieldManager` of the request, or the first part of its user agent. */
   readonly manager: string
   /** The subresource written through, such as `status`: the same manager owns other fields there. */
@@ -66,14 +66,14 @@ export type ConvertObject = (
   apiVersion: string,
 ) => { readonly object: JsonObject; readonly schema: Schema | undefined } | undefined
 
-export interface UpdateOptions<T extends KubeObject> extends WriteOptions {
+export interface UpdateOptions<T extends KubeObject> extends ManagedWriteOptions {
   /** The object as stored; `undefined` when it is being created. */
   readonly live: T | undefined
   /** The object as it is to be stored. */
   readonly updated: T
 }
 
-export interface ApplyOptions<T extends KubeObject> extends WriteOptions {
+export interface ApplyOptions<T extends KubeObject> extends ManagedWriteOptions {
   /** The object as stored; `undefined` when it is being created. */
   readonly live: T | undefined
   /** What the manager cares about, at the version of `live`. */
@@ -130,7 +130,7 @@ function soundManagers(object: KubeObject | undefined): Managers {
   }
 }
 
-function recordUpdate(before: Versioned, after: Versioned, managers: Managers, options: WriteOptions): Managers {
+function recordUpdate(before: Versioned, after: Versioned, managers: Managers, options: ManagedWriteOptions): Managers {
   const { managers: others, taken } = ownersAfterUpdate(before, after, managers, rulesOf(options))
   const out = new Map(others)
   if (taken.length > 0) {
@@ -216,7 +216,7 @@ function blank({ apiVersion, kind }: KubeObject): KubeObject {
 }
 
 /** The object as merging sees it: without its own record of ownership. */
-function versioned(object: KubeObject, { schema, definitions }: WriteOptions): Versioned {
+function versioned(object: KubeObject, { schema, definitions }: ManagedWriteOptions): Versioned {
   const { managedFields, ...metadata } = object.metadata
   const value = managedFields === undefined ? object : { ...object, metadata }
   return {
@@ -226,9 +226,9 @@ function versioned(object: KubeObject, { schema, definitions }: WriteOptions): V
   }
 }
 
-function rulesOf(options: WriteOptions): OwnerRules {
+function rulesOf(options: ManagedWriteOptions): OwnerRules {
   const { resetFields = noFields, convert } = options
-  const convertObject: Convert = (object, apiVersion) => {
+  const convertObject: ConvertVersion = (object, apiVersion) => {
     if (object.apiVersion === apiVersion) return object
     const value = object.value as JsonObject
     const { schema, definitions } = options

@@ -4,7 +4,7 @@ import type { Json } from '../json.ts'
 import type { Schema } from '../schema.ts'
 import { compareValues } from './comparison.ts'
 import { encodeFields } from './fields-v1.ts'
-import { deduced, type Shape, shapeOf } from './shape.ts'
+import { deduced, type ApplyShape, shapeOf } from './shape.ts'
 
 const text: Schema = { type: 'string' }
 const shape = shapeOf({
@@ -27,10 +27,10 @@ const shape = shapeOf({
       },
     },
   },
-}).map?.field('spec') as Shape
+}).map?.field('spec') as ApplyShape
 
 /** The sets that are not empty, as managedFields would write them. */
-function compare(before: Json, after: Json, of: Shape = shape): Json {
+function compare(before: Json, after: Json, of: ApplyShape = shape): Json {
   const sets = Object.entries(compareValues(before, after, of)).filter(([, set]) => set.length > 0)
   return Object.fromEntries(sets.map(([name, set]) => [name, encodeFields(set)]))
 }

@@ -4,18 +4,18 @@ import { ownMember } from '../json-member.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import { encodeElement, fieldElement, type PathElement } from './path-element.ts'
-import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
-import { asList, asMap, isEmptyMap, type Kind, valueKind, namesOf, settle } from './value.ts'
+import { type ListShape, type MapShape, memberShape, type ApplyShape } from './shape.ts'
+import { asList, asMap, isEmptyMap, type ValueKind, valueKind, valueNames, settleValue } from './value.ts'
 
 /** No field is in more than one of the sets, but for items whose key is no longer (or not yet) unique. */
-export interface Comparison {
+export interface FieldComparison {
   readonly added: FieldSet
   readonly modified: FieldSet
   readonly removed: FieldSet
 }
 
 /** Compares two values that conform to the shape. */
-export function compareValues(before: Json, after: Json, shape: Shape): Comparison {
+export function compareValues(before: Json, after: Json, shape: ApplyShape): FieldComparison {
   const changes = noChanges()
   compareAt(before, after, shape, changes)
   return {
@@ -25,7 +25,7 @@ export function compareValues(before: Json, after: Json, shape: Shape): Comparis
   }
 }
 
-type Change = keyof Comparison
+type Change = keyof FieldComparison
 
 const allChanges: readonly Change[] = ['added', 'modified', 'removed']
 
@@ -40,22 +40,22 @@ function noChanges(): Changes {
 function compareAt(
   before: Json | undefined,
   after: Json | undefined,
-  shape: Shape,
+  shape: ApplyShape,
   changes: Changes,
 ): Change | undefined {
   const was = valueKind(shape, before)
   const is = valueKind(shape, after)
-  if (after === undefined) return compareAs(settle(shape, was), before, after, shape, changes)
+  if (after === undefined) return compareAs(settleValue(shape, was), before, after, shape, changes)
   // Where the kind itself changed, what the value was as the old kind is gone.
-  const former = before !== undefined && was !== is && compareAs(settle(shape, was), before, after, shape, changes)
-  return compareAs(settle(shape, is), before, after, shape, changes) ?? (former || undefined)
+  const former = before !== undefined && was !== is && compareAs(settleValue(shape, was), before, after, shape, changes)
+  return compareAs(settleValue(shape, is), before, after, shape, changes) ?? (former || undefined)
 }
 
 function compareAs(
-  kind: Kind,
+  kind: ValueKind,
   before: Json | undefined,
   after: Json | undefined,
-  shape: Shape,
+  shape: ApplyShape,
   changes: Changes,
 ): Change | undefined {
   const presence = before === undefined ? 'added' : after === undefined ? 'removed' : undefined
@@ -74,8 +74,8 @@ function compareMaps(
   changes: Changes,
 ): boolean {
   if (shape.atomic || (shape.zeros.size === 0 && isEmptyMap(before) && isEmptyMap(after))) return false
-  const names = new Set(before && namesOf(before))
-  if (after) for (const name of namesOf(after)) names.add(name)
+  const names = new Set(before && valueNames(before))
+  if (after) for (const name of valueNames(after)) names.add(name)
   // Where only one side is there, its zeros are all that tells it from the other.
   if (!before !== !after) for (const name of shape.zeros.keys()) names.add(name)
   for (const name of names) {
@@ -126,7 +126,7 @@ function itemsOf(items: Map<string, Items>, item: Json, shape: ListShape): Items
   return found
 }
 
-function compareItems({ element, before, after }: Items, shape: Shape, changes: Changes): void {
+function compareItems({ element, before, after }: Items, shape: ApplyShape, changes: Changes): void {
   const wasMany = before.length > 1
   const isMany = after.length > 1
   const whole: FieldNode = { element, owned: true, below: noFields }
@@ -147,7 +147,7 @@ function compareChild(
   element: PathElement,
   before: Json | undefined,
   after: Json | undefined,
-  shape: Shape,
+  shape: ApplyShape,
   changes: Changes,
 ): void {
   const inner = noChanges()

@@ -6,7 +6,7 @@ import { managerId, type Ownership } from './managed-fields.ts'
 import { formatPath, type Path, quoteText } from './path-element.ts'
 
 /** One field that somebody else owns. */
-export interface Conflict {
+export interface FieldConflict {
   readonly owner: Omit<Ownership, 'fields'>
   readonly path: Path
   /** The path in print: `.spec.replicas`. */
@@ -16,34 +16,34 @@ export interface Conflict {
 }
 
 export class ApplyConflict extends MusterError {
-  readonly conflicts: readonly Conflict[]
+  readonly conflicts: readonly FieldConflict[]
 
-  constructor(conflicts: readonly Conflict[]) {
+  constructor(conflicts: readonly FieldConflict[]) {
     super('ApplyConflict', describe(conflicts))
     this.conflicts = conflicts
   }
 }
 
 /** Conflicts over `fields` with the one who owns them. */
-export function conflictsOver(fields: FieldSet, owner: Ownership): readonly Conflict[] {
+export function conflictsOver(fields: FieldSet, owner: Ownership): readonly FieldConflict[] {
   const message = `conflict with ${describeOwner(owner)}`
   return Array.from(pathsOf(fields), (path) => ({ owner, path, field: formatPath(path), message }))
 }
 
-function describe(conflicts: readonly Conflict[]): string {
+function describe(conflicts: readonly FieldConflict[]): string {
   const [first] = conflicts
   if (first && conflicts.length === 1) return `Apply failed with 1 conflict: ${first.message}: ${first.field}`
   const byOwner = Map.groupBy(conflicts, ({ owner }) => managerId(owner))
   const lines: string[] = []
   for (const id of [...byOwner.keys()].toSorted(compareText)) {
-    const found = byOwner.get(id) as Conflict[]
-    lines.push(`conflicts with ${describeOwner((found[0] as Conflict).owner)}:`)
+    const found = byOwner.get(id) as FieldConflict[]
+    lines.push(`conflicts with ${describeOwner((found[0] as FieldConflict).owner)}:`)
     for (const { field } of found) lines.push(`- ${field}`)
   }
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`
 }
 
-function describeOwner({ manager, operation, apiVersion, subresource }: Conflict['owner']): string {
+function describeOwner({ manager, operation, apiVersion, subresource }: FieldConflict['owner']): string {
   const name = quoteText(manager) + (subresource === '' ? '' : ` with subresource ${quoteText(subresource)}`)
   return operation === 'Update' ? `${name} using ${apiVersion}` : name
 }

@@ -6,8 +6,8 @@ import { MusterError } from '../errors.ts'
 import type { Json } from '../json.ts'
 import { identifyItem } from './list-item.ts'
 import { encodeElement, formatElement } from './path-element.ts'
-import type { ListShape, MapShape, ScalarShape, Shape } from './shape.ts'
-import { asList, asMap, kindIn, namesOf } from './value.ts'
+import type { ListShape, MapShape, ScalarShape, ApplyShape } from './shape.ts'
+import { asList, asMap, kindIn, valueNames } from './value.ts'
 
 export interface ConformanceOptions {
   /**
@@ -19,14 +19,14 @@ export interface ConformanceOptions {
 }
 
 /** Raises `SchemaMismatch` with every problem and its path. */
-export function checkConforms(value: Json, shape: Shape, options: ConformanceOptions = {}): void {
+export function checkConforms(value: Json, shape: ApplyShape, options: ConformanceOptions = {}): void {
   const problems = problemsOf(value, shape, options)
   if (problems.length === 0) return
   const lines = problems.map(({ path, why }) => (path === '' ? why : `${path}: ${why}`))
   throw new MusterError('SchemaMismatch', lines.length === 1 ? `${lines[0]}` : ['errors:', ...lines].join('\n  '))
 }
 
-export interface Problem {
+export interface ConformanceProblem {
   /** `.spec.replica`; empty for the value itself. */
   readonly path: string
   readonly why: string
@@ -35,26 +35,30 @@ export interface Problem {
 }
 
 /** Every problem with its path. */
-export function conformanceProblems(value: Json, shape: Shape, options: ConformanceOptions = {}): readonly Problem[] {
+export function conformanceProblems(
+  value: Json,
+  shape: ApplyShape,
+  options: ConformanceOptions = {},
+): readonly ConformanceProblem[] {
   return problemsOf(value, shape, options)
 }
 
-const none: readonly Problem[] = []
+const none: readonly ConformanceProblem[] = []
 
-function problem(why: string): readonly Problem[] {
+function problem(why: string): readonly ConformanceProblem[] {
   return [{ path: '', why }]
 }
 
-function undeclared(shape: MapShape): readonly Problem[] {
+function undeclared(shape: MapShape): readonly ConformanceProblem[] {
   return [{ path: '', why: 'field not declared in schema', declared: shape.names() }]
 }
 
 /** Paths are put together on the way out: a value that fits costs nothing. */
-function below(step: string, problems: readonly Problem[]): readonly Problem[] {
+function below(step: string, problems: readonly ConformanceProblem[]): readonly ConformanceProblem[] {
   return problems.map((one) => ({ ...one, path: step + one.path }))
 }
 
-function problemsOf(value: Json, shape: Shape, options: ConformanceOptions): readonly Problem[] {
+function problemsOf(value: Json, shape: ApplyShape, options: ConformanceOptions): readonly ConformanceProblem[] {
   const kind = kindIn(shape, value)
   if (kind === 'scalar') return scalarProblems(value, shape.scalar as ScalarShape)
   return kind === 'map'
@@ -62,11 +66,11 @@ function problemsOf(value: Json, shape: Shape, options: ConformanceOptions): rea
     : listProblems(value, shape.list as ListShape, options)
 }
 
-function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions): readonly Problem[] {
+function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions): readonly ConformanceProblem[] {
   const map = asMap(value)
   if (!map) return value === null ? none : problem(`expected map, got ${describe(value)}`)
-  const problems: Problem[] = []
-  for (const name of namesOf(map)) {
+  const problems: ConformanceProblem[] = []
+  for (const name of valueNames(map)) {
     const member = shape.field(name)
     const found = member ? problemsOf(map[name] as Json, member, options) : undeclared(shape)
     if (found.length > 0) problems.push(...below(`.${name}`, found))
@@ -74,10 +78,10 @@ function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions):
   return problems
 }
 
-function listProblems(value: Json, shape: ListShape, options: ConformanceOptions): readonly Problem[] {
+function listProblems(value: Json, shape: ListShape, options: ConformanceOptions): readonly ConformanceProblem[] {
   const list = asList(value)
   if (!list) return value === null ? none : problem(`expected list, got ${describe(value)}`)
-  const problems: Problem[] = []
+  const problems: ConformanceProblem[] = []
   const seen = new Set<string>()
   for (const [index, item] of list.entries()) {
     const element = shape.atomic ? ({ kind: 'index', index } as const) : identifyItem(shape, item)
@@ -94,7 +98,7 @@ function listProblems(value: Json, shape: ListShape, options: ConformanceOptions
   return problems
 }
 
-function scalarProblems(value: Json, shape: ScalarShape): readonly Problem[] {
+function scalarProblems(value: Json, shape: ScalarShape): readonly ConformanceProblem[] {
   return isScalar(value, shape) ? none : problem(`expected ${wanted[shape]}, got ${describe(value)}`)
 }
 

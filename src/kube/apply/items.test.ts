@@ -5,7 +5,7 @@ import type { Schema } from '../schema.ts'
 import { leaves } from './field-set.ts'
 import { decodeFields } from './fields-v1.ts'
 import { extractItems, removeItems } from './items.ts'
-import { deduced, type Shape, shapeOf } from './shape.ts'
+import { deduced, type ApplyShape, shapeOf } from './shape.ts'
 import { fieldSetOf } from './value-fields.ts'
 
 const text: Schema = { type: 'string' }
@@ -24,7 +24,7 @@ const spec: Schema = {
     },
   },
 }
-const shape = shapeOf({ type: 'object', properties: { spec } }).map?.field('spec') as Shape
+const shape = shapeOf({ type: 'object', properties: { spec } }).map?.field('spec') as ApplyShape
 const value = {
   a: '1',
   labels: { p: '1', q: '2' },

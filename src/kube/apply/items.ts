@@ -3,11 +3,11 @@ import type { Json, JsonObject } from '../json.ts'
 import { type FieldSet, nodeAt } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import { fieldElement } from './path-element.ts'
-import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
-import { asList, asMap, isEmptyMap, kindIn, namesOf, setMember } from './value.ts'
+import { type ListShape, type MapShape, memberShape, type ApplyShape } from './shape.ts'
+import { asList, asMap, isEmptyMap, kindIn, valueNames, setMember } from './value.ts'
 
 /** The value without the fields of the set. A map or list that loses its last item becomes `null`, as on the server. */
-export function removeItems(value: Json, fields: FieldSet, shape: Shape): Json {
+export function removeItems(value: Json, fields: FieldSet, shape: ApplyShape): Json {
   if (fields.length === 0) return value
   const kind = kindIn(shape, value)
   if (kind === 'map') return removeFromMap(asMap(value), fields, shape.map as MapShape)
@@ -19,7 +19,7 @@ function removeFromMap(map: JsonObject | undefined, fields: FieldSet, shape: Map
   // Something in a set is below this map, yet the map cannot be divided: it goes as a whole.
   if (!map || shape.atomic) return null
   const out: Record<string, Json> = {}
-  for (const name of namesOf(map)) {
+  for (const name of valueNames(map)) {
     const node = nodeAt(fields, fieldElement(name))
     if (node?.owned) continue
     const member = map[name] as Json
@@ -42,7 +42,7 @@ function removeFromList(list: readonly Json[] | undefined, fields: FieldSet, sha
  * Nothing but the fields of the set: with the leaves of what a manager owns, the configuration that it applied. A map
  * that is itself in the set, but none of its fields, comes out empty.
  */
-export function extractItems(value: Json, fields: FieldSet, shape: Shape): Json {
+export function extractItems(value: Json, fields: FieldSet, shape: ApplyShape): Json {
   const kind = kindIn(shape, value)
   if (kind === 'map') return extractFromMap(value, fields, shape.map as MapShape)
   if (kind === 'list') return extractFromList(value, fields, shape.list as ListShape)
@@ -53,7 +53,7 @@ function extractFromMap(value: Json, fields: FieldSet, shape: MapShape): Json {
   const map = asMap(value)
   if (!map || shape.atomic) return value
   const out: Record<string, Json> = {}
-  for (const name of namesOf(map)) {
+  for (const name of valueNames(map)) {
     const node = nodeAt(fields, fieldElement(name))
     if (node) setMember(out, name, extractItems(map[name] as Json, node.below, memberShape(shape, name)))
   }

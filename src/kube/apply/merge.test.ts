@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Json } from '../json.ts'
 import type { Schema } from '../schema.ts'
 import { mergeValues } from './merge.ts'
-import { deduced, type Shape, shapeOf } from './shape.ts'
+import { deduced, type ApplyShape, shapeOf } from './shape.ts'
 
 const text: Schema = { type: 'string' }
 const spec: Schema = {
@@ -22,7 +22,7 @@ const spec: Schema = {
     },
   },
 }
-const shape = shapeOf({ type: 'object', properties: { spec } }).map?.field('spec') as Shape
+const shape = shapeOf({ type: 'object', properties: { spec } }).map?.field('spec') as ApplyShape
 
 const merge = (live: Json, applied: Json): Json => mergeValues(live, applied, shape)
 const mergeTags = (live: readonly string[], applied: readonly string[]): Json =>

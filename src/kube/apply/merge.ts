@@ -7,16 +7,16 @@ import { equalJson, type Json } from '../json.ts'
 import { ownMember } from '../json-member.ts'
 import { itemElement } from './list-item.ts'
 import { encodeElement } from './path-element.ts'
-import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
-import { asList, asMap, isEmptyMap, kindIn, namesOf, setMember } from './value.ts'
+import { type ListShape, type MapShape, memberShape, type ApplyShape } from './shape.ts'
+import { asList, asMap, isEmptyMap, kindIn, valueNames, setMember } from './value.ts'
 
 /** Merges two values that conform to the shape. */
-export function mergeValues(live: Json, applied: Json, shape: Shape): Json {
+export function mergeValues(live: Json, applied: Json, shape: ApplyShape): Json {
   return mergeAt(live, applied, shape) ?? null
 }
 
 /** One side at most is absent. */
-function mergeAt(live: Json | undefined, applied: Json | undefined, shape: Shape): Json | undefined {
+function mergeAt(live: Json | undefined, applied: Json | undefined, shape: ApplyShape): Json | undefined {
   const kind = kindIn(shape, applied === undefined ? live : applied)
   if (kind === 'map') return mergeMaps(live, applied, shape.map as MapShape)
   if (kind === 'list') return mergeLists(live, applied, shape.list as ListShape)
@@ -40,8 +40,8 @@ function mergeMaps(live: Json | undefined, applied: Json | undefined, shape: Map
     if (is !== was) changed = true
     if (is !== undefined) setMember(out, name, is)
   }
-  for (const name of namesOf(left ?? {})) put(name)
-  for (const name of namesOf(right ?? {})) if (ownMember(left, name) === undefined) put(name)
+  for (const name of valueNames(left ?? {})) put(name)
+  for (const name of valueNames(right ?? {})) if (ownMember(left, name) === undefined) put(name)
   return changed ? out : left
 }
 

@@ -2,18 +2,18 @@
  * How ownership moves. Whoever changes a field takes it: an ordinary write always, an apply only by force or when
  * the value stays the same (then both own it). Whoever removes a field takes it from everybody.
  */
-import { type Comparison, compareValues } from './comparison.ts'
-import { ApplyConflict, type Conflict, conflictsOver } from './conflict.ts'
+import { type FieldComparison, compareValues } from './comparison.ts'
+import { ApplyConflict, type FieldConflict, conflictsOver } from './conflict.ts'
 import { compareText } from './canonical.ts'
 import { difference, type FieldSet, intersection, noFields, union } from './field-set.ts'
 import { managerId, type Managers, type Ownership, withoutUnownable } from './managed-fields.ts'
 import { mergeValues } from './merge.ts'
-import { prune } from './prune.ts'
+import { pruneApplied } from './prune.ts'
 import { fieldSetOf, reshapeFields } from './value-fields.ts'
-import type { Convert, Versioned } from './version.ts'
+import type { ConvertVersion, Versioned } from './version.ts'
 
 export interface OwnerRules {
-  readonly convert: Convert
+  readonly convert: ConvertVersion
   /** Leaves out the fields that this write cannot change, whatever it says. */
   readonly ownable: (fields: FieldSet, apiVersion: string) => FieldSet
 }
@@ -50,7 +50,7 @@ export function ownersAfterApply(
   current.set(id, { ...claim, time: last?.time, fields })
 
   const merged = { ...live, value: mergeValues(live.value, applied.value, live.shape) }
-  const object = last ? prune(merged, last, current, rules.convert) : merged
+  const object = last ? pruneApplied(merged, last, current, rules.convert) : merged
   const move = moveOwners(live, object, current, id, rules)
   if (move.contested.length > 0 && !applier.force) throw new ApplyConflict(conflictsIn(move.contested))
 
@@ -80,8 +80,8 @@ function moveOwners(
   managers: Managers,
   self: string | undefined,
   { convert, ownable }: OwnerRules,
-): { readonly managers: Managers; readonly changed: Comparison; readonly contested: readonly Contested[] } {
-  const compareAt = (apiVersion: string): Comparison | undefined => {
+): { readonly managers: Managers; readonly changed: FieldComparison; readonly contested: readonly Contested[] } {
+  const compareAt = (apiVersion: string): FieldComparison | undefined => {
     const before = convert(live, apiVersion)
     const after = convert(next, apiVersion)
     if (!before || !after) return undefined
@@ -93,7 +93,7 @@ function moveOwners(
     }
   }
   const changed = compareAt(next.apiVersion) ?? { added: noFields, modified: noFields, removed: noFields }
-  const changes = new Map<string, Comparison | undefined>([[next.apiVersion, changed]])
+  const changes = new Map<string, FieldComparison | undefined>([[next.apiVersion, changed]])
   const out = new Map<string, Ownership>()
   const lost: Contested[] = []
   for (const [id, ownership] of managers) {
@@ -119,7 +119,7 @@ interface Contested {
   readonly ownership: Ownership
 }
 
-function conflictsIn(contested: readonly Contested[]): readonly Conflict[] {
+function conflictsIn(contested: readonly Contested[]): readonly FieldConflict[] {
   return contested
     .toSorted((a, b) => compareText(a.id, b.id))
     .flatMap(({ fields, ownership }) => conflictsOver(fields, ownership))

@@ -3,7 +3,7 @@ import type { Json } from '../json.ts'
 import type { Schema } from '../schema.ts'
 import { decodeFields } from './fields-v1.ts'
 import { managerId, type Ownership } from './managed-fields.ts'
-import { prune } from './prune.ts'
+import { pruneApplied } from './prune.ts'
 import { shapeOf } from './shape.ts'
 
 const text: Schema = { type: 'string' }
@@ -42,7 +42,7 @@ function pruned(spec: Json, last: Json, now: Json, ...others: readonly Json[]): 
   const owners = [owner('m', now), ...others.map((fields, index) => owner(`other${index}`, fields))]
   const managers = new Map(owners.map((one) => [managerId(one), one]))
   const merged = { apiVersion: 'v1', value: { spec }, shape }
-  const out = prune(merged, owner('m', last), managers, (object) => object)
+  const out = pruneApplied(merged, owner('m', last), managers, (object) => object)
   return (out.value as { readonly spec?: Json }).spec ?? null
 }
 
@@ -90,6 +90,6 @@ describe('pruning', () => {
   it('has nothing to do when all is applied again', () => {
     const merged = { apiVersion: 'v1', value: { spec: { a: '1' } }, shape }
     const last = owner('m', { 'f:a': {} })
-    expect(prune(merged, last, new Map([[managerId(last), last]]), (object) => object)).toBe(merged)
+    expect(pruneApplied(merged, last, new Map([[managerId(last), last]]), (object) => object)).toBe(merged)
   })
 })

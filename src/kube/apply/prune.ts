@@ -10,14 +10,19 @@ import { difference, type FieldSet, intersection, union } from './field-set.ts'
 import { removeItems } from './items.ts'
 import { managerId, type Managers, type Ownership } from './managed-fields.ts'
 import { fieldSetOf, withDeclaredFields } from './value-fields.ts'
-import type { Convert, Versioned } from './version.ts'
+import type { ConvertVersion, Versioned } from './version.ts'
 
 /**
  * @param merged the live object with the new configuration laid over it
  * @param last what the applier owned before
  * @param managers who owns what, the new configuration included
  */
-export function prune(merged: Versioned, last: Ownership, managers: Managers, convert: Convert): Versioned {
+export function pruneApplied(
+  merged: Versioned,
+  last: Ownership,
+  managers: Managers,
+  convert: ConvertVersion,
+): Versioned {
   if (isAppliedAgain(last, managers.get(managerId(last)))) return merged
   const before = convert(merged, last.apiVersion)
   if (!before) return merged
@@ -37,7 +42,7 @@ function without(object: Versioned, fields: FieldSet): Versioned {
 }
 
 /** Puts back what anybody owns, version by version, the pruned one first: conversion may need what it restores. */
-function withOwned(before: Versioned, swept: Versioned, managers: Managers, convert: Convert): Versioned {
+function withOwned(before: Versioned, swept: Versioned, managers: Managers, convert: ConvertVersion): Versioned {
   const byVersion = new Map<string, FieldSet>([[before.apiVersion, []]])
   for (const { apiVersion, fields } of managers.values()) {
     byVersion.set(apiVersion, union(byVersion.get(apiVersion) ?? [], fields))
@@ -54,7 +59,7 @@ function withOwned(before: Versioned, swept: Versioned, managers: Managers, conv
 }
 
 /** Of what is missing, only what the applier once owned stays away. */
-function withUnrelated(before: Versioned, pruned: Versioned, last: Ownership, convert: Convert): Versioned {
+function withUnrelated(before: Versioned, pruned: Versioned, last: Ownership, convert: ConvertVersion): Versioned {
   const part = convert(pruned, last.apiVersion)
   if (!part) return before
   const missing = difference(

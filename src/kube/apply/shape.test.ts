@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Definitions, Schema } from '../schema.ts'
-import { deduced, type MapShape, type Shape, shapeOf } from './shape.ts'
+import { deduced, type MapShape, type ApplyShape, shapeOf } from './shape.ts'
 
 const ref = (name: string, more: Schema = {}): Schema => ({
   allOf: [{ $ref: `#/components/schemas/${name}` }],
@@ -23,13 +23,13 @@ const definitions: Definitions = {
 }
 
 /** The shape of one field of a built-in kind. */
-function builtinField(place: Schema): Shape | undefined {
+function builtinField(place: Schema): ApplyShape | undefined {
   const metadata = ref('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta')
   return shapeOf({ type: 'object', properties: { metadata, it: place } }, definitions).map?.field('it')
 }
 
 /** The shape of one field of a custom kind. */
-function customField(place: Schema): Shape | undefined {
+function customField(place: Schema): ApplyShape | undefined {
   return shapeOf({ type: 'object', properties: { it: place } }).map?.field('it')
 }
 
@@ -129,7 +129,7 @@ describe('objects', () => {
   it('of custom kinds, and embedded ones, have the metadata of every object', () => {
     const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true } as const
     const root = shapeOf({ type: 'object', properties: { metadata: { type: 'object' }, it: embedded } })
-    for (const { map } of [root, root.map?.field('it') as Shape]) {
+    for (const { map } of [root, root.map?.field('it') as ApplyShape]) {
       const metadata = map?.field('metadata')?.map
       expect(map?.field('apiVersion')).toEqual({ scalar: 'string' })
       expect(metadata?.field('finalizers')?.list).toMatchObject({ atomic: false, keys: [] })

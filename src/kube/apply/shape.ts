@@ -13,10 +13,10 @@
 import { MusterError } from '../errors.ts'
 import type { Json } from '../json.ts'
 import { type Definitions, resolveSchema, type Schema } from '../schema.ts'
-import { nameOf, zerosOf } from './zeros.ts'
+import { zeroFieldName, zerosOf } from './zeros.ts'
 
 /** What a value may be. At least one member is set; more than one where the schema leaves the type open. */
-export interface Shape {
+export interface ApplyShape {
   readonly scalar?: ScalarShape
   readonly list?: ListShape
   readonly map?: MapShape
@@ -28,7 +28,7 @@ export interface ListShape {
   readonly atomic: boolean
   /** The fields that tell items apart; none for a set, whose items are their own key. */
   readonly keys: readonly string[]
-  readonly item: () => Shape
+  readonly item: () => ApplyShape
   /** What a key field is taken to be in an item that leaves it out. */
   readonly keyDefault: (name: string) => Json | undefined
 }
@@ -42,22 +42,22 @@ export interface MapShape {
   /** Whether the schema names this field, as opposed to allowing it. */
   readonly declares: (name: string) => boolean
   /** The shape of a field; `undefined` when the schema has no place for it. */
-  readonly field: (name: string) => Shape | undefined
+  readonly field: (name: string) => ApplyShape | undefined
   /** The shape of fields that are not declared. */
-  readonly element: () => Shape | undefined
+  readonly element: () => ApplyShape | undefined
   /** Fields that are always there, and what they are until somebody sets them. */
   readonly zeros: ReadonlyMap<string, Json>
 }
 
 /** Any value; lists and maps in it are atomic. */
-const opaque: Shape = {
+const opaque: ApplyShape = {
   scalar: 'any',
   list: { atomic: true, keys: [], item: () => opaque, keyDefault: () => undefined },
   map: anyMap(true, () => opaque),
 }
 
 /** The shape of values without a schema. */
-export const deduced: Shape = {
+export const deduced: ApplyShape = {
   scalar: 'any',
   list: opaque.list as ListShape,
   map: anyMap(false, () => deduced),
@@ -67,18 +67,18 @@ export const deduced: Shape = {
  * The shape of a member of a value that was checked before.
  * @throws SchemaMismatch when it was not
  */
-export function memberShape(map: MapShape, name: string): Shape {
+export function memberShape(map: MapShape, name: string): ApplyShape {
   const shape = map.field(name)
   if (!shape) throw new MusterError('SchemaMismatch', `.${name}: field not declared in schema`)
   return shape
 }
 
-function anyMap(atomic: boolean, element: () => Shape): MapShape {
+function anyMap(atomic: boolean, element: () => ApplyShape): MapShape {
   return { atomic, untyped: !atomic, names: () => [], declares: () => false, field: element, element, zeros: new Map() }
 }
 
 /** Definitions that the server treats as something else than their schema says. */
-const wellKnown: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+const wellKnown: ReadonlyMap<string, ApplyShape> = new Map<string, ApplyShape>([
   ['io.k8s.apimachinery.pkg.api.resource.Quantity', { scalar: 'any' }],
   ['io.k8s.apimachinery.pkg.runtime.RawExtension', opaque],
 ])
@@ -131,10 +131,13 @@ const objectFields: Readonly<Record<string, Schema>> = { apiVersion: text, kind:
 const noDefinitions: Definitions = {}
 
 /** Shapes are kept as long as the schema they come from. */
-const known = new WeakMap<Definitions, { readonly roots: WeakMap<Schema, Shape>; readonly named: Map<string, Shape> }>()
+const known = new WeakMap<
+  Definitions,
+  { readonly roots: WeakMap<Schema, ApplyShape>; readonly named: Map<string, ApplyShape> }
+>()
 
 /** The shape of a kind; without a schema, the deduced one. */
-export function shapeOf(schema: Schema | undefined, definitions: Definitions = noDefinitions): Shape {
+export function shapeOf(schema: Schema | undefined, definitions: Definitions = noDefinitions): ApplyShape {
   if (!schema) return deduced
   const { roots } = shapesOf(definitions)
   let shape = roots.get(schema)
@@ -142,7 +145,7 @@ export function shapeOf(schema: Schema | undefined, definitions: Definitions = n
   return shape
 }
 
-function shapesOf(definitions: Definitions): { roots: WeakMap<Schema, Shape>; named: Map<string, Shape> } {
+function shapesOf(definitions: Definitions): { roots: WeakMap<Schema, ApplyShape>; named: Map<string, ApplyShape> } {
   let shapes = known.get(definitions)
   if (!shapes) known.set(definitions, (shapes = { roots: new WeakMap(), named: new Map() }))
   return shapes
@@ -156,11 +159,11 @@ interface Context {
   readonly builtin: boolean
 }
 
-function rootShape(schema: Schema, definitions: Definitions): Shape {
+function rootShape(schema: Schema, definitions: Definitions): ApplyShape {
   const root = resolveSchema(schema, definitions)
   const builtin = refName(root.properties?.['metadata']) !== undefined
   const context = { definitions, keepsUnknown: false, builtin }
-  if (builtin) return inlineShape(root, context, nameOf(root, definitions))
+  if (builtin) return inlineShape(root, context, zeroFieldName(root, definitions))
   return inlineShape({ ...root, properties: { ...root.properties, ...objectFields } }, context)
 }
 
@@ -170,12 +173,12 @@ function refName(schema: Schema | undefined): string | undefined {
 }
 
 /** The shape of a place in a schema: a reference, or a schema of its own. */
-function placeShape(schema: Schema, context: Context): Shape {
+function placeShape(schema: Schema, context: Context): ApplyShape {
   // What an ancestor keeps does not reach into a type of its own.
   const inner = { ...context, keepsUnknown: false }
   const name = refName(schema)
   if (name === undefined) return inlineShape(schema, schema === objectMeta ? inner : context)
-  if (wellKnown.has(name)) return wellKnown.get(name) as Shape
+  if (wellKnown.has(name)) return wellKnown.get(name) as ApplyShape
   if (schema['x-kubernetes-map-type'] !== undefined) {
     return inlineShape(resolveSchema(schema, context.definitions), inner, name)
   }
@@ -185,7 +188,7 @@ function placeShape(schema: Schema, context: Context): Shape {
   return shape
 }
 
-function inlineShape(schema: Schema, outer: Context, name?: string): Shape {
+function inlineShape(schema: Schema, outer: Context, name?: string): ApplyShape {
   const keepsUnknown = outer.keepsUnknown || schema['x-kubernetes-preserve-unknown-fields'] === true
   const context = { ...outer, keepsUnknown }
   switch (schema.type) {
@@ -243,7 +246,7 @@ function mapShape(schema: Schema, context: Context, definition: string | undefin
   const properties: Readonly<Record<string, Schema>> | undefined = embedded
     ? { ...schema.properties, ...objectFields }
     : schema.properties
-  const shapes = new Map<string, Shape>()
+  const shapes = new Map<string, ApplyShape>()
   const element = once(() => elementShape(schema, properties, context))
   return {
     atomic: schema['x-kubernetes-map-type'] === 'atomic',
@@ -268,7 +271,7 @@ function elementShape(
   { additionalProperties: additional }: Schema,
   properties: Schema['properties'],
   context: Context,
-): Shape | undefined {
+): ApplyShape | undefined {
   if (typeof additional === 'object') return placeShape(additional, context)
   const open = additional ?? (context.keepsUnknown || isEmpty(properties))
   return open ? deduced : undefined

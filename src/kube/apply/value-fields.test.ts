@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Json } from '../json.ts'
 import type { Schema } from '../schema.ts'
 import { encodeFields, decodeFields } from './fields-v1.ts'
-import { deduced, type Shape, shapeOf } from './shape.ts'
+import { deduced, type ApplyShape, shapeOf } from './shape.ts'
 import { fieldSetOf, reshapeFields, withDeclaredFields } from './value-fields.ts'
 
 const text: Schema = { type: 'string' }
@@ -17,8 +17,8 @@ const struct = (properties: Readonly<Record<string, Schema>>, more: Schema = {})
   properties,
   ...more,
 })
-const specShape = (spec: Readonly<Record<string, Schema>>): Shape =>
-  shapeOf({ type: 'object', properties: { spec: struct(spec) } }).map?.field('spec') as Shape
+const specShape = (spec: Readonly<Record<string, Schema>>): ApplyShape =>
+  shapeOf({ type: 'object', properties: { spec: struct(spec) } }).map?.field('spec') as ApplyShape
 
 const shape = specShape({
   a: text,
@@ -31,7 +31,7 @@ const shape = specShape({
   any: { 'x-kubernetes-preserve-unknown-fields': true },
 })
 
-const fields = (value: Json, of: Shape = shape): Json => encodeFields(fieldSetOf(value, of))
+const fields = (value: Json, of: ApplyShape = shape): Json => encodeFields(fieldSetOf(value, of))
 
 describe('the fields of a value', () => {
   it('are its leaves; a declared struct counts only through its fields', () => {

@@ -6,11 +6,11 @@ import type { Json } from '../json.ts'
 import { type FieldNode, type FieldSet, fieldSetOfNodes, noFields, transform, withContent } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import { encodeElement, fieldElement, type PathElement } from './path-element.ts'
-import { type ListShape, type MapShape, memberShape, type Shape } from './shape.ts'
-import { asList, asMap, isEmptyMap, kindIn, namesOf, settle } from './value.ts'
+import { type ListShape, type MapShape, memberShape, type ApplyShape } from './shape.ts'
+import { asList, asMap, isEmptyMap, kindIn, valueNames, settleValue } from './value.ts'
 
 /** The fields of a value that conforms to its shape. */
-export function fieldSetOf(value: Json, shape: Shape): FieldSet {
+export function fieldSetOf(value: Json, shape: ApplyShape): FieldSet {
   return contentOf(value, shape).below
 }
 
@@ -18,7 +18,7 @@ type Content = Omit<FieldNode, 'element'>
 
 const leaf: Content = { owned: true, below: noFields }
 
-function contentOf(value: Json, shape: Shape): Content {
+function contentOf(value: Json, shape: ApplyShape): Content {
   const kind = kindIn(shape, value)
   if (kind === 'scalar' || shape[kind]?.atomic) return leaf
   const below = kind === 'map' ? fieldsOfMap(value, shape.map as MapShape) : itemsOfList(value, shape.list as ListShape)
@@ -29,7 +29,7 @@ function fieldsOfMap(value: Json, shape: MapShape): FieldSet {
   const map = asMap(value)
   if (!map) return noFields
   const nodes: FieldNode[] = []
-  for (const name of namesOf(map)) {
+  for (const name of valueNames(map)) {
     const member = map[name] as Json
     const { owned, below } = contentOf(member, memberShape(shape, name))
     const counts = owned || !shape.declares(name) || isHollow(member)
@@ -59,11 +59,11 @@ function itemsOfList(value: Json, shape: ListShape): FieldSet {
  * The set with every declared field that has something of the set below it. Pruning needs it: when all fields of a
  * struct go, so does the struct.
  */
-export function withDeclaredFields(set: FieldSet, shape: Shape | undefined): FieldSet {
+export function withDeclaredFields(set: FieldSet, shape: ApplyShape | undefined): FieldSet {
   return set.map(({ element, owned, below }) => {
     const { map, list } = shape ?? {}
     const declared = element.kind === 'field' && below.length > 0 && map?.declares(element.name) === true
-    let inner: Shape | undefined
+    let inner: ApplyShape | undefined
     if (element.kind === 'field') inner = map?.field(element.name)
     else if (element.kind === 'key') inner = list?.item()
     return { element, owned: owned || declared, below: withDeclaredFields(below, inner) }
@@ -74,8 +74,8 @@ export function withDeclaredFields(set: FieldSet, shape: Shape | undefined): Fie
  * The set as it would have been written under today's schema: where a list or map became atomic since, owning any
  * part of it now means owning the whole. (The other direction is left as it is.)
  */
-export function reshapeFields(set: FieldSet, shape: Shape): FieldSet {
-  const kind = settle(shape, 'open')
+export function reshapeFields(set: FieldSet, shape: ApplyShape): FieldSet {
+  const kind = settleValue(shape, 'open')
   if (kind === 'scalar' || (kind === 'map' && shape.map?.untyped)) return set
   return transform(set, (node) => {
     const inner = kind === 'list' ? shape.list?.item() : fieldShape(shape.map as MapShape, node.element)
@@ -83,12 +83,12 @@ export function reshapeFields(set: FieldSet, shape: Shape): FieldSet {
   })
 }
 
-function fieldShape(map: MapShape, element: PathElement): Shape | undefined {
+function fieldShape(map: MapShape, element: PathElement): ApplyShape | undefined {
   return element.kind === 'field' ? map.field(element.name) : map.element()
 }
 
-function reshapeNode(node: FieldNode, shape: Shape): FieldNode | undefined {
-  const kind = settle(shape, 'open')
+function reshapeNode(node: FieldNode, shape: ApplyShape): FieldNode | undefined {
+  const kind = settleValue(shape, 'open')
   if (kind === 'scalar' || (kind === 'map' && shape.map?.untyped)) return node
   if (shape[kind]?.atomic && node.below.length > 0) return { element: node.element, owned: true, below: noFields }
   return withContent(node, node.owned, reshapeFields(node.below, shape))

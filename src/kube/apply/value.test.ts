@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../json.ts'
 import { deduced, shapeOf } from './shape.ts'
-import { asList, asMap, isEmptyMap, kindIn, namesOf, setMember, valueKind } from './value.ts'
+import { asList, asMap, isEmptyMap, kindIn, valueNames, setMember, valueKind } from './value.ts'
 
 describe('the kind of a value', () => {
   const list = shapeOf({ type: 'object', properties: { it: { type: 'array', items: {} } } }).map?.field('it') ?? deduced
@@ -29,7 +29,7 @@ describe('the kind of a value', () => {
 
 describe('maps', () => {
   it('have only the members that are there', () => {
-    expect(namesOf({ a: 1, b: undefined, c: null })).toEqual(['a', 'c'])
+    expect(valueNames({ a: 1, b: undefined, c: null })).toEqual(['a', 'c'])
     expect(isEmptyMap({ b: undefined })).toBe(true)
     expect(isEmptyMap(undefined)).toBe(true)
     expect(isEmptyMap({ c: null })).toBe(false)

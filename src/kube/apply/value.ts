@@ -3,31 +3,31 @@
  * but holds nothing, be it map, list or scalar.
  */
 import type { Json, JsonObject } from '../json.ts'
-import type { Shape } from './shape.ts'
+import type { ApplyShape } from './shape.ts'
 
-export type Kind = 'map' | 'scalar' | 'list'
+export type ValueKind = 'map' | 'scalar' | 'list'
 
 /**
  * What `value` is taken to be. `open` where the shape allows several kinds and the value does not decide, as `null`
  * and the absent never do.
  */
-export function valueKind(shape: Shape, value: Json | undefined): Kind | 'open' {
+export function valueKind(shape: ApplyShape, value: Json | undefined): ValueKind | 'open' {
   if (value !== undefined && value !== null) {
     const kind = typeof value !== 'object' ? 'scalar' : Array.isArray(value) ? 'list' : 'map'
     if (shape[kind]) return kind
   }
   const { map, scalar, list } = shape
   if (Number(map !== undefined) + Number(scalar !== undefined) + Number(list !== undefined) > 1) return 'open'
-  return settle(shape, 'open')
+  return settleValue(shape, 'open')
 }
 
 /** What to take `value` for, undecided or not. */
-export function kindIn(shape: Shape, value: Json | undefined): Kind {
-  return settle(shape, valueKind(shape, value))
+export function kindIn(shape: ApplyShape, value: Json | undefined): ValueKind {
+  return settleValue(shape, valueKind(shape, value))
 }
 
 /** An undecided value is a map if it may be one, else a scalar. */
-export function settle(shape: Shape, kind: Kind | 'open'): Kind {
+export function settleValue(shape: ApplyShape, kind: ValueKind | 'open'): ValueKind {
   if (kind !== 'open') return kind
   return shape.map ? 'map' : shape.scalar ? 'scalar' : 'list'
 }
@@ -41,7 +41,7 @@ export function asList(value: Json | undefined): readonly Json[] | undefined {
 }
 
 /** The names of the members that are there. */
-export function namesOf(map: JsonObject): readonly string[] {
+export function valueNames(map: JsonObject): readonly string[] {
   const names = Object.keys(map)
   for (const name of names) if (map[name] === undefined) return names.filter((one) => map[one] !== undefined)
   return names

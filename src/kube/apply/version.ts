@@ -1,12 +1,12 @@
 /** An object at one API version of its kind, with the shape it has there. */
 import type { Json } from '../json.ts'
-import type { Shape } from './shape.ts'
+import type { ApplyShape } from './shape.ts'
 
 export interface Versioned {
   readonly apiVersion: string
   readonly value: Json
-  readonly shape: Shape
+  readonly shape: ApplyShape
 }
 
 /** The object at another version; `undefined` when that version is no longer served. */
-export type Convert = (object: Versioned, apiVersion: string) => Versioned | undefined
+export type ConvertVersion = (object: Versioned, apiVersion: string) => Versioned | undefined

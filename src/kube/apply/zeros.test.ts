@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { builtinDefinitions, builtinSchema } from '../builtin.ts'
 import type { Json } from '../json.ts'
-import { type Shape, shapeOf } from './shape.ts'
+import { type ApplyShape, shapeOf } from './shape.ts'
 
 /** An object that nobody wrote a field of. */
-function zero(shape: Shape | undefined): Json {
+function zero(shape: ApplyShape | undefined): Json {
   const fields = [...(shape?.map?.zeros ?? [])].map(([name, value]): [string, Json] => {
     const isStruct = typeof value === 'object' && value !== null
     return [name, isStruct ? zero(shape?.map?.field(name)) : value]
@@ -12,7 +12,7 @@ function zero(shape: Shape | undefined): Json {
   return Object.fromEntries(fields)
 }
 
-const builtin = (group: string, version: string, kind: string): Shape =>
+const builtin = (group: string, version: string, kind: string): ApplyShape =>
   shapeOf(builtinSchema({ group, version, kind }), builtinDefinitions())
 
 describe('what is always there', () => {

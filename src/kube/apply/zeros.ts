@@ -67,6 +67,6 @@ function shortName(name = ''): string {
 }
 
 /** The name under which a schema stands among the definitions. */
-export function nameOf(schema: Schema, definitions: Definitions): string | undefined {
+export function zeroFieldName(schema: Schema, definitions: Definitions): string | undefined {
   return Object.keys(definitions).find((name) => definitions[name] === schema)
 }

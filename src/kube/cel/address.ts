@@ -6,7 +6,7 @@ import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelFunction, byLength, fixedCost, functionNamed } from './function.ts'
 import { goQuote } from './go-text.ts'
 import { type CelType, boolType, intType, opaqueTypeNamed, stringType } from './type.ts'
-import { CelOpaque, type CelValue, sizeOf } from './value.ts'
+import { CelOpaque, type CelValue, celSizeOf } from './value.ts'
 
 export const ipType: CelType = opaqueTypeNamed('net.IP')
 export const cidrType: CelType = opaqueTypeNamed('net.CIDR')
@@ -246,8 +246,8 @@ const ipProperty = (name: string, id: string, test: (bytes: readonly number[]) =
 const containsCost =
   (extra: number, parsesText: boolean) =>
   (args: readonly CelValue[]): number => {
-    const size = sizeOf(args[0]!)
-    const text = parsesText ? Math.ceil(sizeOf(args[1]!) * 0.1) : 0
+    const size = celSizeOf(args[0]!)
+    const text = parsesText ? Math.ceil(celSizeOf(args[1]!) * 0.1) : 0
     return Math.ceil(size * 2 * 0.1) + extra * (Math.ceil(size * 0.1) + 1) + text
   }
 

@@ -3,10 +3,21 @@
  * with its rules: some know the size of a result, most do not, and a size that is not known counts as any size.
  */
 import { cidrType, ipType } from './address.ts'
-import { type Estimate, either, exactly, mostPossible, nothing, one, plus, scaled, times, unknown } from './estimate.ts'
-import type { Expression } from './expression.ts'
+import {
+  type Estimate,
+  either,
+  exactEstimate,
+  mostPossible,
+  zeroEstimate,
+  one,
+  plus,
+  scaled,
+  times,
+  unknownEstimate,
+} from './estimate.ts'
+import type { CelExpression } from './expression.ts'
 import { listCost } from './frame.ts'
-import { formatType as namedFormatType } from './named-format.ts'
+import { namedFormatType as namedFormatType } from './named-format.ts'
 import { quantityType } from './quantity.ts'
 import { semverType } from './semver.ts'
 import type { SizePath } from './size-path.ts'
@@ -15,7 +26,7 @@ import { isInt } from './value.ts'
 import { urlType } from './url.ts'
 
 export interface Operand {
-  readonly expression: Expression
+  readonly expression: CelExpression
   readonly type: CelType | undefined
   readonly path: SizePath | undefined
   /** Undefined where nothing is known. */
@@ -49,7 +60,7 @@ export function callEstimate(call: CallShape, elements: ElementSizes): CallEstim
   return listLibrary(call) ?? serverLibrary(call, elements) ?? standard(call) ?? { cost: one }
 }
 
-const sizeOf = (operand: Operand | undefined): Estimate => operand?.size ?? unknown
+const sizeOf = (operand: Operand | undefined): Estimate => operand?.size ?? unknownEstimate
 const walk = (size: Estimate): Estimate => scaled(size, perCharacter)
 
 function matching(text: Estimate, pattern: Estimate): Estimate {
@@ -66,7 +77,7 @@ function writtenCount({ expression }: Operand, otherwise: number): number {
 function listLibrary({ overload, target, args }: CallShape): CallEstimate | undefined {
   const list = sizeOf(target)
   const made = (size: Estimate, factor: number): CallEstimate => ({
-    cost: plus(scaled(size, factor), one, exactly(listCost)),
+    cost: plus(scaled(size, factor), one, exactEstimate(listCost)),
     size,
   })
   const sorted = (keys: Estimate, type: string): CallEstimate =>
@@ -75,10 +86,10 @@ function listLibrary({ overload, target, args }: CallShape): CallEstimate | unde
     case 'list_slice': {
       const length = writtenCount(args[1]!, list.max) - writtenCount(args[0]!, 0)
       // The server counts without signs: a slice that ends before it begins is a very long one.
-      return made(exactly(length < 0 ? mostPossible : length), 1)
+      return made(exactEstimate(length < 0 ? mostPossible : length), 1)
     }
     case 'lists_range':
-      return made(exactly(writtenCount(args[0]!, mostPossible)), 1)
+      return made(exactEstimate(writtenCount(args[0]!, mostPossible)), 1)
     case 'list_reverse':
     case 'list_flatten':
       return made(list, 1)
@@ -104,7 +115,7 @@ function serverLibrary(call: CallShape, elements: ElementSizes): CallEstimate | 
   const [first, second] = args
   switch (name) {
     case 'check':
-      return { cost: exactly(350_000) }
+      return { cost: exactEstimate(350_000) }
     case 'fieldSelector':
     case 'labelSelector':
       return { cost: selectorCost(sizeOf(first)) }
@@ -164,7 +175,7 @@ function serverLibrary(call: CallShape, elements: ElementSizes): CallEstimate | 
 
 /** A requirement has two characters at least, and takes a list and an object. */
 function selectorCost(length: Estimate): Estimate {
-  return plus(exactly(listCost), walk(length), scaled(scaled(length, 0.5), listCost + 40))
+  return plus(exactEstimate(listCost), walk(length), scaled(scaled(length, 0.5), listCost + 40))
 }
 
 /** The type and size of a list's elements; undefined for what is no list. */
@@ -173,7 +184,7 @@ function elementOf(
   elements: ElementSizes,
 ): { readonly type: CelType; readonly size: Estimate } | undefined {
   const type = list.type?.parameters[0]
-  return type && { type, size: elements(list.path) ?? unknown }
+  return type && { type, size: elements(list.path) ?? unknownEstimate }
 }
 
 function searchCost(target: Operand, elements: ElementSizes): Estimate {
@@ -205,7 +216,7 @@ function writtenParts({ expression }: Operand, otherwise: number): number {
 function joinedSize(list: Operand, separator: Operand | undefined, elements: ElementSizes): Estimate {
   const count = sizeOf(list)
   const element = elementOf(list, elements)
-  const texts = element ? times(count, element.size) : nothing
+  const texts = element ? times(count, element.size) : zeroEstimate
   if (!separator) return texts
   const between = { min: Math.max(0, count.min - 1), max: Math.max(0, count.max - 1) }
   return plus(texts, times(sizeOf(separator), between))
@@ -216,7 +227,7 @@ function containmentCost({ name, overload, args }: CallShape): Estimate {
   const address: Estimate = { min: 4, max: 16 }
   const comparison = walk(plus(address, address))
   const isText = overload === 'cidr_contains_ip_string' || overload === 'cidr_contains_cidr_string'
-  const parsing = isText ? walk(sizeOf(args[0])) : nothing
+  const parsing = isText ? walk(sizeOf(args[0])) : zeroEstimate
   return name === 'containsIP' ? plus(comparison, parsing) : plus(comparison, walk(address), one, parsing)
 }
 
@@ -263,7 +274,7 @@ function standard({ overload, target, args }: CallShape): CallEstimate | undefin
     case 'contains_string':
       return { cost: times(walk(sizeOf(target)), walk(sizeOf(first))) }
     case 'conditional':
-      return { cost: nothing, size: either(sizeOf(second), sizeOf(third)) }
+      return { cost: zeroEstimate, size: either(sizeOf(second), sizeOf(third)) }
     case 'add_list':
       return { cost: one, size: plus(sizeOf(first), sizeOf(second)) }
     case 'add_string':

@@ -2,7 +2,15 @@
  * The type checker: gives every node its type and every call the overloads that it may mean. Mistakes are collected, and
  * checking goes on where it can: an author sees them all at once.
  */
-import type { Call, Expression, Fold, ListExpression, MapExpression, Select, StructExpression } from './expression.ts'
+import type {
+  CelCall,
+  CelExpression,
+  Fold,
+  ListExpression,
+  MapExpression,
+  Select,
+  StructExpression,
+} from './expression.ts'
 import type { CelEnvironment } from './environment.ts'
 import type { CelFunction, CelOverload } from './function.ts'
 import { celFunctions, celTypeNames } from './library.ts'
@@ -27,13 +35,13 @@ import {
 import { Substitution, mostGeneral, substitute } from './unify.ts'
 import { typeOfValue } from './value.ts'
 
-export interface Scope {
-  readonly parent: Scope | undefined
+export interface CheckScope {
+  readonly parent: CheckScope | undefined
   readonly names: ReadonlyMap<string, CelType>
 }
 
 /** What a name or call was found to mean. */
-export type Reference =
+export type CheckedReference =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'type'; readonly type: CelType }
   | {
@@ -43,17 +51,17 @@ export type Reference =
       readonly isStatic: boolean
     }
 
-export interface Checked {
-  readonly types: ReadonlyMap<Expression, CelType>
-  readonly references: ReadonlyMap<Expression, Reference>
+export interface CheckedExpression {
+  readonly types: ReadonlyMap<CelExpression, CelType>
+  readonly references: ReadonlyMap<CelExpression, CheckedReference>
 }
 
-export function checkExpression(
-  root: Expression,
+export function checkCel(
+  root: CelExpression,
   variables: ReadonlyMap<string, CelType>,
   issues: Issue[],
   makes?: CelEnvironment['makes'],
-): Checked {
+): CheckedExpression {
   const checker = new Checker(variables, issues, makes)
   checker.check(root)
   return checker.finish()
@@ -61,11 +69,11 @@ export function checkExpression(
 
 class Checker {
   readonly #issues: Issue[]
-  readonly #types = new Map<Expression, CelType>()
-  readonly #references = new Map<Expression, Reference>()
+  readonly #types = new Map<CelExpression, CelType>()
+  readonly #references = new Map<CelExpression, CheckedReference>()
   readonly #substitution = new Substitution()
   readonly #makes: CelEnvironment['makes']
-  #scope: Scope
+  #scope: CheckScope
   #variableCount = 0
 
   constructor(variables: ReadonlyMap<string, CelType>, issues: Issue[], makes: CelEnvironment['makes']) {
@@ -74,12 +82,12 @@ class Checker {
     this.#issues = issues
   }
 
-  finish(): Checked {
+  finish(): CheckedExpression {
     const types = new Map(Array.from(this.#types, ([node, type]) => [node, this.#substitution.resolve(type, true)]))
     return { types, references: this.#references }
   }
 
-  check(node: Expression): CelType {
+  check(node: CelExpression): CelType {
     const type = this.#typeOf(node)
     this.#types.set(node, type)
     return type
@@ -98,7 +106,7 @@ class Checker {
     return this.#issue(at, `expected type '${formatType(expected)}' but found '${formatType(found)}'`)
   }
 
-  #typeOf(node: Expression): CelType {
+  #typeOf(node: CelExpression): CelType {
     switch (node.kind) {
       case 'literal':
         return typeOfValue(node.value)
@@ -120,11 +128,11 @@ class Checker {
   }
 
   /** A variable or a type; a dot in front passes local variables by. */
-  #name(node: Expression, name: string): CelType | undefined {
+  #name(node: CelExpression, name: string): CelType | undefined {
     const plain = name.startsWith('.') ? name.slice(1) : name
-    let scope: Scope = this.#scope
+    let scope: CheckScope = this.#scope
     if (name.startsWith('.')) while (scope.parent) scope = scope.parent
-    for (let current: Scope | undefined = scope; current; current = current.parent) {
+    for (let current: CheckScope | undefined = scope; current; current = current.parent) {
       const type = current.names.get(plain)
       if (type) {
         this.#references.set(node, { kind: 'variable', name: plain })
@@ -138,7 +146,7 @@ class Checker {
   }
 
   #select(node: Select): CelType {
-    const path = node.isTest ? undefined : qualifiedName(node)
+    const path = node.isTest ? undefined : qualifiedCelName(node)
     const named = path === undefined ? undefined : this.#qualified(node, path)
     if (named) return named
     const type = this.#field(node.at, node.operand, node.field, false)
@@ -146,15 +154,15 @@ class Checker {
   }
 
   /** `a.b` may be the name of one thing, unless `a` is a local variable. */
-  #qualified(node: Expression, path: string): CelType | undefined {
+  #qualified(node: CelExpression, path: string): CelType | undefined {
     const first = path.replace(/^\./, '').split('.')[0]!
-    for (let scope: Scope | undefined = this.#scope; scope?.parent; scope = scope.parent) {
+    for (let scope: CheckScope | undefined = this.#scope; scope?.parent; scope = scope.parent) {
       if (!path.startsWith('.') && scope.names.has(first)) return undefined
     }
     return this.#name(node, path)
   }
 
-  #field(at: number, operand: Expression, field: string, isOptional: boolean): CelType {
+  #field(at: number, operand: CelExpression, field: string, isOptional: boolean): CelType {
     const operandType = this.#substitution.resolve(this.check(operand))
     const wasOptional = isOptionalType(operandType)
     const target = wasOptional ? operandType.parameters[0]! : operandType
@@ -181,7 +189,7 @@ class Checker {
     }
   }
 
-  #call(node: Call): CelType {
+  #call(node: CelCall): CelType {
     if (node.name === '_?._') {
       const field = node.args[1]!
       const type = this.#field(node.at, node.args[0]!, field.kind === 'literal' ? (field.value as string) : '', true)
@@ -190,7 +198,7 @@ class Checker {
     }
     for (const arg of node.args) this.check(arg)
     if (!node.target) return this.#resolve(node, this.#functionNamed(node.name), undefined)
-    const prefix = qualifiedName(node.target)
+    const prefix = qualifiedCelName(node.target)
     const spaced = prefix === undefined ? undefined : this.#functionNamed(`${prefix}.${node.name}`)
     if (spaced) return this.#resolve(node, spaced, undefined)
     this.check(node.target)
@@ -202,7 +210,7 @@ class Checker {
     return celFunctions.get(plain) ?? (this.#makes && patchFunctions.find((fn) => fn.name === plain))
   }
 
-  #resolve(node: Call, fn: CelFunction | undefined, target: Expression | undefined): CelType {
+  #resolve(node: CelCall, fn: CelFunction | undefined, target: CelExpression | undefined): CelType {
     if (!fn) return this.#undeclared(node.at, node.name)
     const operands = target ? [target, ...node.args] : node.args
     const argTypes = operands.map((operand) => this.#types.get(operand)!)
@@ -227,7 +235,7 @@ class Checker {
     return result
   }
 
-  #logic(node: Call, fn: CelFunction, argTypes: readonly CelType[]): CelType {
+  #logic(node: CelCall, fn: CelFunction, argTypes: readonly CelType[]): CelType {
     let result = boolType
     argTypes.forEach((type, index) => {
       if (!this.#substitution.assign(type, boolType)) result = this.#mismatch(node.args[index]!.at, boolType, type)
@@ -260,7 +268,7 @@ class Checker {
   }
 
   /** The type of an element that is given as an optional. */
-  #unwrap(node: Expression, type: CelType): CelType {
+  #unwrap(node: CelExpression, type: CelType): CelType {
     if (isOptionalType(type)) return type.parameters[0]!
     if (!isDynamic(type)) this.#mismatch(node.at, optionalOf(type), type)
     return type
@@ -345,7 +353,7 @@ class Checker {
     }
   }
 
-  #assert(node: Expression, type: CelType): void {
+  #assert(node: CelExpression, type: CelType): void {
     const found = this.check(node)
     if (!this.#substitution.assign(type, found)) this.#mismatch(node.at, type, found)
   }
@@ -358,9 +366,9 @@ export function fieldType(type: CelType, field: string): CelType | undefined {
 }
 
 /** `a.b.c` of names alone. */
-export function qualifiedName(node: Expression): string | undefined {
+export function qualifiedCelName(node: CelExpression): string | undefined {
   if (node.kind === 'ident') return node.name
   if (node.kind !== 'select' || node.isTest) return undefined
-  const prefix = qualifiedName(node.operand)
+  const prefix = qualifiedCelName(node.operand)
   return prefix === undefined ? undefined : `${prefix}.${node.field}`
 }

@@ -5,15 +5,23 @@
  *
  * What an expression might cost at worst is told beforehand by `cost-estimate.ts`, which walks the same checked tree.
  */
-import type { Checked, Reference } from './check.ts'
+import type { CheckedExpression, CheckedReference } from './check.ts'
 import { CelCompileError, CelRuntimeError, noSuchOverload } from './error.ts'
-import type { Call, Expression, Fold, ListExpression, MapExpression, Select, StructExpression } from './expression.ts'
+import type {
+  CelCall,
+  CelExpression,
+  Fold,
+  ListExpression,
+  MapExpression,
+  Select,
+  StructExpression,
+} from './expression.ts'
 import { type Closure, absorbed, listCost, mapCost, pay, structCost } from './frame.ts'
 import { type CelOverload, callOverload } from './function.ts'
 import { JsonMap } from './json-value.ts'
-import { find, findField, isPresent, missing, optionalOf, select } from './lookup.ts'
+import { find, findField, isPresent, missing, optionalLookup, select } from './lookup.ts'
 import { mapInsertion, overElements, overPairs, passes, quantifier } from './loop.ts'
-import { dispatch, fastBinary, isOperator, spendOnTexts, unfit } from './operator.ts'
+import { dispatchOperator, fastBinary, isCelOperator, spendOnTexts, unfitOperands } from './operator.ts'
 import { compilePattern } from './regex.ts'
 import { showValue } from './show.ts'
 import {
@@ -33,7 +41,7 @@ export interface Compiled {
   readonly used: ReadonlySet<string>
 }
 
-export function closureOf(root: Expression, checked: Checked, names: readonly string[]): Compiled {
+export function closureOf(root: CelExpression, checked: CheckedExpression, names: readonly string[]): Compiled {
   const compiler = new Compiler(checked, names)
   const run = compiler.compile(root)
   return { run, slots: compiler.slots, used: compiler.used }
@@ -48,17 +56,17 @@ interface LocalScope {
 class Compiler {
   readonly used = new Set<string>()
   slots: number
-  readonly #checked: Checked
+  readonly #checked: CheckedExpression
   readonly #globals: ReadonlyMap<string, number>
   #scope: LocalScope | undefined
 
-  constructor(checked: Checked, names: readonly string[]) {
+  constructor(checked: CheckedExpression, names: readonly string[]) {
     this.#checked = checked
     this.#globals = new Map(names.map((name, slot) => [name, slot]))
     this.slots = names.length
   }
 
-  compile(node: Expression): Closure {
+  compile(node: CelExpression): Closure {
     const constant = this.#constant(node)
     if (constant !== undefined) return () => constant.value
     switch (node.kind) {
@@ -82,7 +90,7 @@ class Compiler {
   }
 
   /** Literals, lists and maps of them, and conversions: computed once, and free of cost. */
-  #constant(node: Expression): { readonly value: CelValue } | undefined {
+  #constant(node: CelExpression): { readonly value: CelValue } | undefined {
     switch (node.kind) {
       case 'literal':
         return { value: node.value }
@@ -132,7 +140,7 @@ class Compiler {
     return this.#globals.get(plain)
   }
 
-  #ident(node: Expression, name: string): Closure {
+  #ident(node: CelExpression, name: string): Closure {
     const reference = this.#checked.references.get(node)
     if (reference?.kind === 'type') {
       // The checker knows these two by their short names, the interpreter does not.
@@ -187,7 +195,7 @@ class Compiler {
   }
 
   /** A qualifier costs one; one more if it starts from a computed value, which becomes an attribute by it. */
-  #qualifierCost(operand: Expression): number {
+  #qualifierCost(operand: CelExpression): number {
     const isAttribute =
       operand.kind === 'ident' ||
       operand.kind === 'select' ||
@@ -195,9 +203,9 @@ class Compiler {
     return isAttribute ? 1 : 2
   }
 
-  #call(node: Call): Closure {
+  #call(node: CelCall): Closure {
     if (node.name === '_?._') return this.#optionalSelect(node)
-    const reference = this.#checked.references.get(node) as Extract<Reference, { readonly kind: 'call' }>
+    const reference = this.#checked.references.get(node) as Extract<CheckedReference, { readonly kind: 'call' }>
     const operands = reference.isStatic ? node.args : [node.target!, ...node.args]
     switch (reference.name) {
       case '_&&_':
@@ -218,7 +226,7 @@ class Compiler {
     return this.#plainCall(reference.name, reference.overloads, operands)
   }
 
-  #plainCall(name: string, overloads: readonly CelOverload[], operands: readonly Expression[]): Closure {
+  #plainCall(name: string, overloads: readonly CelOverload[], operands: readonly CelExpression[]): Closure {
     const args = operands.map((operand) => this.compile(operand))
     const [first, second] = args
     if (args.length === 2) {
@@ -235,11 +243,11 @@ class Compiler {
       const pattern = this.#constant(operands[1]!)
       if (typeof pattern?.value === 'string') this.#instantiate(() => compilePattern(pattern.value as string))
     }
-    const only = overloads.length === 1 && !isOperator(name) ? overloads[0]! : undefined
+    const only = overloads.length === 1 && !isCelOperator(name) ? overloads[0]! : undefined
     if (!only) {
       return (frame) => {
         const values = args.map((arg) => arg(frame))
-        const [overload, result] = dispatch(name, overloads, values)
+        const [overload, result] = dispatchOperator(name, overloads, values)
         pay(frame, overload.cost ? overload.cost(values, result) : 1)
         return result
       }
@@ -249,7 +257,7 @@ class Compiler {
     return (frame) => {
       const values = args.map((arg) => arg(frame))
       for (let index = 0; index < values.length; index++) {
-        if (!isSure[index] && !isOfType(values[index]!, only.params[index]!)) throw unfit(name, values)
+        if (!isSure[index] && !isOfType(values[index]!, only.params[index]!)) throw unfitOperands(name, values)
       }
       if (!only.cost) spendOnTexts(values)
       const result = only.call(values)
@@ -259,7 +267,7 @@ class Compiler {
   }
 
   /** An error on one side does not matter if the other side decides. */
-  #logic(operands: readonly Expression[], decides: boolean): Closure {
+  #logic(operands: readonly CelExpression[], decides: boolean): Closure {
     const left = this.compile(operands[0]!)
     const right = this.compile(operands[1]!)
     return (frame) => {
@@ -285,7 +293,7 @@ class Compiler {
     }
   }
 
-  #conditional(operands: readonly Expression[]): Closure {
+  #conditional(operands: readonly CelExpression[]): Closure {
     const [condition, whenTrue, whenFalse] = operands.map((operand) => this.compile(operand))
     return (frame) => {
       const value = condition!(frame)
@@ -295,7 +303,7 @@ class Compiler {
     }
   }
 
-  #index(operands: readonly Expression[], isOptional: boolean): Closure {
+  #index(operands: readonly CelExpression[], isOptional: boolean): Closure {
     const operand = this.compile(operands[0]!)
     const index = this.compile(operands[1]!)
     const cost = this.#qualifierCost(operands[0]!)
@@ -305,16 +313,16 @@ class Compiler {
       pay(frame, cost)
       if (value instanceof CelOptional) {
         if (value.value === undefined) return optionalNone
-        return optionalOf(find(value.value, key))
+        return optionalLookup(find(value.value, key))
       }
       const found = find(value, key)
-      if (isOptional) return optionalOf(found)
+      if (isOptional) return optionalLookup(found)
       if (found !== undefined) return found
       throw missing(value, key)
     }
   }
 
-  #optionalSelect(node: Call): Closure {
+  #optionalSelect(node: CelCall): Closure {
     const operand = this.compile(node.args[0]!)
     const [, name] = node.args
     const field = name?.kind === 'literal' ? (name.value as string) : ''
@@ -323,11 +331,11 @@ class Compiler {
       const value = operand(frame)
       pay(frame, cost)
       const target = value instanceof CelOptional ? value.value : value
-      return target === undefined ? optionalNone : optionalOf(findField(target, field))
+      return target === undefined ? optionalNone : optionalLookup(findField(target, field))
     }
   }
 
-  #optionalOr(operands: readonly Expression[], name: 'or' | 'orValue'): Closure {
+  #optionalOr(operands: readonly CelExpression[], name: 'or' | 'orValue'): Closure {
     const [optional, other] = operands.map((operand) => this.compile(operand))
     return (frame) => {
       const value = optional!(frame)
@@ -481,7 +489,7 @@ function completeOf<T>(values: readonly (T | undefined)[]): readonly T[] | undef
 }
 
 /** Values whose type the checker can rely on: not dyn, and no element of anything that may hold others. */
-function isSettled({ types }: Checked, node: Expression): boolean {
+function isSettled({ types }: CheckedExpression, node: CelExpression): boolean {
   const type = types.get(node)
   return (
     type !== undefined && type.kind !== 'dyn' && type.kind !== 'variable' && type.kind !== 'list' && type.kind !== 'map'

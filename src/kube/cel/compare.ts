@@ -6,7 +6,7 @@ import { compareQuantities } from '../quantity.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type Address, type Prefix, addressText, ipType, cidrType, prefixText } from './address.ts'
 import { type Semver, compareSemvers, semverType } from './semver.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import {
   CelDouble,
   CelDuration,
@@ -30,7 +30,7 @@ export function equalValues(a: CelValue, b: CelValue): boolean {
   if (a === null || b === null) return a === b
   switch (typeof a) {
     case 'string':
-      if (a.length > longText) spend(Math.floor(a.length / 100))
+      if (a.length > longText) spendSteps(Math.floor(a.length / 100))
       return a === b
     case 'boolean':
       return a === b
@@ -61,7 +61,7 @@ function equalLists(a: CelList, b: CelValue): boolean {
   }
   if (!(b instanceof CelList) || a.size !== b.size) return false
   for (let index = 0; index < a.size; index++) {
-    spend(1)
+    spendSteps(1)
     if (!isCertainlyEqual(a.at(index), b.at(index))) return false
   }
   return true
@@ -84,7 +84,7 @@ function equalMaps(a: CelMap, b: CelValue): boolean {
   }
   if (!(b instanceof CelMap) || a.size !== b.size) return false
   for (const key of a.keys()) {
-    spend(1)
+    spendSteps(1)
     const other = b.find(key)
     if (other === undefined || !isCertainlyEqual(a.find(key)!, other)) return false
   }
@@ -137,7 +137,7 @@ function asDouble(value: CelNumber): number {
 }
 
 /** −1, 0 or 1. */
-export function compareValues(a: CelValue, b: CelValue): number {
+export function compareCelValues(a: CelValue, b: CelValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0
   if (typeof a === 'string' && typeof b === 'string') return compareStrings(a, b)
   if (isNumber(a) && isNumber(b)) {
@@ -191,7 +191,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
 export function containsValue(list: CelList, value: CelValue): boolean {
   let failure: CelRuntimeError | undefined
   for (const element of list) {
-    spend(1)
+    spendSteps(1)
     try {
       if (equalValues(element, value)) return true
     } catch (error) {

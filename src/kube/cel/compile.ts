@@ -8,13 +8,13 @@
  * {@link CelCompileError} when it is compiled; data that it cannot cope with raises a {@link CelRuntimeError}.
  */
 import type { Json } from '../json.ts'
-import { type Checked, checkExpression } from './check.ts'
+import { type CheckedExpression, checkCel } from './check.ts'
 import { closureOf } from './closure.ts'
 import { estimateCost } from './cost-estimate.ts'
 import type { CelEnvironment } from './environment.ts'
 import { CelCompileError } from './error.ts'
-import type { Expression } from './expression.ts'
-import type { Frame } from './frame.ts'
+import type { CelExpression } from './expression.ts'
+import type { EvaluationFrame } from './frame.ts'
 import { celValueOf } from './json-value.ts'
 import { parseExpression } from './parser.ts'
 import type { SchemaSize } from './size.ts'
@@ -75,7 +75,7 @@ export function compileCel(text: string, environment: CelEnvironment): CelProgra
     resultType: checked.types.get(root)!,
     references: used,
     evaluate(variables, budget) {
-      const frame: Frame = { values: Array.from(empty), cost: 0, limit: celCallLimit }
+      const frame: EvaluationFrame = { values: Array.from(empty), cost: 0, limit: celCallLimit }
       for (const { name, slot, type } of wanted) {
         const given = isMap(variables)
           ? variables.get(name)
@@ -107,11 +107,11 @@ export function estimateCel(text: string, environment: CelEnvironment, data: Sch
 function readExpression(
   text: string,
   { variables, makes }: CelEnvironment,
-): { readonly root: Expression; readonly checked: Checked } {
+): { readonly root: CelExpression; readonly checked: CheckedExpression } {
   const issues: Issue[] = []
   const root = parseExpression(text, issues)
   refuse(text, issues)
-  const checked = checkExpression(root!, new Map(Object.entries(variables)), issues, makes)
+  const checked = checkCel(root!, new Map(Object.entries(variables)), issues, makes)
   refuse(text, issues)
   validateExpression(root!, checked, issues)
   refuse(text, issues)

@@ -7,9 +7,19 @@
  * say how large their result is. Where all three know nothing, anything is possible, and the cost as high as can be.
  */
 import { type Operand, callEstimate } from './call-estimate.ts'
-import type { Checked, Reference } from './check.ts'
-import { type Estimate, either, exactly, mostPossible, nothing, one, plus, times, unknown } from './estimate.ts'
-import type { Call, Expression, Fold, ListExpression, MapExpression, Select } from './expression.ts'
+import type { CheckedExpression, CheckedReference } from './check.ts'
+import {
+  type Estimate,
+  either,
+  exactEstimate,
+  mostPossible,
+  zeroEstimate,
+  one,
+  plus,
+  times,
+  unknownEstimate,
+} from './estimate.ts'
+import type { CelCall, CelExpression, Fold, ListExpression, MapExpression, Select } from './expression.ts'
 import { listCost, mapCost } from './frame.ts'
 import { type SizePath, elementSizeAt, pathBelow, sizeAt, variablePath } from './size-path.ts'
 import type { SchemaSize } from './size.ts'
@@ -17,7 +27,7 @@ import { type CelType, isOptionalType } from './type.ts'
 import type { CelValue } from './value.ts'
 
 /** @param data - of all variables: a rule has no others than the value beside it, as it is and as it was. */
-export function estimateCost(root: Expression, checked: Checked, data: SchemaSize): Estimate {
+export function estimateCost(root: CelExpression, checked: CheckedExpression, data: SchemaSize): Estimate {
   return new Estimator(checked, data).cost(root)
 }
 
@@ -38,22 +48,22 @@ interface Local {
 const empty: Estimate = { min: mostPossible, max: 0 }
 
 class Estimator {
-  readonly #checked: Checked
+  readonly #checked: CheckedExpression
   readonly #data: SchemaSize
-  readonly #paths = new Map<Expression, SizePath | undefined>()
-  readonly #sizes = new Map<Expression, Estimate>()
-  readonly #entries = new Map<Expression, EntrySize>()
+  readonly #paths = new Map<CelExpression, SizePath | undefined>()
+  readonly #sizes = new Map<CelExpression, Estimate>()
+  readonly #entries = new Map<CelExpression, EntrySize>()
   readonly #locals = new Map<string, Local[]>()
 
-  constructor(checked: Checked, data: SchemaSize) {
+  constructor(checked: CheckedExpression, data: SchemaSize) {
     this.#checked = checked
     this.#data = data
   }
 
-  cost(node: Expression): Estimate {
+  cost(node: CelExpression): Estimate {
     switch (node.kind) {
       case 'literal':
-        return nothing
+        return zeroEstimate
       case 'ident':
         return this.#ident(node, node.name.replace(/^\./, ''))
       case 'select':
@@ -67,11 +77,11 @@ class Estimator {
       case 'fold':
         return node.macro === 'bind' ? this.#bind(node) : this.#fold(node)
       default:
-        return nothing
+        return zeroEstimate
     }
   }
 
-  #ident(node: Expression, name: string): Estimate {
+  #ident(node: CelExpression, name: string): Estimate {
     const local = this.#local(name)
     this.#paths.set(node, local ? local.path : variablePath(name))
     return one
@@ -88,16 +98,16 @@ class Estimator {
     return kind === 'map' || kind === 'object' ? plus(operand, one) : operand
   }
 
-  #call(node: Call): Estimate {
+  #call(node: CelCall): Estimate {
     // An optional field has no path: nothing is known of its size.
     if (node.name === '_?._') return plus(one, this.cost(node.args[0]!))
-    const reference = this.#checked.references.get(node) as Extract<Reference, { readonly kind: 'call' }>
+    const reference = this.#checked.references.get(node) as Extract<CheckedReference, { readonly kind: 'call' }>
     if (reference.name === 'dyn') return this.#dyn(node, node.args[0]!)
     const given = node.args.map((arg) => ({ cost: this.cost(arg), operand: this.#operand(arg) }))
     const args = given.map(({ operand }) => operand)
     const argCosts = given.map((arg) => arg.cost)
     const called = reference.isStatic ? undefined : node.target!
-    const targetCost = called ? this.cost(called) : nothing
+    const targetCost = called ? this.cost(called) : zeroEstimate
     const target = called && this.#operand(called)
     let cost = empty
     let size: Estimate | undefined
@@ -114,7 +124,7 @@ class Estimator {
   }
 
   /** What is known of the result beyond its size: where it comes from, and what it holds. */
-  #noteResult(node: Call, overload: string, size: Estimate | undefined): Estimate | undefined {
+  #noteResult(node: CelCall, overload: string, size: Estimate | undefined): Estimate | undefined {
     const [first, second, third] = node.args
     switch (overload) {
       case 'index_list':
@@ -136,19 +146,19 @@ class Estimator {
     }
   }
 
-  #noteUnion(node: Expression, left: Expression, right: Expression): void {
+  #noteUnion(node: CelExpression, left: CelExpression, right: CelExpression): void {
     const [a, b] = [this.#entry(left), this.#entry(right)]
     if (!a || !b) return
     this.#entries.set(node, { isList: a.isList, key: either(a.key, b.key), value: either(a.value, b.value) })
   }
 
-  #dyn(node: Call, arg: Expression): Estimate {
+  #dyn(node: CelCall, arg: CelExpression): Estimate {
     const cost = this.cost(arg)
     this.#copy(node, arg)
     return plus(one, cost)
   }
 
-  #copy(node: Expression, from: Expression): void {
+  #copy(node: CelExpression, from: CelExpression): void {
     const size = this.#size(from)
     const entry = this.#entry(from)
     if (size) this.#sizes.set(node, size)
@@ -156,23 +166,23 @@ class Estimator {
   }
 
   #list(node: ListExpression): Estimate {
-    let cost = exactly(listCost)
-    let value = node.elements.length === 0 ? nothing : empty
+    let cost = exactEstimate(listCost)
+    let value = node.elements.length === 0 ? zeroEstimate : empty
     for (const element of node.elements) {
       cost = plus(cost, this.cost(element.value))
-      value = either(value, this.#size(element.value) ?? unknown)
+      value = either(value, this.#size(element.value) ?? unknownEstimate)
     }
     this.#entries.set(node, { isList: true, key: one, value })
     return cost
   }
 
   #map(node: MapExpression): Estimate {
-    let cost = exactly(mapCost)
-    let [key, value] = node.entries.length === 0 ? [nothing, nothing] : [empty, empty]
+    let cost = exactEstimate(mapCost)
+    let [key, value] = node.entries.length === 0 ? [zeroEstimate, zeroEstimate] : [empty, empty]
     for (const entry of node.entries) {
       cost = plus(cost, this.cost(entry.key), this.cost(entry.value))
-      key = either(key, this.#size(entry.key) ?? unknown)
-      value = either(value, this.#size(entry.value) ?? unknown)
+      key = either(key, this.#size(entry.key) ?? unknownEstimate)
+      value = either(value, this.#size(entry.value) ?? unknownEstimate)
     }
     this.#entries.set(node, { isList: false, key, value })
     return cost
@@ -195,7 +205,7 @@ class Estimator {
     for (const name of names) this.#forget(name)
     const result = this.cost(node.result)
     this.#forget(node.accumulator)
-    const rounds = this.#size(node.range) ?? unknown
+    const rounds = this.#size(node.range) ?? unknownEstimate
     const size = node.init.kind === 'literal' ? this.#size(node.init)! : rounds
     this.#sizes.set(node, size)
     const entry = node.init.kind === 'literal' ? undefined : this.#entry(node.step)
@@ -226,7 +236,7 @@ class Estimator {
     return [variable, variable2]
   }
 
-  #whole(node: Expression): Local {
+  #whole(node: CelExpression): Local {
     return { path: this.#path(node), size: this.#size(node), entry: this.#entry(node) }
   }
 
@@ -244,20 +254,20 @@ class Estimator {
     return this.#locals.get(name)?.at(-1)
   }
 
-  #typeOf(node: Expression): CelType | undefined {
+  #typeOf(node: CelExpression): CelType | undefined {
     return this.#checked.types.get(node)
   }
 
-  #operand(node: Expression): Operand {
+  #operand(node: CelExpression): Operand {
     return { expression: node, type: this.#typeOf(node), path: this.#path(node), size: this.#size(node) }
   }
 
-  #path(node: Expression): SizePath | undefined {
+  #path(node: CelExpression): SizePath | undefined {
     const local = node.kind === 'ident' ? this.#local(node.name) : undefined
     return local ? local.path : this.#paths.get(node)
   }
 
-  #size(node: Expression): Estimate | undefined {
+  #size(node: CelExpression): Estimate | undefined {
     const known = this.#sizes.get(node) ?? writtenSize(node)
     if (known) return known
     const found = sizeAt(this.#data, this.#path(node))
@@ -270,14 +280,14 @@ class Estimator {
     return node.kind === 'ident' ? this.#local(node.name)?.size : undefined
   }
 
-  #entry(node: Expression): EntrySize | undefined {
+  #entry(node: CelExpression): EntrySize | undefined {
     return this.#entries.get(node) ?? (node.kind === 'ident' ? this.#local(node.name)?.entry : undefined)
   }
 }
 
 /** Logic stops where it can, a choice takes one way; all else needs all its arguments. */
 function withArgs(overload: string, own: Estimate, args: readonly Estimate[]): Estimate {
-  const [first = nothing, second = nothing, third = nothing] = args
+  const [first = zeroEstimate, second = zeroEstimate, third = zeroEstimate] = args
   switch (overload) {
     case 'logical_and':
     case 'logical_or':
@@ -290,22 +300,22 @@ function withArgs(overload: string, own: Estimate, args: readonly Estimate[]): E
 }
 
 /** Of what the author wrote out. */
-function writtenSize(node: Expression): Estimate | undefined {
+function writtenSize(node: CelExpression): Estimate | undefined {
   switch (node.kind) {
     case 'literal':
       return literalSize(node.value)
     case 'list':
-      return exactly(node.elements.length)
+      return exactEstimate(node.elements.length)
     case 'map':
-      return exactly(node.entries.length)
+      return exactEstimate(node.entries.length)
     default:
       return undefined
   }
 }
 
 function literalSize(value: CelValue): Estimate {
-  if (typeof value === 'string') return exactly(Array.from(value).length)
-  return value instanceof Uint8Array ? exactly(value.length) : one
+  if (typeof value === 'string') return exactEstimate(Array.from(value).length)
+  return value instanceof Uint8Array ? exactEstimate(value.length) : one
 }
 
 function isScalar(type: CelType): boolean {

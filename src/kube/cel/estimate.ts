@@ -11,11 +11,11 @@ export interface Estimate {
 /** The server counts in 64 bits. Numbers of that size are not exact here, but far beyond any limit. */
 export const mostPossible: number = 2 ** 64
 
-export const unknown: Estimate = { min: 0, max: mostPossible }
-export const nothing: Estimate = { min: 0, max: 0 }
+export const unknownEstimate: Estimate = { min: 0, max: mostPossible }
+export const zeroEstimate: Estimate = { min: 0, max: 0 }
 export const one: Estimate = { min: 1, max: 1 }
 
-export function exactly(value: number): Estimate {
+export function exactEstimate(value: number): Estimate {
   return { min: value, max: value }
 }
 

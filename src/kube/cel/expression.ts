@@ -19,33 +19,33 @@ export interface Ident {
 export interface Select {
   readonly kind: 'select'
   readonly at: number
-  readonly operand: Expression
+  readonly operand: CelExpression
   readonly field: string
   /** `has(operand.field)` */
   readonly isTest: boolean
 }
 
-export interface Call {
+export interface CelCall {
   readonly kind: 'call'
   readonly at: number
   readonly name: string
   /** Of `target.name(args)`. */
-  readonly target: Expression | undefined
-  readonly args: readonly Expression[]
+  readonly target: CelExpression | undefined
+  readonly args: readonly CelExpression[]
 }
 
 export interface ListExpression {
   readonly kind: 'list'
   readonly at: number
-  readonly elements: readonly { readonly value: Expression; readonly isOptional: boolean }[]
+  readonly elements: readonly { readonly value: CelExpression; readonly isOptional: boolean }[]
 }
 
 export interface MapExpression {
   readonly kind: 'map'
   readonly at: number
   readonly entries: readonly {
-    readonly key: Expression
-    readonly value: Expression
+    readonly key: CelExpression
+    readonly value: CelExpression
     readonly isOptional: boolean
   }[]
 }
@@ -57,7 +57,7 @@ export interface StructExpression {
   readonly fields: readonly {
     readonly at: number
     readonly name: string
-    readonly value: Expression
+    readonly value: CelExpression
     readonly isOptional: boolean
   }[]
 }
@@ -73,19 +73,27 @@ export interface Fold {
   readonly kind: 'fold'
   readonly at: number
   readonly macro: FoldMacro
-  readonly range: Expression
+  readonly range: CelExpression
   readonly variable: string
   readonly variable2: string | undefined
   readonly accumulator: string
-  readonly init: Expression
-  readonly condition: Expression
-  readonly step: Expression
-  readonly result: Expression
-  readonly filter: Expression | undefined
-  readonly body: Expression
+  readonly init: CelExpression
+  readonly condition: CelExpression
+  readonly step: CelExpression
+  readonly result: CelExpression
+  readonly filter: CelExpression | undefined
+  readonly body: CelExpression
 }
 
-export type Expression = Literal | Ident | Select | Call | ListExpression | MapExpression | StructExpression | Fold
+export type CelExpression =
+  | Literal
+  | Ident
+  | Select
+  | CelCall
+  | ListExpression
+  | MapExpression
+  | StructExpression
+  | Fold
 
 export function literal(at: number, value: CelValue): Literal {
   return { kind: 'literal', at, value }
@@ -95,16 +103,16 @@ export function ident(at: number, name: string): Ident {
   return { kind: 'ident', at, name }
 }
 
-export function call(at: number, name: string, args: readonly Expression[], target?: Expression): Call {
+export function call(at: number, name: string, args: readonly CelExpression[], target?: CelExpression): CelCall {
   return { kind: 'call', at, name, target, args }
 }
 
-export function list(at: number, ...values: readonly Expression[]): ListExpression {
+export function listExpression(at: number, ...values: readonly CelExpression[]): ListExpression {
   return { kind: 'list', at, elements: values.map((value) => ({ value, isOptional: false })) }
 }
 
 /** The direct parts of a node, in the order of the text. */
-export function partsOf(node: Expression): readonly Expression[] {
+export function partsOf(node: CelExpression): readonly CelExpression[] {
   switch (node.kind) {
     case 'select':
       return [node.operand]

@@ -2,21 +2,21 @@
 import { CelCostError, CelRuntimeError } from './error.ts'
 import type { CelValue } from './value.ts'
 
-export interface Frame {
+export interface EvaluationFrame {
   /** By slot; undefined: the variable has no value. */
   readonly values: (CelValue | undefined)[]
   cost: number
   readonly limit: number
 }
 
-export type Closure = (frame: Frame) => CelValue
+export type Closure = (frame: EvaluationFrame) => CelValue
 
 /** What making a list, a map or an object costs. */
 export const listCost = 10
 export const mapCost = 30
 export const structCost = 40
 
-export function pay(frame: Frame, cost: number): void {
+export function pay(frame: EvaluationFrame, cost: number): void {
   frame.cost += cost
   if (frame.cost > frame.limit) throw new CelCostError()
 }

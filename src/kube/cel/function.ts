@@ -4,9 +4,9 @@
  * may fit, and the values decide.
  */
 import { noSuchOverload } from './error.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import type { CelType } from './type.ts'
-import { CelList, CelMap, type CelValue, isOfType, sizeOf, typeOfValue } from './value.ts'
+import { CelList, CelMap, type CelValue, isOfType, celSizeOf, typeOfValue } from './value.ts'
 
 export type CelCost = (args: readonly CelValue[], result: CelValue) => number
 
@@ -53,7 +53,7 @@ export function fixedCost(cost: number): CelCost {
 
 /** A walk over a text or list costs a tenth for each character or element. */
 export function byLength(index: number, factor: number): CelCost {
-  return (args) => Math.ceil(sizeOf(args[index]!) * factor)
+  return (args) => Math.ceil(celSizeOf(args[index]!) * factor)
 }
 
 /** What looking at every part of a value costs. */
@@ -67,14 +67,14 @@ function traverse(value: CelValue): number {
   let cost = 0
   if (value instanceof CelList) {
     for (const element of value) {
-      spend(1)
+      spendSteps(1)
       cost += traversalCost(element)
     }
     return cost
   }
   if (value instanceof CelMap) {
     for (const key of value.keys()) {
-      spend(1)
+      spendSteps(1)
       cost += traversalCost(key) + traversalCost(value.find(key)!)
     }
     return cost

@@ -9,7 +9,7 @@ import { equalValues } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { escapeName, unescapeName } from './escape.ts'
 import { checkedInt } from './integer.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import { parseDate, parseTimestamp } from './time.ts'
 import { type CelType, dynType } from './type.ts'
 import { CelArray, CelDouble, CelDuration, CelList, CelMap, CelTimestamp, type CelValue } from './value.ts'
@@ -153,13 +153,13 @@ class UntypedList extends CelList {
 /** Each call makes the list of keys anew. */
 function keysOf(json: JsonObject): readonly string[] {
   const keys = Object.keys(json)
-  spend(Math.floor(keys.length / 10))
+  spendSteps(Math.floor(keys.length / 10))
   return keys
 }
 
 /** One step for each part of a value that no schema describes. */
 function spendOnParts(json: Json | undefined): void {
-  spend(1)
+  spendSteps(1)
   if (typeof json === 'object' && json !== null) Object.values(json).forEach(spendOnParts)
 }
 
@@ -206,7 +206,7 @@ class JsonList extends CelList {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
     for (let index = 0; index < this.size; index++) {
-      spend(1)
+      spendSteps(1)
       if (!equalValues(this.at(index), other.at(index))) return false
     }
     return true
@@ -217,7 +217,7 @@ class JsonList extends CelList {
 class JsonSet extends JsonList {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
-    spend(this.size)
+    spendSteps(this.size)
     const own = new Set(Array.from(this, scalarKey))
     const seen = new Set<unknown>()
     for (const element of other) {
@@ -237,7 +237,7 @@ class JsonSet extends JsonList {
 class SetArray extends CelArray {
   override equals(other: CelList): boolean {
     if (this.size !== other.size) return false
-    spend(this.size)
+    spendSteps(this.size)
     const own = new Set(Array.from(this, scalarKey))
     return Array.from(other, scalarKey).every((key) => own.has(key))
   }
@@ -248,7 +248,7 @@ class SetArray extends CelArray {
 }
 
 function uniteSets(a: CelList, b: CelList): CelList {
-  spend(a.size + b.size)
+  spendSteps(a.size + b.size)
   const elements = new Map(Array.from(a, (element) => [scalarKey(element), element] as const))
   for (const element of b) {
     const key = scalarKey(element)
@@ -314,7 +314,7 @@ function entryKey(value: CelValue, keys: readonly string[]): string {
 
 function equalMapLists(a: CelList, b: CelList, keys: readonly string[]): boolean {
   if (a.size !== b.size) return false
-  spend(a.size)
+  spendSteps(a.size)
   const own = new Map(Array.from(a, (element) => [entryKey(element, keys), element] as const))
   const seen = new Set<string>()
   for (const element of b) {
@@ -327,7 +327,7 @@ function equalMapLists(a: CelList, b: CelList, keys: readonly string[]): boolean
 }
 
 function mergeMapLists(a: CelList, b: CelList, keys: readonly string[]): CelList {
-  spend(a.size + b.size)
+  spendSteps(a.size + b.size)
   const elements = new Map(Array.from(a, (element) => [entryKey(element, keys), element] as const))
   for (const element of b) elements.set(entryKey(element, keys), element)
   return new MapListArray([...elements.values()], keys)

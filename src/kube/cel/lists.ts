@@ -1,8 +1,8 @@
 /** Functions on lists: order, search, sums, slices; and lists taken as sets. */
-import { compareValues, containsValue, equalValues, isComparable } from './compare.ts'
+import { compareCelValues, containsValue, equalValues, isComparable } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelCost, type CelFunction, functionNamed, traversalCost } from './function.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import { addValues } from './arithmetic.ts'
 import {
   type CelType,
@@ -26,7 +26,7 @@ import {
   CelList,
   CelUint,
   type CelValue,
-  sizeOf,
+  celSizeOf,
   typeOfValue,
 } from './value.ts'
 
@@ -57,7 +57,7 @@ function isSorted(list: CelList): boolean {
   let last: CelValue | undefined
   for (const element of list) {
     if (!isComparable(element)) throw noSuchOverload()
-    if (last !== undefined && compareValues(last, element) > 0) return false
+    if (last !== undefined && compareCelValues(last, element) > 0) return false
     last = element
   }
   return true
@@ -67,7 +67,7 @@ function extreme(list: CelList, name: string, sign: number): CelValue {
   let best: CelValue | undefined
   for (const element of list) {
     if (!isComparable(element)) throw noSuchOverload()
-    if (best === undefined || compareValues(best, element) * sign < 0) best = element
+    if (best === undefined || compareCelValues(best, element) * sign < 0) best = element
   }
   if (best === undefined) throw new CelRuntimeError(`${name} called on empty list`)
   return best
@@ -76,7 +76,7 @@ function extreme(list: CelList, name: string, sign: number): CelValue {
 function indexOf(list: CelList, wanted: CelValue, backwards: boolean): number {
   for (let step = 0; step < list.size; step++) {
     const index = backwards ? list.size - 1 - step : step
-    spend(1)
+    spendSteps(1)
     if (isEqual(list.at(index), wanted)) return index
   }
   return -1
@@ -94,7 +94,7 @@ function isEqual(a: CelValue, b: CelValue): boolean {
 
 /** The elements of a list, each counted. */
 function elementsOf(list: CelList): CelValue[] {
-  spend(list.size)
+  spendSteps(list.size)
   return Array.from(list)
 }
 
@@ -110,7 +110,7 @@ function flatten(list: CelList, depth: CelInt): readonly CelValue[] {
   if (depth < 0) throw new CelRuntimeError('level must be non-negative')
   const flat: CelValue[] = []
   for (const element of list) {
-    spend(1)
+    spendSteps(1)
     if (element instanceof CelList && depth > 0)
       for (const inner of flatten(element, Number(depth) - 1)) flat.push(inner)
     else flat.push(element)
@@ -130,7 +130,7 @@ function sortBy(list: CelList, keys: CelList): CelValue {
   if (!isComparable(all[0]!)) throw new CelRuntimeError('list elements must be comparable')
   const type = typeOfValue(all[0]!)
   if (all.some((key) => typeOfValue(key) !== type)) throw new CelRuntimeError('list elements must have the same type')
-  const order = all.map((_, index) => index).toSorted((a, b) => compareValues(all[a]!, all[b]!))
+  const order = all.map((_, index) => index).toSorted((a, b) => compareCelValues(all[a]!, all[b]!))
   const values = elementsOf(list)
   return new CelArray(order.map((index) => values[index]!))
 }
@@ -138,7 +138,7 @@ function sortBy(list: CelList, keys: CelList): CelValue {
 function distinct(list: CelList): CelValue {
   const seen: CelValue[] = []
   for (const element of list) {
-    spend(1 + seen.length)
+    spendSteps(1 + seen.length)
     if (!seen.some((other) => isEqual(element, other))) seen.push(element)
   }
   return new CelArray(seen)
@@ -155,7 +155,7 @@ function range(count: CelInt): CelValue {
 }
 
 const listCreation = 10
-const ofResult: CelCost = (_args, result) => sizeOf(result) + 1 + listCreation
+const ofResult: CelCost = (_args, result) => celSizeOf(result) + 1 + listCreation
 const selfCompare = (list: CelValue): number => {
   const elements = list as CelList
   const isText = elements.size > 0 && (typeof elements.at(0) === 'string' || elements.at(0) instanceof Uint8Array)
@@ -169,7 +169,7 @@ function setContains(list: CelList, part: CelList): boolean {
 const setCost =
   (factor: number): CelCost =>
   ([a, b]) =>
-    1 + Math.trunc(sizeOf(a!) * sizeOf(b!) * factor)
+    1 + Math.trunc(celSizeOf(a!) * celSizeOf(b!) * factor)
 
 const list = (value: CelValue | undefined): CelList => value as CelList
 const listT = listOf(T)
@@ -251,7 +251,7 @@ export const listFunctions: readonly CelFunction[] = [
       params: [listOf(listT)],
       result: listT,
       call: ([a]) => new CelArray(flatten(list(a), 1)),
-      cost: ([a]) => sizeOf(a!) + 1 + listCreation,
+      cost: ([a]) => celSizeOf(a!) + 1 + listCreation,
     },
     {
       id: 'list_flatten_int',
@@ -259,7 +259,7 @@ export const listFunctions: readonly CelFunction[] = [
       params: [listOf(dynType), intType],
       result: listOf(dynType),
       call: ([a, b]) => new CelArray(flatten(list(a), b as CelInt)),
-      cost: ([a, b]) => sizeOf(a!) * Number(b) + 1 + listCreation,
+      cost: ([a, b]) => celSizeOf(a!) * Number(b) + 1 + listCreation,
     },
   ]),
   functionNamed(

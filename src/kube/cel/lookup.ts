@@ -15,14 +15,14 @@ import {
   typeOfValue,
 } from './value.ts'
 
-export function optionalOf(value: CelValue | undefined): CelOptional {
+export function optionalLookup(value: CelValue | undefined): CelOptional {
   return value === undefined ? optionalNone : new CelOptional(value)
 }
 
 /** undefined: absent. An optional gives an optional. */
 export function select(value: CelValue, field: string): CelValue {
   if (value instanceof CelOptional) {
-    return value.value === undefined ? optionalNone : optionalOf(findField(value.value, field))
+    return value.value === undefined ? optionalNone : optionalLookup(findField(value.value, field))
   }
   if (value instanceof CelMap) {
     const found = value.find(field)

@@ -1,12 +1,12 @@
 /** Loops over lists and maps: the run-time half of the macros. */
 import { CelRuntimeError, noSuchOverload } from './error.ts'
-import { type Closure, type Frame, absorbed, pay } from './frame.ts'
+import { type Closure, type EvaluationFrame, absorbed, pay } from './frame.ts'
 import { goTypeOf, showValue } from './show.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import { CelList, CelMap, CelPairs, type CelValue } from './value.ts'
 
 /** Visits until `visit` says false. */
-export type Loop = (frame: Frame, visit: () => boolean) => void
+export type Loop = (frame: EvaluationFrame, visit: () => boolean) => void
 
 export function overElements(range: Closure, slot: number): Loop {
   return (frame, visit) => {
@@ -14,7 +14,7 @@ export function overElements(range: Closure, slot: number): Loop {
     const elements = value instanceof CelList ? value : value instanceof CelMap ? value.keys() : undefined
     if (!elements) throw new CelRuntimeError(`got '${goTypeOf(value)}', expected iterable type`)
     for (const element of elements) {
-      spend(1)
+      spendSteps(1)
       frame.values[slot] = element
       if (!visit()) return
     }
@@ -26,14 +26,14 @@ export function overPairs(range: Closure, first: number, second: number): Loop {
     const value = range(frame)
     if (value instanceof CelList) {
       for (let index = 0; index < value.size; index++) {
-        spend(1)
+        spendSteps(1)
         frame.values[first] = index
         frame.values[second] = value.at(index)
         if (!visit()) return
       }
     } else if (value instanceof CelMap) {
       for (const key of value.keys()) {
-        spend(1)
+        spendSteps(1)
         frame.values[first] = key
         frame.values[second] = value.find(key)!
         if (!visit()) return
@@ -43,7 +43,7 @@ export function overPairs(range: Closure, first: number, second: number): Loop {
 }
 
 /** Whether the loop takes this element. */
-export function passes(filter: Closure | undefined, frame: Frame): boolean {
+export function passes(filter: Closure | undefined, frame: EvaluationFrame): boolean {
   if (!filter) return true
   const value = filter(frame)
   if (typeof value !== 'boolean') throw noSuchOverload()

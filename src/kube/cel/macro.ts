@@ -2,7 +2,16 @@
  * Macros: calls that are rewritten before anything is checked, because they bind names. `list.all(x, x > 0)` is a
  * loop with an accumulator; `opt.optMap(x, x + 1)` a question and a local variable.
  */
-import { type Expression, type Fold, type FoldMacro, type Ident, call, ident, list, literal } from './expression.ts'
+import {
+  type CelExpression,
+  type Fold,
+  type FoldMacro,
+  type Ident,
+  call,
+  ident,
+  listExpression,
+  literal,
+} from './expression.ts'
 
 /** A macro whose arguments are not what it takes. */
 export class MacroError extends Error {
@@ -15,26 +24,30 @@ export class MacroError extends Error {
 
 const accumulator = '@result'
 
-type Expander = (at: number, args: readonly Expression[], target: Expression) => Expression
+type Expander = (at: number, args: readonly CelExpression[], target: CelExpression) => CelExpression
 
 /** undefined: it is a call like any other. */
 export function expandMacro(
   at: number,
   name: string,
-  args: readonly Expression[],
-  target: Expression | undefined,
-): Expression | undefined {
+  args: readonly CelExpression[],
+  target: CelExpression | undefined,
+): CelExpression | undefined {
   if (!target) return name === 'has' && args.length === 1 ? expandHas(at, args[0]!) : undefined
   return macros.get(`${name}/${args.length}`)?.(at, args, target)
 }
 
-function expandHas(at: number, arg: Expression): Expression {
+function expandHas(at: number, arg: CelExpression): CelExpression {
   if (arg.kind !== 'select') throw new MacroError(arg.at, 'invalid argument to has() macro')
   return { ...arg, at, isTest: true }
 }
 
 /** The loop variables, one or two. */
-function variables(args: readonly Expression[], count: 1 | 2, problem: string): readonly [string, string | undefined] {
+function variables(
+  args: readonly CelExpression[],
+  count: 1 | 2,
+  problem: string,
+): readonly [string, string | undefined] {
   const names = args.slice(0, count).map((arg): Ident => {
     if (arg.kind !== 'ident') throw new MacroError(arg.at, problem)
     return arg
@@ -53,15 +66,15 @@ const simpleName = 'argument must be a simple name'
 
 interface Parts {
   readonly macro: FoldMacro
-  readonly init: Expression
-  readonly condition: Expression
-  readonly step: Expression
-  readonly result: Expression
-  readonly filter?: Expression
-  readonly body: Expression
+  readonly init: CelExpression
+  readonly condition: CelExpression
+  readonly step: CelExpression
+  readonly result: CelExpression
+  readonly filter?: CelExpression
+  readonly body: CelExpression
 }
 
-function fold(at: number, range: Expression, names: readonly [string, string | undefined], parts: Parts): Fold {
+function fold(at: number, range: CelExpression, names: readonly [string, string | undefined], parts: Parts): Fold {
   return {
     kind: 'fold',
     at,
@@ -74,7 +87,7 @@ function fold(at: number, range: Expression, names: readonly [string, string | u
   }
 }
 
-const accu = (at: number): Expression => ident(at, accumulator)
+const accu = (at: number): CelExpression => ident(at, accumulator)
 
 const quantifier =
   (macro: 'all' | 'exists', count: 1 | 2): Expander =>
@@ -111,15 +124,15 @@ const existsOne =
 /** Collects `body` of those elements that pass `filter`. */
 function collect(
   at: number,
-  range: Expression,
+  range: CelExpression,
   names: readonly [string, string | undefined],
-  filter: Expression | undefined,
-  body: Expression,
+  filter: CelExpression | undefined,
+  body: CelExpression,
 ): Fold {
-  const more = call(at, '_+_', [accu(at), list(at, body)])
+  const more = call(at, '_+_', [accu(at), listExpression(at, body)])
   return fold(at, range, names, {
     macro: 'map',
-    init: list(at),
+    init: listExpression(at),
     condition: literal(at, true),
     step: filter ? call(at, '_?_:_', [filter, more, accu(at)]) : more,
     result: accu(at),
@@ -165,12 +178,12 @@ const transformMap =
   }
 
 /** A local variable: a loop that never runs, whose accumulator is the variable. */
-function bind(at: number, name: string, value: Expression, body: Expression): Fold {
+function bind(at: number, name: string, value: CelExpression, body: CelExpression): Fold {
   return {
     kind: 'fold',
     at,
     macro: 'bind',
-    range: list(at),
+    range: listExpression(at),
     variable: '#unused',
     variable2: undefined,
     accumulator: name,

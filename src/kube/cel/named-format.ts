@@ -5,7 +5,7 @@ import { type CelType, listOf, objectTypeNamed, optionalOf, stringType } from '.
 import { urlProblem } from './url.ts'
 import { CelArray, CelOpaque, CelOptional, codePoints, optionalNone } from './value.ts'
 
-export const formatType: CelType = objectTypeNamed('kubernetes.NamedFormat')
+export const namedFormatType: CelType = objectTypeNamed('kubernetes.NamedFormat')
 
 interface NamedFormat {
   /** What formats are compared by. */
@@ -148,7 +148,7 @@ export const namedFormatFunctions: readonly CelFunction[] = [
     {
       id: 'format-validate',
       member: true,
-      params: [formatType, stringType],
+      params: [namedFormatType, stringType],
       result: optionalOf(listOf(stringType)),
       call: ([format, text]) => {
         const problems = ((format as CelOpaque).content as NamedFormat).problems(text as string)
@@ -163,17 +163,17 @@ export const namedFormatFunctions: readonly CelFunction[] = [
     {
       id: 'format-named',
       params: [stringType],
-      result: optionalOf(formatType),
+      result: optionalOf(namedFormatType),
       call: ([name]) => {
         const format = formats.get(name as string)
-        return format ? new CelOptional(new CelOpaque(formatType, format)) : optionalNone
+        return format ? new CelOptional(new CelOpaque(namedFormatType, format)) : optionalNone
       },
       cost: fixedCost(1),
     },
   ]),
   ...Array.from(formats, ([key, format]) =>
     functionNamed(`format.${key}`, [
-      { id: `format.${key}`, params: [], result: formatType, call: () => new CelOpaque(formatType, format) },
+      { id: `format.${key}`, params: [], result: namedFormatType, call: () => new CelOpaque(namedFormatType, format) },
     ]),
   ),
 ]

@@ -2,28 +2,28 @@
  * Calls of operators and functions when the values are there. Comparisons and sums of the usual types take a short way;
  * everything else finds the overload that fits.
  */
-import { compareValues, equalValues } from './compare.ts'
+import { compareCelValues, equalValues } from './compare.ts'
 import { type CelRuntimeError, noSuchOverload } from './error.ts'
-import { type Frame, absorbed, pay } from './frame.ts'
+import { type EvaluationFrame, absorbed, pay } from './frame.ts'
 import type { CelOverload } from './function.ts'
 import { addInts } from './integer.ts'
-import { spend } from './steps.ts'
-import { CelList, CelMap, CelOpaque, type CelValue, isOfType, sizeOf, typeOfValue } from './value.ts'
+import { spendSteps } from './steps.ts'
+import { CelList, CelMap, CelOpaque, type CelValue, isOfType, celSizeOf, typeOfValue } from './value.ts'
 
-export const isOperator = (name: string): boolean => /^[_!@-]/.test(name)
+export const isCelOperator = (name: string): boolean => /^[_!@-]/.test(name)
 
 /** Functions that look at their arguments by themselves say less. */
 const terse = new Set(['contains', 'startsWith', 'endsWith', 'matches'])
 
 /** What the server says of arguments that no overload takes. */
-export function unfit(name: string, values: readonly CelValue[]): CelRuntimeError {
+export function unfitOperands(name: string, values: readonly CelValue[]): CelRuntimeError {
   if (terse.has(name)) return noSuchOverload()
   if (name === 'size') return noSuchOverload(name)
   return noSuchOverload(`${name}(${values.map((value) => typeOfValue(value).name).join(', ')})`)
 }
 
 /** Operators complain in other words than functions. */
-export function dispatch(
+export function dispatchOperator(
   name: string,
   overloads: readonly CelOverload[],
   values: readonly CelValue[],
@@ -36,18 +36,18 @@ export function dispatch(
   if (fitting && !fitting.cost) spendOnTexts(values)
   if (fitting) return [fitting, fitting.call(values)]
   // The operators' own code knows which complaint is theirs.
-  if (isOperator(name)) return [overloads[0]!, overloads[0]!.call(values)]
-  throw unfit(name, values)
+  if (isCelOperator(name)) return [overloads[0]!, overloads[0]!.call(values)]
+  throw unfitOperands(name, values)
 }
 
 /** A call that costs one may read its texts from end to end. */
 export function spendOnTexts(values: readonly CelValue[]): void {
   for (const value of values) {
-    if (typeof value === 'string' || value instanceof Uint8Array) spend(Math.floor(value.length / 10))
+    if (typeof value === 'string' || value instanceof Uint8Array) spendSteps(Math.floor(value.length / 10))
   }
 }
 
-export type FastBinary = (frame: Frame, a: CelValue, b: CelValue) => CelValue
+export type FastBinary = (frame: EvaluationFrame, a: CelValue, b: CelValue) => CelValue
 
 /** Comparisons and sums of the usual types, without a detour over overloads. */
 export function fastBinary(name: string, overloads: readonly CelOverload[]): FastBinary | undefined {
@@ -93,7 +93,7 @@ function relation(overloads: readonly CelOverload[], holds: (order: number) => b
     if (typeOfValue(a).kind === 'object' || a === null || a instanceof CelList || a instanceof CelMap) {
       throw noSuchOverload(overloads[0]!.id.startsWith('less_equals') ? '_<=_' : operatorOf(overloads[0]!.id))
     }
-    return holds(compareValues(a, b))
+    return holds(compareCelValues(a, b))
   }
 }
 
@@ -102,9 +102,15 @@ function operatorOf(id: string): string {
   return id.startsWith('greater') ? '_>_' : '_<_'
 }
 
-function generic(name: string, overloads: readonly CelOverload[], frame: Frame, a: CelValue, b: CelValue): CelValue {
+function generic(
+  name: string,
+  overloads: readonly CelOverload[],
+  frame: EvaluationFrame,
+  a: CelValue,
+  b: CelValue,
+): CelValue {
   const values = [a, b]
-  const [overload, result] = dispatch(name, overloads, values)
+  const [overload, result] = dispatchOperator(name, overloads, values)
   pay(frame, overload.cost ? overload.cost(values, result) : 1)
   return result
 }
@@ -112,7 +118,7 @@ function generic(name: string, overloads: readonly CelOverload[], frame: Frame, 
 function equalityCost(a: CelValue, b: CelValue): number {
   if (typeof a !== 'object' && typeof a !== 'string') return 1
   if (a instanceof CelOpaque) return 1
-  return Math.ceil(Math.min(sizeOf(a), sizeOf(b)) * 0.1)
+  return Math.ceil(Math.min(celSizeOf(a), celSizeOf(b)) * 0.1)
 }
 
 /** What cannot be compared is unequal: `!=` never fails where `==` does. */

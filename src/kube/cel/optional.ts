@@ -3,7 +3,7 @@ import { CelRuntimeError } from './error.ts'
 import { type CelFunction, functionNamed } from './function.ts'
 import { showValue } from './show.ts'
 import { boolType, dynType, intType, listOf, mapOf, optionalOf, stringType, typeVariable } from './type.ts'
-import { CelArray, type CelList, CelOptional, type CelValue, isZero, optionalNone } from './value.ts'
+import { CelArray, type CelList, CelOptional, type CelValue, isZeroCelValue, optionalNone } from './value.ts'
 
 const V = typeVariable('V')
 const K = typeVariable('K')
@@ -43,7 +43,7 @@ export const optionalFunctions: readonly CelFunction[] = [
       id: 'optional_ofNonZeroValue',
       params: [V],
       result: optionalV,
-      call: ([value]) => (isZero(value!) ? optionalNone : new CelOptional(value)),
+      call: ([value]) => (isZeroCelValue(value!) ? optionalNone : new CelOptional(value)),
     },
   ]),
   functionNamed('optional.none', [{ id: 'optional_none', params: [], result: optionalV, call: () => optionalNone }]),

@@ -4,7 +4,7 @@
  * mistakes that people make; after the first one, reading ends.
  */
 import {
-  type Expression,
+  type CelExpression,
   type ListExpression,
   type MapExpression,
   type StructExpression,
@@ -59,7 +59,7 @@ const deepest = 250
 const longestSource = 100_000
 
 /** The tree; undefined when there are issues. */
-export function parseExpression(text: string, issues: Issue[]): Expression | undefined {
+export function parseExpression(text: string, issues: Issue[]): CelExpression | undefined {
   const length = Array.from(text).length
   if (length > longestSource) {
     issues.push({
@@ -91,7 +91,7 @@ class Parser {
     this.#issues = issues
   }
 
-  parse(): Expression {
+  parse(): CelExpression {
     const tree = this.#expression()
     const rest = this.#peek()
     if (rest.kind !== 'end') {
@@ -147,7 +147,7 @@ class Parser {
     return result
   }
 
-  #expression(): Expression {
+  #expression(): CelExpression {
     return this.#nested(() => {
       const condition = this.#logic('||')
       const mark = this.#take('?')
@@ -159,8 +159,8 @@ class Parser {
     })
   }
 
-  #logic(operator: '||' | '&&'): Expression {
-    const read = (): Expression => (operator === '||' ? this.#logic('&&') : this.#relation())
+  #logic(operator: '||' | '&&'): CelExpression {
+    const read = (): CelExpression => (operator === '||' ? this.#logic('&&') : this.#relation())
     const terms = [read()]
     const places: number[] = []
     for (let mark = this.#take(operator); mark; mark = this.#take(operator)) {
@@ -170,7 +170,7 @@ class Parser {
     return balanced(operator === '||' ? '_||_' : '_&&_', terms, places)
   }
 
-  #relation(): Expression {
+  #relation(): CelExpression {
     let left = this.#sum()
     for (;;) {
       const token = this.#peek()
@@ -181,7 +181,7 @@ class Parser {
     }
   }
 
-  #sum(): Expression {
+  #sum(): CelExpression {
     let left = this.#product()
     for (let mark = this.#take('+') ?? this.#take('-'); mark; mark = this.#take('+') ?? this.#take('-')) {
       left = call(mark.at, `_${mark.text}_`, [left, this.#product()])
@@ -189,14 +189,14 @@ class Parser {
     return left
   }
 
-  #product(): Expression {
+  #product(): CelExpression {
     let left = this.#unary()
     const operator = (): Token | undefined => this.#take('*') ?? this.#take('/') ?? this.#take('%')
     for (let mark = operator(); mark; mark = operator()) left = call(mark.at, `_${mark.text}_`, [left, this.#unary()])
     return left
   }
 
-  #unary(): Expression {
+  #unary(): CelExpression {
     const first = this.#peek()
     for (const [symbol, name] of [
       ['!', '!_'],
@@ -219,7 +219,7 @@ class Parser {
     return this.#member()
   }
 
-  #member(): Expression {
+  #member(): CelExpression {
     let operand = this.#primary()
     for (;;) {
       const token = this.#peek()
@@ -230,7 +230,7 @@ class Parser {
     }
   }
 
-  #selection(operand: Expression): Expression {
+  #selection(operand: CelExpression): CelExpression {
     const dot = this.#next()
     const isOptional = this.#take('?') !== undefined
     const name = this.#peek()
@@ -255,7 +255,7 @@ class Parser {
     return this.#callOrMacro(open.at, name.text, this.#arguments(), operand)
   }
 
-  #index(operand: Expression): Expression {
+  #index(operand: CelExpression): CelExpression {
     const open = this.#next()
     const isOptional = this.#take('?') !== undefined
     const index = isOptional ? this.#expression() : this.#expressionOr("'?'")
@@ -263,7 +263,7 @@ class Parser {
     return call(open.at, isOptional ? '_[?_]' : '_[_]', [operand, index])
   }
 
-  #arguments(): readonly Expression[] {
+  #arguments(): readonly CelExpression[] {
     if (this.#take(')')) return []
     const args = [this.#expressionOr("')'")]
     while (this.#take(',')) args.push(this.#expression())
@@ -272,14 +272,14 @@ class Parser {
   }
 
   /** Where something else may stand as well, a wrong word is told what. */
-  #expressionOr(...others: readonly string[]): Expression {
+  #expressionOr(...others: readonly string[]): CelExpression {
     if (!startsOperand(this.#peek())) {
       throw this.#problem('mismatched', this.#peek(), inGrammarOrder([...operandStart, ...others]))
     }
     return this.#expression()
   }
 
-  #callOrMacro(at: number, name: string, args: readonly Expression[], target?: Expression): Expression {
+  #callOrMacro(at: number, name: string, args: readonly CelExpression[], target?: CelExpression): CelExpression {
     try {
       return expandMacro(at, name, args, target) ?? call(at, name, args, target)
     } catch (error) {
@@ -289,7 +289,7 @@ class Parser {
     }
   }
 
-  #primary(): Expression {
+  #primary(): CelExpression {
     const token = this.#peek()
     switch (token.kind) {
       case 'identifier':
@@ -343,7 +343,7 @@ class Parser {
     }
   }
 
-  #literal({ kind, text, at }: Token, sign: '' | '-'): Expression {
+  #literal({ kind, text, at }: Token, sign: '' | '-'): CelExpression {
     if (kind === 'string' || kind === 'bytes') {
       const value = unquote(kind === 'bytes' ? text.slice(1) : text, kind === 'bytes')
       if (!(value instanceof Error)) return literal(at, value)
@@ -368,7 +368,7 @@ class Parser {
   }
 
   /** A variable, a function or the name of a type before `{`. */
-  #name(): Expression {
+  #name(): CelExpression {
     const start = this.#peek()
     const dot = this.#take('.') ? '.' : ''
     const token = this.#peek()
@@ -469,8 +469,8 @@ function startsOperand({ kind, text }: Token): boolean {
 }
 
 /** A tree that is as deep as the logarithm of the number of terms. Each operator keeps its place. */
-function balanced(name: string, terms: readonly Expression[], places: readonly number[]): Expression {
-  const build = (from: number, to: number): Expression => {
+function balanced(name: string, terms: readonly CelExpression[], places: readonly number[]): CelExpression {
+  const build = (from: number, to: number): CelExpression => {
     const middle = Math.floor((from + to + 1) / 2)
     const left = middle === from ? terms[middle]! : build(from, middle - 1)
     const right = middle === to ? terms[middle + 1]! : build(middle + 1, to)

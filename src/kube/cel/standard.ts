@@ -1,7 +1,7 @@
 /** The functions that CEL itself has: conversions, sizes, time; and the signatures of its operators. */
 import { parseUint64 } from '../int64.ts'
 import { addValues, divideValues, moduloValues, multiplyValues, negateValue, subtractValues } from './arithmetic.ts'
-import { compareValues, containsValue, equalValues } from './compare.ts'
+import { compareCelValues, containsValue, equalValues } from './compare.ts'
 import { CelRuntimeError, noSuchOverload } from './error.ts'
 import { type CelCost, type CelFunction, type CelOverload, byLength, functionNamed } from './function.ts'
 import { checkedInt, checkedUint, doubleToInt, doubleToUint, parseCelInt } from './integer.ts'
@@ -33,7 +33,7 @@ import {
   CelUint,
   type CelValue,
   intOf,
-  sizeOf,
+  celSizeOf,
   typeOfValue,
 } from './value.ts'
 
@@ -172,7 +172,7 @@ const conversions: readonly CelFunction[] = [
   ]),
 ]
 
-const size: Call = ([value]) => sizeOf(value!)
+const size: Call = ([value]) => celSizeOf(value!)
 
 const sizes: CelFunction = functionNamed('size', [
   overload('size_bytes', [bytesType], intType, size),
@@ -258,14 +258,14 @@ const binary =
   (call: (a: CelValue, b: CelValue) => CelValue): Call =>
   ([a, b]) =>
     call(a!, b!)
-const sum: CelCost = ([a, b]) => Math.ceil((sizeOf(a!) + sizeOf(b!)) * 0.1)
-const shorter: CelCost = ([a, b]) => Math.ceil(Math.min(sizeOf(a!), sizeOf(b!)) * 0.1)
+const sum: CelCost = ([a, b]) => Math.ceil((celSizeOf(a!) + celSizeOf(b!)) * 0.1)
+const shorter: CelCost = ([a, b]) => Math.ceil(Math.min(celSizeOf(a!), celSizeOf(b!)) * 0.1)
 
 const add = binary(addValues)
 const subtract = binary(subtractValues)
 
 const relation = (name: string, word: string, holds: (order: number) => boolean): CelFunction => {
-  const call = binary((a, b) => holds(compareValues(a, b)))
+  const call = binary((a, b) => holds(compareCelValues(a, b)))
   const numbers = [intType, uintType, doubleType]
   const names: Readonly<Record<string, string>> = { int: 'int64', uint: 'uint64', double: 'double' }
   return functionNamed(name, [
@@ -360,7 +360,7 @@ const operators: readonly CelFunction[] = [
     overload('index_map', [mapAB, A], B, compiled),
   ]),
   functionNamed('@in', [
-    overload('in_list', [A, listA], boolType, contains, ([, list]) => sizeOf(list!)),
+    overload('in_list', [A, listA], boolType, contains, ([, list]) => celSizeOf(list!)),
     overload('in_map', [A, mapAB], boolType, contains),
   ]),
   functionNamed('cel.@mapInsert', [

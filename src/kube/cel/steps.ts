@@ -12,7 +12,7 @@ const mostSteps = 10_000_000
 let steps: number | undefined
 
 /** @throws CelCostError when the evaluation has made too many. */
-export function spend(count: number): void {
+export function spendSteps(count: number): void {
   if (steps === undefined) return
   steps += count
   if (steps > mostSteps) throw new CelCostError()

@@ -4,7 +4,7 @@
  */
 import { CelRuntimeError } from './error.ts'
 import { goDouble, goFixed, goQuote } from './go-text.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import { formatCelDuration, formatTimestamp } from './time.ts'
 import {
   CelDouble,
@@ -87,9 +87,9 @@ export function formatText(format: string, args: CelList): string {
       result += text
     },
     (clause, index) => {
-      spend(clause.precision ?? 0)
+      spendSteps(clause.precision ?? 0)
       const written = formatClause(clause, args.at(index))
-      spend(written.length)
+      spendSteps(written.length)
       result += written
     },
   )

@@ -2,10 +2,10 @@
 import { CelRuntimeError } from './error.ts'
 import { type CelCost, type CelFunction, byLength, functionNamed } from './function.ts'
 import { showValue } from './show.ts'
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import { formatText } from './string-format.ts'
 import { boolType, dynType, intType, listOf, stringType } from './type.ts'
-import { CelArray, type CelInt, type CelList, type CelValue, codePoints, sizeOf } from './value.ts'
+import { CelArray, type CelInt, type CelList, type CelValue, codePoints, celSizeOf } from './value.ts'
 
 const outOfRange = (index: CelInt): CelRuntimeError => new CelRuntimeError(`index out of range: ${index}`)
 const runes = (text: string): readonly string[] => Array.from(text)
@@ -60,7 +60,7 @@ function split(text: string, separator: string, limit: CelInt): CelValue {
 
 function replace(text: string, old: string, fresh: string, limit: CelInt): string {
   if (limit === 0) return text
-  spend(occurrences(text, old) * fresh.length)
+  spendSteps(occurrences(text, old) * fresh.length)
   if (limit < 0)
     return old === '' ? [...runes(text).map((rune) => fresh + rune), fresh].join('') : text.replaceAll(old, () => fresh)
   let left = Number(limit)
@@ -86,7 +86,7 @@ function join(list: CelList, separator: string): string {
   const parts: string[] = []
   for (const element of list) {
     if (typeof element !== 'string') throw new CelRuntimeError(`join: invalid input: ${showValue(element)}`)
-    spend(1 + element.length + separator.length)
+    spendSteps(1 + element.length + separator.length)
     parts.push(element)
   }
   return parts.join(separator)
@@ -124,7 +124,7 @@ const text = (value: CelValue | undefined): string => value as string
 const number = (value: CelValue | undefined): CelInt => value as CelInt
 const traversal = byLength(0, 0.1)
 const twice = byLength(0, 0.2)
-const ofResult: CelCost = (_args, result) => Math.ceil(sizeOf(result) * 0.2)
+const ofResult: CelCost = (_args, result) => Math.ceil(celSizeOf(result) * 0.2)
 
 const tests = (
   name: 'contains' | 'startsWith' | 'endsWith',
@@ -141,7 +141,7 @@ export const stringFunctions: readonly CelFunction[] = [
     'contains',
     'contains_string',
     (a, b) => a.includes(b),
-    ([a, b]) => Math.ceil(sizeOf(a!) * 0.1) * Math.ceil(sizeOf(b!) * 0.1),
+    ([a, b]) => Math.ceil(celSizeOf(a!) * 0.1) * Math.ceil(celSizeOf(b!) * 0.1),
   ),
   tests('startsWith', 'starts_with_string', (a, b) => a.startsWith(b), byLength(1, 0.1)),
   tests('endsWith', 'ends_with_string', (a, b) => a.endsWith(b), byLength(1, 0.1)),

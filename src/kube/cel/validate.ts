@@ -1,7 +1,7 @@
 /** What is refused although its types fit: constants that can never work, lists of mixed types, wrong format strings. */
-import type { Checked } from './check.ts'
+import type { CheckedExpression } from './check.ts'
 import { CelRuntimeError } from './error.ts'
-import { type Call, type Expression, partsOf } from './expression.ts'
+import { type CelCall, type CelExpression, partsOf } from './expression.ts'
 import { compilePattern } from './regex.ts'
 import type { Issue } from './source.ts'
 import { clauseProblem, readFormat } from './string-format.ts'
@@ -9,8 +9,8 @@ import { parseCelDuration, parseTimestamp, timestampOfSeconds } from './time.ts'
 import { type CelType, formatType, isDynamic, isOptionalType } from './type.ts'
 import { type CelValue, isInt } from './value.ts'
 
-export function validateExpression(root: Expression, checked: Checked, issues: Issue[]): void {
-  const calls = (name: string): readonly Call[] =>
+export function validateExpression(root: CelExpression, checked: CheckedExpression, issues: Issue[]): void {
+  const calls = (name: string): readonly CelCall[] =>
     allOf(root).flatMap((node) => (node.kind === 'call' && checkedName(node, checked) === name ? [node] : []))
   for (const [name, works] of literals) {
     for (const { args } of calls(name)) {
@@ -24,14 +24,14 @@ export function validateExpression(root: Expression, checked: Checked, issues: I
   for (const call of calls('format')) validateFormat(call, checked, issues)
 }
 
-function checkedName(node: Call, { references }: Checked): string {
+function checkedName(node: CelCall, { references }: CheckedExpression): string {
   const reference = references.get(node)
   return reference?.kind === 'call' ? reference.name : node.name
 }
 
-function allOf(root: Expression): readonly Expression[] {
-  const found: Expression[] = []
-  const visit = (node: Expression): void => {
+function allOf(root: CelExpression): readonly CelExpression[] {
+  const found: CelExpression[] = []
+  const visit = (node: CelExpression): void => {
     found.push(node)
     partsOf(node).forEach(visit)
   }
@@ -59,12 +59,12 @@ function isFine(work: () => unknown): boolean {
 }
 
 /** Lists first, then maps; arguments of `format` may be mixed. */
-function validateAggregates(root: Expression, { types }: Checked, issues: Issue[]): void {
-  const typeOf = (node: Expression, isOptional: boolean): CelType => {
+function validateAggregates(root: CelExpression, { types }: CheckedExpression, issues: Issue[]): void {
+  const typeOf = (node: CelExpression, isOptional: boolean): CelType => {
     const type = types.get(node)!
     return isOptional && isOptionalType(type) ? type.parameters[0]! : type
   }
-  const mixed = (node: Expression, expected: CelType, found: CelType): boolean => {
+  const mixed = (node: CelExpression, expected: CelType, found: CelType): boolean => {
     if (isEquivalent(expected, found)) return false
     issues.push({ at: node.at, message: `expected type '${formatType(expected)}' but found '${formatType(found)}'` })
     return true
@@ -89,7 +89,7 @@ function validateAggregates(root: Expression, { types }: Checked, issues: Issue[
   }
 }
 
-function outsideFormat(node: Expression): readonly Expression[] {
+function outsideFormat(node: CelExpression): readonly CelExpression[] {
   if (node.kind === 'call' && node.name === 'format') return []
   return [node, ...partsOf(node).flatMap(outsideFormat)]
 }
@@ -124,10 +124,10 @@ class ClauseProblem extends Error {
 }
 
 /** A constant format with its arguments in a list literal can be checked before it runs. */
-function validateFormat(node: Call, { types }: Checked, issues: Issue[]): void {
+function validateFormat(node: CelCall, { types }: CheckedExpression, issues: Issue[]): void {
   const [format, args] = [node.target, node.args[0]]
   if (format?.kind !== 'literal' || typeof format.value !== 'string' || args?.kind !== 'list') return
-  const unfit = (letter: string, value: Expression): Expression | undefined => {
+  const unfit = (letter: string, value: CelExpression): CelExpression | undefined => {
     const type = types.get(value)!
     if (!isDynamic(type) && !clauseKinds[letter]!.includes(type.kind)) return value
     if (letter !== 's') return undefined

@@ -17,7 +17,7 @@
  * | others    | {@link CelOpaque}: a quantity, an address, an authorizer              |
  * | type      | {@link CelTypeValue}                                                  |
  */
-import { spend } from './steps.ts'
+import { spendSteps } from './steps.ts'
 import {
   type CelType,
   boolType,
@@ -161,7 +161,7 @@ export class CelConcatenation extends CelList {
     let rest = isLeft ? index : index - this.#left.size
     // Not by recursion: a chain may be longer than the stack.
     while (part instanceof CelConcatenation) {
-      spend(1)
+      spendSteps(1)
       const { size } = part.#left
       if (rest < size) part = part.#left
       else {
@@ -175,7 +175,7 @@ export class CelConcatenation extends CelList {
   override *[Symbol.iterator](): Iterator<CelValue> {
     const open: CelList[] = [this]
     for (let part = open.pop(); part; part = open.pop()) {
-      spend(1)
+      spendSteps(1)
       if (part instanceof CelConcatenation) open.push(part.#right, part.#left)
       else yield* part
     }
@@ -302,11 +302,11 @@ export function isOfType(value: CelValue, type: CelType): boolean {
 }
 
 /** What `value` counts as in costs: elements of a list, characters of a string, 1 of anything else. */
-export function sizeOf(value: CelValue): number {
+export function celSizeOf(value: CelValue): number {
   if (typeof value === 'string') return codePoints(value)
   if (value instanceof CelList || value instanceof CelMap) return value.size
   if (value instanceof Uint8Array) return value.length
-  if (value instanceof CelOptional && value.value !== undefined) return sizeOf(value.value)
+  if (value instanceof CelOptional && value.value !== undefined) return celSizeOf(value.value)
   if (value instanceof CelOpaque && hasSize(value.content)) return value.content.size
   return 1
 }
@@ -332,7 +332,7 @@ export function codePoints(text: string): number {
 }
 
 /** Absent, empty or null: what `optional.ofNonZeroValue` leaves out. */
-export function isZero(value: CelValue): boolean {
+export function isZeroCelValue(value: CelValue): boolean {
   switch (typeof value) {
     case 'boolean':
       return !value

@@ -8,8 +8,8 @@
  */
 import type { Json, JsonObject } from '../json.ts'
 import { decodeSpecial, schemaMessage, zeroOfSpecial } from './special.ts'
-import { type Field, type Message, messageNamed, messageOfKind } from './table.ts'
-import { WireReader, delimited, fixed64, malformed, varint } from './wire.ts'
+import { type ProtobufField, type Message, messageNamed, messageOfKind } from './table.ts'
+import { WireReader, delimited, fixed64, malformedProtobuf, varint } from './wire.ts'
 
 /** What stands around every object on the wire (`runtime.Unknown`). */
 export interface Envelope {
@@ -27,10 +27,10 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** @throws InvalidProtobuf */
 export function openEnvelope(bytes: Uint8Array): Envelope {
-  if (bytes.length === 0) throw malformed('empty data')
+  if (bytes.length === 0) throw malformedProtobuf('empty data')
   if (!isProtobuf(bytes))
-    throw malformed('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
-  if (bytes.length === 4) throw malformed('empty body')
+    throw malformedProtobuf('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
+  if (bytes.length === 4) throw malformedProtobuf('empty body')
   let message = new Uint8Array()
   let [apiVersion, kind] = ['', '']
   const reader = new WireReader(bytes.subarray(4))
@@ -78,8 +78,8 @@ interface Progress {
 }
 
 function decodeMessage(message: Message, bytes: Uint8Array, progress: Progress): Json {
-  if (++progress.messages > mostMessages) throw malformed(`there are more than ${mostMessages} messages in one`)
-  if (++progress.depth > deepest) throw malformed(`messages are nested deeper than ${deepest} levels`)
+  if (++progress.messages > mostMessages) throw malformedProtobuf(`there are more than ${mostMessages} messages in one`)
+  if (++progress.depth > deepest) throw malformedProtobuf(`messages are nested deeper than ${deepest} levels`)
   const { fields, byNumber, unwrapped } = message
   // Inner messages wait as bytes: one that comes twice is merged, and that is what putting the bytes together does.
   const found: (Json | Uint8Array | undefined)[] = []
@@ -96,7 +96,7 @@ function decodeMessage(message: Message, bytes: Uint8Array, progress: Progress):
 }
 
 function read(
-  field: Field,
+  field: ProtobufField,
   before: Json | Uint8Array | undefined,
   type: number,
   reader: WireReader,
@@ -122,7 +122,7 @@ function read(
   return before === undefined ? bytes : Buffer.concat([before as Uint8Array, bytes])
 }
 
-function readEntry(field: Field, bytes: Uint8Array, progress: Progress): [string, Json] {
+function readEntry(field: ProtobufField, bytes: Uint8Array, progress: Progress): [string, Json] {
   let key = ''
   let value: Json | undefined
   const entry = new WireReader(bytes)
@@ -135,17 +135,17 @@ function readEntry(field: Field, bytes: Uint8Array, progress: Progress): [string
   return [key, value ?? zeroOf(field, progress)]
 }
 
-function readValue(field: Field, type: number, reader: WireReader, progress: Progress): Json {
+function readValue(field: ProtobufField, type: number, reader: WireReader, progress: Progress): Json {
   if (field.scalar) return readScalar(field, type, reader)
   return decodeInner(field, expect(field, type, delimited, reader).delimited(), progress)
 }
 
-function decodeInner({ special, type }: Field, bytes: Uint8Array, progress: Progress): Json {
+function decodeInner({ special, type }: ProtobufField, bytes: Uint8Array, progress: Progress): Json {
   if (!special) return decodeMessage(messageNamed(type), bytes, progress)
   return decodeSpecial(special, bytes, (schema) => decodeMessage(messageNamed(schemaMessage), schema, progress))
 }
 
-function readScalar(field: Field, type: number, reader: WireReader): Json {
+function readScalar(field: ProtobufField, type: number, reader: WireReader): Json {
   const from = expect(field, type, wireTypeOf(field), reader)
   switch (field.scalar) {
     case 'string':
@@ -165,22 +165,22 @@ function readScalar(field: Field, type: number, reader: WireReader): Json {
   }
 }
 
-export function wireTypeOf({ scalar }: Pick<Field, 'scalar'>): 0 | 1 | 2 {
+export function wireTypeOf({ scalar }: Pick<ProtobufField, 'scalar'>): 0 | 1 | 2 {
   if (scalar === undefined || scalar === 'string' || scalar === 'bytes') return delimited
   return scalar === 'double' ? fixed64 : varint
 }
 
-function isPackable(field: Field): boolean {
+function isPackable(field: ProtobufField): boolean {
   return wireTypeOf(field) !== delimited
 }
 
-function expect(field: Field, type: number, wanted: number, reader: WireReader): WireReader {
-  if (type !== wanted) throw malformed(`proto: wrong wireType = ${type} for field ${field.name || field.type}`)
+function expect(field: ProtobufField, type: number, wanted: number, reader: WireReader): WireReader {
+  if (type !== wanted) throw malformedProtobuf(`proto: wrong wireType = ${type} for field ${field.name || field.type}`)
   return reader
 }
 
 function assemble(
-  fields: readonly Field[],
+  fields: readonly ProtobufField[],
   found: readonly (Json | Uint8Array | undefined)[],
   progress: Progress,
 ): JsonObject {
@@ -202,7 +202,7 @@ function assemble(
 const nothing = new Uint8Array()
 
 /** What Go shows for a value that nobody set. */
-function zeroOf(field: Field, progress: Progress): Json {
+function zeroOf(field: ProtobufField, progress: Progress): Json {
   if (field.pointer) return null
   switch (field.scalar) {
     case 'string':

@@ -7,7 +7,7 @@ import { ownMember } from '../json-member.ts'
 import { type Json, type JsonObject, isJsonObject } from '../json.ts'
 import { wireTypeOf } from './decode.ts'
 import { encodeSpecial, schemaMessage, unfit, zeroOfSpecial } from './special.ts'
-import { type Field, type Message, messageNamed, messageOfKind } from './table.ts'
+import { type ProtobufField, type Message, messageNamed, messageOfKind } from './table.ts'
 import { WireWriter, delimited } from './wire.ts'
 
 /**
@@ -74,7 +74,7 @@ function writeMessage({ descending, unwrapped, name }: Message, value: Json, wri
   for (const field of descending) writeField(field, field.name === '' ? value : ownMember(value, field.name), writer)
 }
 
-function writeField(field: Field, value: Json | undefined, writer: WireWriter): void {
+function writeField(field: ProtobufField, value: Json | undefined, writer: WireWriter): void {
   if (field.many === 'list') {
     for (const item of listOf(value).toReversed()) writeValue(field, item, writer)
   } else if (field.many === 'map') {
@@ -86,7 +86,7 @@ function writeField(field: Field, value: Json | undefined, writer: WireWriter): 
   else if (!field.pointer && field.scalar !== 'bytes') writeValue(field, zeroOf(field), writer)
 }
 
-function writeEntry(field: Field, key: string, value: Json | undefined, writer: WireWriter): void {
+function writeEntry(field: ProtobufField, key: string, value: Json | undefined, writer: WireWriter): void {
   if (value === undefined) return
   const before = writer.length
   writeValue({ ...field, number: 2 }, value ?? zeroOf(field), writer)
@@ -96,7 +96,7 @@ function writeEntry(field: Field, key: string, value: Json | undefined, writer: 
   writer.tag(field.number, delimited)
 }
 
-function writeValue(field: Field, value: Json, writer: WireWriter): void {
+function writeValue(field: ProtobufField, value: Json, writer: WireWriter): void {
   if (field.scalar) writeScalar(field, value, writer)
   else {
     const before = writer.length
@@ -108,7 +108,7 @@ function writeValue(field: Field, value: Json, writer: WireWriter): void {
   writer.tag(field.number, wireTypeOf(field))
 }
 
-function writeScalar({ scalar }: Field, value: Json, writer: WireWriter): void {
+function writeScalar({ scalar }: ProtobufField, value: Json, writer: WireWriter): void {
   switch (scalar!) {
     case 'string':
       if (typeof value !== 'string') throw unfit('a text', value)
@@ -135,7 +135,7 @@ function listOf(value: Json | undefined): readonly Json[] {
   return value as readonly Json[]
 }
 
-function zeroOf({ scalar, special, type }: Field): Json {
+function zeroOf({ scalar, special, type }: ProtobufField): Json {
   switch (scalar) {
     case 'string':
     case 'bytes':

@@ -4,7 +4,7 @@ import { isMusterError } from '../errors.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { decodeProtobuf, openEnvelope } from './decode.ts'
 import { encodeProtobuf, encodeWatchEvent } from './encode.ts'
-import { type Field, type Message, messageNamed, messageOfKind } from './table.ts'
+import { type ProtobufField, type Message, messageNamed, messageOfKind } from './table.ts'
 
 const kinds: readonly (readonly [string, string])[] = [
   ['v1', 'Pod'],
@@ -235,14 +235,14 @@ function messageValue({ fields, unwrapped }: Message, depth: number): fc.Arbitra
   return fc.tuple(...members).map((parts) => Object.assign({}, ...parts) as JsonObject)
 }
 
-function fieldValue(field: Field, depth: number): fc.Arbitrary<Json> {
+function fieldValue(field: ProtobufField, depth: number): fc.Arbitrary<Json> {
   if (field.many === 'list') return fc.array(oneValue(field, depth, true), { minLength: 1, maxLength: 2 })
   if (field.many === 'map') return fc.dictionary(fc.string(), oneValue(field, depth, true), { minKeys: 1, maxKeys: 2 })
   return oneValue(field, depth, field.pointer || field.always)
 }
 
 /** What is empty shows only behind pointers, in lists and in maps. */
-function oneValue(field: Field, depth: number, mayBeEmpty: boolean): fc.Arbitrary<Json> {
+function oneValue(field: ProtobufField, depth: number, mayBeEmpty: boolean): fc.Arbitrary<Json> {
   const seconds = fc.integer({ min: 1, max: 4_000_000_000 })
   const time = seconds.map((second) => `${new Date(second * 1000).toISOString().slice(0, -5)}Z`)
   const json = fc.jsonValue().filter((value) => value !== null)

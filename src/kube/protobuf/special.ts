@@ -8,7 +8,7 @@ import { type MusterError, isMusterError } from '../errors.ts'
 import { isJsonArray } from '../json-member.ts'
 import { storedQuantity } from '../quantity.ts'
 import type { Special } from './table.ts'
-import { WireReader, type WireWriter, delimited, malformed, varint } from './wire.ts'
+import { WireReader, type WireWriter, delimited, malformedProtobuf, varint } from './wire.ts'
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 /** The one message that special ones hold. */
@@ -61,7 +61,7 @@ function decodeQuantity(bytes: Uint8Array): Json {
   try {
     return storedQuantity(text)
   } catch (error) {
-    if (isMusterError(error, 'InvalidQuantity')) throw malformed(error.message)
+    if (isMusterError(error, 'InvalidQuantity')) throw malformedProtobuf(error.message)
     throw error
   }
 }
@@ -89,7 +89,8 @@ function decodeTime(bytes: Uint8Array, micro: boolean): Json {
   }
   const micros = micro ? Math.trunc(Number(nanos) / 1000) : 0
   const whole = Number(seconds) + Math.floor(micros / 1_000_000)
-  if (!(whole >= zeroTime && whole <= lastTime)) throw malformed('a point of time is outside of the years 1 to 9999')
+  if (!(whole >= zeroTime && whole <= lastTime))
+    throw malformedProtobuf('a point of time is outside of the years 1 to 9999')
   const fraction = micros - Math.floor(micros / 1_000_000) * 1_000_000
   if (whole === zeroTime && fraction === 0) return null
   const text = new Date(whole * 1000).toISOString().slice(0, -5)
@@ -118,7 +119,7 @@ function decodeRaw(bytes: Uint8Array): Json {
     return parseJson(utf8.decode(raw))
   } catch {
     // The parser's message would quote what may be a secret.
-    throw malformed('a member that holds JSON holds none')
+    throw malformedProtobuf('a member that holds JSON holds none')
   }
 }
 
@@ -221,5 +222,5 @@ function encodeSchemaOr(special: Special, value: Json, writer: WireWriter, encod
 /** The value does not have the type that the message needs. It is not quoted: it may be a secret. */
 export function unfit(wanted: string, value: Json | undefined): MusterError {
   const kind = value === null ? 'null' : isJsonArray(value) ? 'a list' : `a value of type ${typeof value}`
-  return malformed(`where ${wanted} belongs there is ${kind}`)
+  return malformedProtobuf(`where ${wanted} belongs there is ${kind}`)
 }

@@ -25,7 +25,7 @@ export type Special =
   | 'schemaorbool'
   | 'schemaorstrings'
 
-export interface Field {
+export interface ProtobufField {
   readonly number: number
   /** Empty: the members of the message are members of the one around it. */
   readonly name: string
@@ -40,9 +40,9 @@ export interface Field {
 
 export interface Message {
   readonly name: string
-  readonly fields: readonly Field[]
+  readonly fields: readonly ProtobufField[]
   /** The fields with the highest number first, as they are written. */
-  readonly descending: readonly Field[]
+  readonly descending: readonly ProtobufField[]
   /** Where the field of a number stands in {@link fields}. */
   readonly byNumber: ReadonlyMap<number, number>
   /** Its one field stands for the whole. */
@@ -121,7 +121,7 @@ function parse(name: string, text: string): Message {
   }
 }
 
-function parseField(text: string, home: string): Field {
+function parseField(text: string, home: string): ProtobufField {
   const [number = '', name = '', expression = ''] = text.split(' ')
   const [, prefix = '', type = ''] = /^(\[\]|\{\}|\*|)(.*)$/.exec(expression) ?? []
   const scalar = scalars.has(type) ? (type as Scalar) : undefined

@@ -16,7 +16,7 @@ export const delimited = 2
 /** Groups are obsolete, but may still be nested by somebody who means ill. */
 const deepestGroup = 100
 
-export function malformed(why: string): MusterError {
+export function malformedProtobuf(why: string): MusterError {
   return new MusterError('InvalidProtobuf', why)
 }
 
@@ -40,7 +40,8 @@ export class WireReader {
   tag(): number {
     this.#varint()
     const tag = this.#low
-    if (this.#high !== 0 || tag >>> 3 === 0) throw malformed(`proto: illegal tag ${tag >>> 3} (wire type ${tag & 7})`)
+    if (this.#high !== 0 || tag >>> 3 === 0)
+      throw malformedProtobuf(`proto: illegal tag ${tag >>> 3} (wire type ${tag & 7})`)
     return tag
   }
 
@@ -71,7 +72,7 @@ export class WireReader {
   delimited(): Uint8Array {
     this.#varint()
     // The upper half is a length beyond memory, or a negative one.
-    if (this.#high !== 0) throw malformed('proto: negative length found during unmarshaling')
+    if (this.#high !== 0) throw malformedProtobuf('proto: negative length found during unmarshaling')
     const length = this.#low
     const at = this.#take(length)
     return this.bytes.subarray(at, at + length)
@@ -87,7 +88,7 @@ export class WireReader {
       case 2:
         return void this.delimited()
       case 3: {
-        if (depth > deepestGroup) throw malformed('proto: groups are nested too deep')
+        if (depth > deepestGroup) throw malformedProtobuf('proto: groups are nested too deep')
         for (;;) {
           const inner = this.tag()
           if ((inner & 7) === 4) return
@@ -97,15 +98,15 @@ export class WireReader {
       case 5:
         return void this.#take(4)
       case 4:
-        throw malformed('proto: unexpected end of group')
+        throw malformedProtobuf('proto: unexpected end of group')
       default:
-        throw malformed(`proto: illegal wireType ${tag & 7}`)
+        throw malformedProtobuf(`proto: illegal wireType ${tag & 7}`)
     }
   }
 
   #take(length: number): number {
     const at = this.#at
-    if (length > this.bytes.length - at) throw malformed('unexpected EOF')
+    if (length > this.bytes.length - at) throw malformedProtobuf('unexpected EOF')
     this.#at = at + length
     return at
   }
@@ -114,7 +115,7 @@ export class WireReader {
     let [low, high] = [0, 0]
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = this.bytes[this.#at]
-      if (byte === undefined) throw malformed('unexpected EOF')
+      if (byte === undefined) throw malformedProtobuf('unexpected EOF')
       this.#at++
       const bits = byte & 0x7f
       if (shift < 28) low |= bits << shift
@@ -128,7 +129,7 @@ export class WireReader {
         return
       }
     }
-    throw malformed('proto: integer overflow')
+    throw malformedProtobuf('proto: integer overflow')
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
-import { memberNode, type Node } from './node.ts'
+import { memberNode, type SchemaNode } from './node.ts'
 
 /** A list of objects that are told apart by some of their members. */
 export interface KeyedItems {
@@ -15,7 +15,7 @@ export interface KeyedItems {
 }
 
 /** Items by their keys; undefined for lists whose items have none. */
-export function keyedItems(node: Node, items: Json | undefined): KeyedItems | undefined {
+export function keyedItems(node: SchemaNode, items: Json | undefined): KeyedItems | undefined {
   if (node.listType !== 'map' || node.listKeys.length === 0 || !isJsonArray(items)) return undefined
   const byKey = new Map<string, JsonObject>()
   for (const item of items) {
@@ -42,13 +42,13 @@ function keyOf(item: Json, names: readonly string[]): string | undefined {
 }
 
 /** The old value of a member; undefined where there is none, or where the schema does not know it. */
-export function oldMember(node: Node, old: Json | undefined, name: string): Json | undefined {
+export function oldMember(node: SchemaNode, old: Json | undefined, name: string): Json | undefined {
   if (!isJsonObject(old) || !memberNode(node, name) || !Object.hasOwn(old, name)) return undefined
   return old[name]
 }
 
 /** Whether a value is the one that was there, as far as the schema can tell: map lists have no order. */
-export function isUnchanged(node: Node, value: Json, old: Json | undefined): boolean {
+export function isUnchanged(node: SchemaNode, value: Json, old: Json | undefined): boolean {
   if (old === undefined) return false
   if (isJsonArray(value) && isJsonArray(old)) {
     if (value.length !== old.length) return false

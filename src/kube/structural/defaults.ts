@@ -4,19 +4,19 @@
  */
 import type { Json, JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
-import type { Node } from './node.ts'
+import type { SchemaNode } from './node.ts'
 
-export function defaultValue(value: Json, node: Node | undefined): Json {
+export function defaultValue(value: Json, node: SchemaNode | undefined): Json {
   if (!node?.has.defaults || typeof value !== 'object' || value === null) return value
   return isJsonArray(value) ? defaultItems(value, node.items) : defaultMembers(value, node)
 }
 
 /** A null that may not be one takes the default, and stays where there is none. */
-function given(value: Json, node: Node): Json {
+function given(value: Json, node: SchemaNode): Json {
   return value === null && !node.nullable ? (node.default ?? null) : value
 }
 
-function defaultItems(items: readonly Json[], node: Node | undefined): Json {
+function defaultItems(items: readonly Json[], node: SchemaNode | undefined): Json {
   if (!node) return items
   let copy: Json[] | undefined
   for (let index = 0; index < items.length; index++) {
@@ -27,7 +27,7 @@ function defaultItems(items: readonly Json[], node: Node | undefined): Json {
   return copy ?? items
 }
 
-function defaultMembers(object: JsonObject, node: Node): Json {
+function defaultMembers(object: JsonObject, node: SchemaNode): Json {
   let changed: Map<string, Json> | undefined
   for (const { name, node: own } of node.members) {
     if (!own.has.defaults) continue

@@ -1,8 +1,8 @@
 /** Objects inside of objects (`x-kubernetes-embedded-resource`): they must say what they are, and have valid metadata. */
-import { type Cause, invalidValue, requiredValue } from '../cause.ts'
+import { type Cause, invalidValue, requiredValue } from '../validation/cause.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
-import { memberNode, type Node } from './node.ts'
+import { memberNode, type SchemaNode } from './node.ts'
 
 /** What is wrong with the metadata of an embedded object. Its words are the server's, so the server brings it along. */
 export type MetadataCheck = (metadata: JsonObject, field: string) => readonly Cause[]
@@ -17,7 +17,7 @@ export interface EmbeddedChecks {
 
 export function checkEmbedded(
   value: Json,
-  node: Node | undefined,
+  node: SchemaNode | undefined,
   checks: EmbeddedChecks,
   path = '',
 ): readonly Cause[] {

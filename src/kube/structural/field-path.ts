@@ -2,11 +2,11 @@
  * Paths that a CRD gives into its own schema: `.spec.color`, `.spec.labels['a.b']`. A rule names the field that its
  * mistakes are told of, a version the fields that selectors may name.
  */
-import type { Node } from './node.ts'
+import type { SchemaNode } from './node.ts'
 
 /** Where it leads, and the path as messages write it; or why it leads nowhere. */
-export type FieldPath =
-  | { readonly path: readonly PathStep[]; readonly node: Node | undefined; readonly problem?: undefined }
+export type StructuralPath =
+  | { readonly path: readonly PathStep[]; readonly node: SchemaNode | undefined; readonly problem?: undefined }
   | { readonly problem: string }
 
 export interface PathStep {
@@ -18,17 +18,21 @@ export interface PathStep {
 /** Delimiters, quoted texts, and everything between. */
 const token = /'(?:[^'\\]|\\.)*'|[.[\]]|[^.[\]]+/gy
 
-export function resolveFieldPath(text: string, root: Node, options: { readonly allowBrackets: boolean }): FieldPath {
+export function resolveFieldPath(
+  text: string,
+  root: SchemaNode,
+  options: { readonly allowBrackets: boolean },
+): StructuralPath {
   const tokens = text.match(token) ?? []
   const path: PathStep[] = []
-  let node: Node | undefined = root
+  let node: SchemaNode | undefined = root
   let at = 0
 
   /** Goes one step down; says what is wrong where it cannot. */
   const enter = (name: string): string | undefined => {
     if (!node || (node.properties.size === 0 && node.additional === undefined)) return notThere
     const isKey: boolean = node.properties.size === 0
-    const next: Node | undefined = isKey
+    const next: SchemaNode | undefined = isKey
       ? typeof node.additional === 'object'
         ? node.additional
         : undefined

@@ -1,18 +1,18 @@
 /** Lists that are sets or maps: no item, or no key, twice. */
-import { type Cause, duplicateValue, invalidValue } from '../cause.ts'
+import { type Cause, duplicateValue, invalidValue } from '../validation/cause.ts'
 import { formatGoJson } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
-import type { Node } from './node.ts'
+import type { SchemaNode } from './node.ts'
 
-export function checkListTypes(value: Json, node: Node | undefined, path = ''): readonly Cause[] {
+export function checkListTypes(value: Json, node: SchemaNode | undefined, path = ''): readonly Cause[] {
   if (!node?.has.listTypes || typeof value !== 'object' || value === null) return []
   const causes: Cause[] = []
   checkAt(value, node, path, causes)
   return causes
 }
 
-function checkAt(value: Json, node: Node | undefined, path: string, causes: Cause[]): void {
+function checkAt(value: Json, node: SchemaNode | undefined, path: string, causes: Cause[]): void {
   if (!node?.has.listTypes || typeof value !== 'object' || value === null) return
   if (isJsonArray(value)) {
     if (node.listType === 'set')

@@ -9,19 +9,19 @@ import type { JSONSchemaProps, ValidationRule } from '../types/apiextensions/v1.
 import { formatCheckOf, isKnownFormat } from './format.ts'
 import { patternOf } from './pattern.ts'
 
-export interface Node {
+export interface SchemaNode {
   readonly schema: JSONSchemaProps
   /** What values may be; two for int-or-string; none where anything may be. */
   readonly types: readonly string[]
   readonly nullable: boolean
   /** Undefined where there is none; null counts as none. */
   readonly default: Json | undefined
-  readonly properties: ReadonlyMap<string, Node>
+  readonly properties: ReadonlyMap<string, SchemaNode>
   /** The same, for going through them. */
-  readonly members: readonly { readonly name: string; readonly node: Node }[]
+  readonly members: readonly { readonly name: string; readonly node: SchemaNode }[]
   /** What members without a property are: of that kind, anything or (false) not allowed. */
-  readonly additional: Node | boolean | undefined
-  readonly items: Node | undefined
+  readonly additional: SchemaNode | boolean | undefined
+  readonly items: SchemaNode | undefined
   readonly preserves: boolean
   readonly embedded: boolean
   readonly listType: string | undefined
@@ -33,10 +33,10 @@ export interface Node {
   readonly checkFormat: ((text: string) => boolean) | undefined
   readonly matches: ((text: string) => boolean) | undefined
   readonly required: readonly string[]
-  readonly anyOf: readonly Node[]
-  readonly oneOf: readonly Node[]
-  readonly allOf: readonly Node[]
-  readonly not: Node | undefined
+  readonly anyOf: readonly SchemaNode[]
+  readonly oneOf: readonly SchemaNode[]
+  readonly allOf: readonly SchemaNode[]
+  readonly not: SchemaNode | undefined
 
   /** Whether anything at or below this node has the mark; walks that look for it turn back where not. */
   readonly has: Marks
@@ -51,7 +51,7 @@ export interface Marks {
 
 const none: readonly never[] = []
 
-export function compileNode(schema: JSONSchemaProps): Node {
+export function compileNode(schema: JSONSchemaProps): SchemaNode {
   const isIntOrString = schema['x-kubernetes-int-or-string'] === true
   const types = isIntOrString ? ['integer', 'string'] : schema.type ? [schema.type] : none
   const properties = new Map(Object.entries(schema.properties ?? {}).map(([name, own]) => [name, compileNode(own)]))
@@ -59,7 +59,7 @@ export function compileNode(schema: JSONSchemaProps): Node {
   const additional = typeof additionalProperties === 'object' ? compileNode(additionalProperties) : additionalProperties
   const items = schema.items && !Array.isArray(schema.items) ? compileNode(schema.items as JSONSchemaProps) : undefined
   const format = formatOf(schema, types)
-  const node: Omit<Node, 'has'> = {
+  const node: Omit<SchemaNode, 'has'> = {
     schema,
     types,
     nullable: schema.nullable === true,
@@ -115,7 +115,7 @@ function formatOf({ format = '' }: JSONSchemaProps, types: readonly string[]): s
 }
 
 /** The node of a member: of its own, or the one that all further members share. */
-export function memberNode(node: Node | undefined, name: string): Node | undefined {
+export function memberNode(node: SchemaNode | undefined, name: string): SchemaNode | undefined {
   if (!node) return undefined
   const own = node.properties.get(name)
   if (own) return own

@@ -1,12 +1,12 @@
 /** Limits of numbers. Integers and other numbers are told apart by their value, as a decoder of JSON does it. */
 import { formatGoFloat, formatGoNumber, isGoInteger } from '../go-text.ts'
-import { type Failure, failedLimit, failedPlainly, failedValue } from './failure.ts'
-import type { Node } from './node.ts'
+import { type SchemaFailure, failedLimit, failedPlainly, failedValue } from './failure.ts'
+import type { SchemaNode } from './node.ts'
 
 type Numeric = number | bigint
 
 /** Adds what is wrong with a number, in the order of the real server. */
-export function checkNumber(value: Numeric, node: Node, path: () => string, failures: Failure[]): void {
+export function checkNumber(value: Numeric, node: SchemaNode, path: () => string, failures: SchemaFailure[]): void {
   const { schema } = node
   const type = node.types.length === 1 ? node.types[0]! : ''
   const checkRange = (what: string, checked: Numeric): boolean => {
@@ -61,7 +61,7 @@ function checkMultiple(
   factor: number,
   isNative: boolean,
   path: () => string,
-  failures: Failure[],
+  failures: SchemaFailure[],
 ): void {
   const used = isNative ? Math.trunc(factor) : factor
   if (used <= 0) {

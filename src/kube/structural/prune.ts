@@ -5,14 +5,14 @@
  *
  * What needs no change comes back as it is; the rest is copied along the way, never changed.
  */
-import { invalidValue, formatCause } from '../cause.ts'
+import { invalidValue, formatCause } from '../validation/cause.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { withMembers } from './members.ts'
 import { decodeMetadata } from './metadata.ts'
-import { memberNode, type Node } from './node.ts'
+import { memberNode, type SchemaNode } from './node.ts'
 
-export interface Pruned {
+export interface PrunedFields {
   readonly object: JsonObject
   /** Paths of what was dropped, as the strict decoder tells them: `spec.replicsa`, `spec.ports[0].nam`. */
   readonly unknown: readonly string[]
@@ -20,7 +20,7 @@ export interface Pruned {
   readonly problem: string | undefined
 }
 
-export function pruneObject(object: JsonObject, root: Node): Pruned {
+export function pruneObject(object: JsonObject, root: SchemaNode): PrunedFields {
   const walk: Walk = { path: [], dropped: [] }
   let pruned = pruneMembers(object, root, true, walk)
   pruned = dropNulls(pruned, root) as JsonObject
@@ -40,7 +40,7 @@ export function pruneObject(object: JsonObject, root: Node): Pruned {
 }
 
 /** A value without what its schema does not know: for defaults, which are no whole objects. */
-export function pruneValue(value: Json, node: Node): Json {
+export function pruneValue(value: Json, node: SchemaNode): Json {
   const walk: Walk = { path: [], dropped: [] }
   return isJsonObject(value) && node.embedded ? pruneMembers(value, node, true, walk) : prune(value, node, walk)
 }
@@ -52,13 +52,13 @@ interface Walk {
 
 const isMeta = (name: string): boolean => name === 'apiVersion' || name === 'kind' || name === 'metadata'
 
-function prune(value: Json, node: Node | undefined, walk: Walk): Json {
+function prune(value: Json, node: SchemaNode | undefined, walk: Walk): Json {
   if (typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) return pruneItems(value, node, walk)
   return pruneMembers(value, node, node?.embedded === true, walk)
 }
 
-function pruneItems(items: readonly Json[], node: Node | undefined, walk: Walk): Json {
+function pruneItems(items: readonly Json[], node: SchemaNode | undefined, walk: Walk): Json {
   // Below a place that keeps what is unknown, items without a schema are kept too.
   if (node?.preserves && !node.items) return items
   let copy: Json[] | undefined
@@ -74,11 +74,11 @@ function pruneItems(items: readonly Json[], node: Node | undefined, walk: Walk):
 }
 
 /** Items of a list that keeps what is unknown keep it too. */
-function pruneKept(value: Json, node: Node, walk: Walk): Json {
+function pruneKept(value: Json, node: SchemaNode, walk: Walk): Json {
   return prune(value, node.preserves ? node : { ...node, preserves: true }, walk)
 }
 
-function pruneMembers(object: JsonObject, node: Node | undefined, isResource: boolean, walk: Walk): JsonObject {
+function pruneMembers(object: JsonObject, node: SchemaNode | undefined, isResource: boolean, walk: Walk): JsonObject {
   let changed: Map<string, Json | undefined> | undefined
   for (const name in object) {
     const member = object[name]
@@ -93,7 +93,7 @@ function pruneMembers(object: JsonObject, node: Node | undefined, isResource: bo
     } else if (!node?.preserves) {
       ;(changed ??= new Map()).set(name, undefined)
       // The three that every object has are no mistake at the root, whatever became of them.
-      if (!isMeta(name) || walk.path.length > 0) walk.dropped.push(formatPath([...walk.path, name]))
+      if (!isMeta(name) || walk.path.length > 0) walk.dropped.push(formatPrunedPath([...walk.path, name]))
     }
   }
   return changed ? withMembers(object, changed) : object
@@ -104,7 +104,7 @@ function withMember(object: JsonObject, name: string, value: Json): JsonObject {
 }
 
 /** Null where that is not allowed, and where no default takes its place, is as good as absent. */
-function dropNulls(value: Json, node: Node | undefined): Json {
+function dropNulls(value: Json, node: SchemaNode | undefined): Json {
   if (!node || typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) {
     let copy: Json[] | undefined
@@ -133,7 +133,7 @@ interface Decoding {
 }
 
 /** Embedded objects have metadata too. */
-function decodeEmbedded(value: Json, node: Node | undefined, path: string, decoding: Decoding): Json {
+function decodeEmbedded(value: Json, node: SchemaNode | undefined, path: string, decoding: Decoding): Json {
   if (!node?.has.embedded || typeof value !== 'object' || value === null) return value
   if (isJsonArray(value)) {
     const items = value.map((item, index) => decodeEmbedded(item, node.items, `${path}[${index}]`, decoding))
@@ -164,7 +164,7 @@ function decodeMember(name: string, member: Json, path: string, decoding: Decodi
 }
 
 /** `spec.ports[0].name`. */
-export function formatPath(path: readonly (string | number)[]): string {
+export function formatPrunedPath(path: readonly (string | number)[]): string {
   let text = ''
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`

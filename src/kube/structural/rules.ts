@@ -14,7 +14,7 @@ import {
   invalidValue,
   noField,
   requiredValue,
-} from '../cause.ts'
+} from '../validation/cause.ts'
 import { type CelBudget, type CelProgram, celObjectBudget, compileCel, estimateCel } from '../cel/compile.ts'
 import { celTypeOfSchema } from '../cel/environment.ts'
 import { CelCompileError, CelCostError, CelRuntimeError } from '../cel/error.ts'
@@ -29,7 +29,7 @@ import type { Schema } from '../schema.ts'
 import type { ValidationRule } from '../types/apiextensions/v1.ts'
 import { isUnchanged, keyedItems, oldMember } from './correlation.ts'
 import { formatFieldPath, resolveFieldPath } from './field-path.ts'
-import { memberNode, type Node } from './node.ts'
+import { memberNode, type SchemaNode } from './node.ts'
 
 export interface RuleContext {
   /** What the value is to replace. */
@@ -44,7 +44,7 @@ export interface RuleContext {
 }
 
 /** What the rules at and below a node have against a value. */
-export function checkRules(value: Json, node: Node, context: RuleContext = {}): readonly Cause[] {
+export function checkRules(value: Json, node: SchemaNode, context: RuleContext = {}): readonly Cause[] {
   const { old, warn, path = '', isRoot = true, isRatcheting = old !== undefined } = context
   const walk: Walk = { causes: [], budget: { remaining: celObjectBudget }, warn, isOver: false }
   const here = isRatcheting ? { node, value, old } : undefined
@@ -62,7 +62,7 @@ interface Walk {
 
 /** A place whose old value is known. */
 interface Known {
-  readonly node: Node
+  readonly node: SchemaNode
   readonly value: Json
   readonly old: Json | undefined
 }
@@ -89,7 +89,7 @@ function pathOf(place: Place): string {
   return above === '' ? place.step : `${above}.${place.step}`
 }
 
-function check(value: Json, node: Node, at: At, walk: Walk): void {
+function check(value: Json, node: SchemaNode, at: At, walk: Walk): void {
   if (!node.has.rules || value === null || walk.isOver) return
   if (node.rules.length > 0) checkHere(value, node, at, walk)
   if (isJsonArray(value)) checkItems(value, node, at, walk)
@@ -102,7 +102,7 @@ function check(value: Json, node: Node, at: At, walk: Walk): void {
   }
 }
 
-function below(node: Node, name: string, own: Node, member: Json, at: At): At {
+function below(node: SchemaNode, name: string, own: SchemaNode, member: Json, at: At): At {
   const place = { above: at.place, step: name, isKey: !node.properties.has(name) }
   const old = ownMember(isJsonObject(at.old) ? at.old : undefined, name)
   return {
@@ -113,12 +113,12 @@ function below(node: Node, name: string, own: Node, member: Json, at: At): At {
   }
 }
 
-function correlated(at: At, node: Node, value: Json, old: Json | undefined): Pick<At, 'here' | 'parent'> {
+function correlated(at: At, node: SchemaNode, value: Json, old: Json | undefined): Pick<At, 'here' | 'parent'> {
   if (!at.here) return { here: undefined, parent: at.parent }
   return { here: old === undefined ? undefined : { node, value, old }, parent: at.here }
 }
 
-function checkItems(items: readonly Json[], node: Node, at: At, walk: Walk): void {
+function checkItems(items: readonly Json[], node: SchemaNode, at: At, walk: Walk): void {
   if (!node.items?.has.rules) return
   const before = keyedItems(node, at.old)
   for (const [index, item] of items.entries()) {
@@ -132,7 +132,7 @@ function checkItems(items: readonly Json[], node: Node, at: At, walk: Walk): voi
 
 const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
-function checkHere(value: Json, node: Node, at: At, walk: Walk): void {
+function checkHere(value: Json, node: SchemaNode, at: At, walk: Walk): void {
   const type = node.schema.type ?? ''
   const fail = (detail: string, isLast = false): void => {
     walk.causes.push(invalidValue(pathOf(at.place) || noField, type, detail))
@@ -177,7 +177,7 @@ function oldSelf({ rule, type }: CompiledRule, old: Json | undefined): unknown {
 
 function addBroken(
   value: Json,
-  node: Node,
+  node: SchemaNode,
   at: At,
   compiled: CompiledRule,
   variables: Readonly<Record<string, unknown>>,
@@ -262,7 +262,7 @@ interface CompiledRule {
 }
 
 /** The type that rules beside a node see; undefined where its values are of no certain type. */
-export function ruleType(node: Node, isRoot: boolean): CelType | undefined {
+export function ruleType(node: SchemaNode, isRoot: boolean): CelType | undefined {
   return celTypeOfSchema(node.schema as Schema, { isRoot })
 }
 
@@ -312,7 +312,7 @@ function tryCompile(
 }
 
 /** A rule of a schema that was accepted, and so compiles. */
-function compileRule(rule: ValidationRule, node: Node, type: CelType): CompiledRule {
+function compileRule(rule: ValidationRule, node: SchemaNode, type: CelType): CompiledRule {
   const variables = variablesOf(rule, type)
   const program = compileCel(rule.rule, { variables })
   const path = rule.fieldPath ? resolveFieldPath(rule.fieldPath, node, { allowBrackets: true }) : undefined
@@ -326,9 +326,9 @@ function compileRule(rule: ValidationRule, node: Node, type: CelType): CompiledR
   }
 }
 
-const compilations = new WeakMap<Node, readonly CompiledRule[]>()
+const compilations = new WeakMap<SchemaNode, readonly CompiledRule[]>()
 
-function compiledRules(node: Node, isRoot: boolean): readonly CompiledRule[] {
+function compiledRules(node: SchemaNode, isRoot: boolean): readonly CompiledRule[] {
   const before = compilations.get(node)
   if (before) return before
   const type = ruleType(node, isRoot)

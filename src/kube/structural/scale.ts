@@ -1,5 +1,5 @@
 /** Where a kind can be scaled, its replicas must be numbers that a Scale can hold, and its selector a text. */
-import { type Cause, invalidValue } from '../cause.ts'
+import { type Cause, invalidValue } from '../validation/cause.ts'
 import { formatGoNumber, isGoInteger } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray, ownMember } from '../json-member.ts'

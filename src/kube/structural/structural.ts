@@ -5,21 +5,21 @@
  * They are pure and change nothing in place: what needs no change comes back as it is. A schema is compiled once, when
  * the first object is read.
  */
-import { type Cause, invalidValue, noField } from '../cause.ts'
+import { type Cause, invalidValue, noField } from '../validation/cause.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { ownMember } from '../json-member.ts'
 import type { CustomResourceSubresourceScale, JSONSchemaProps } from '../types/apiextensions/v1.ts'
 import { defaultValue } from './defaults.ts'
 import { checkEmbedded, type EmbeddedChecks } from './embedded.ts'
 import { checkListTypes } from './list-type.ts'
-import { compileNode, type Node } from './node.ts'
-import { type Pruned, pruneObject } from './prune.ts'
+import { compileNode, type SchemaNode } from './node.ts'
+import { type PrunedFields, pruneObject } from './prune.ts'
 import { checkRules } from './rules.ts'
 import { checkScaleSpec, checkScaleStatus } from './scale.ts'
 import { checkValue } from './value.ts'
 
 export interface StructuralSchema {
-  prune(object: JsonObject): Pruned
+  prune(object: JsonObject): PrunedFields
   applyDefaults(object: JsonObject): JsonObject
   /** Everything wrong with an object; none when it may be stored. Metadata at the root is somebody else's. */
   validate(object: JsonObject, validation?: Validation): readonly Cause[]
@@ -43,8 +43,8 @@ export interface StructuralOptions {
 }
 
 export function structuralSchema(schema: JSONSchemaProps, options: StructuralOptions): StructuralSchema {
-  let compiled: Node | undefined
-  const root = (): Node => (compiled ??= compileNode(schema))
+  let compiled: SchemaNode | undefined
+  const root = (): SchemaNode => (compiled ??= compileNode(schema))
   return {
     prune: (object) => pruneObject(object, root()),
     applyDefaults: (object) => defaultValue(object, root()) as JsonObject,
@@ -57,7 +57,7 @@ export function structuralSchema(schema: JSONSchemaProps, options: StructuralOpt
 
 function validateObject(
   object: JsonObject,
-  root: Node,
+  root: SchemaNode,
   { scale, embedded }: StructuralOptions,
   validation: Validation,
 ): readonly Cause[] {
@@ -74,7 +74,7 @@ function validateObject(
 /** A write to status is checked as if status were an object of its own: that shows in the words. */
 function validateStatus(
   object: JsonObject,
-  root: Node,
+  root: SchemaNode,
   { scale }: StructuralOptions,
   validation: Validation,
 ): readonly Cause[] {
@@ -92,7 +92,7 @@ function validateStatus(
 }
 
 /** Old duplicates, wherever they are, excuse new ones. */
-function listTypeCauses(object: JsonObject, root: Node, old: JsonObject | undefined): readonly Cause[] {
+function listTypeCauses(object: JsonObject, root: SchemaNode, old: JsonObject | undefined): readonly Cause[] {
   const causes = checkListTypes(object, root)
   return causes.length > 0 && old && checkListTypes(old, root).length > 0 ? [] : causes
 }
@@ -112,7 +112,7 @@ const unchecked =
 function withRules(
   causes: readonly Cause[],
   object: JsonObject,
-  root: Node,
+  root: SchemaNode,
   { old, warn, found = [] }: Validation,
 ): readonly Cause[] {
   if (!root.has.rules) return causes

@@ -4,24 +4,24 @@
  * The walk keeps a stack of keys and writes no path until something is wrong. Each check also counts what it found in
  * order: among alternatives that all fail, the server tells about the one that went best.
  */
-import { requiredValue, tooLongValue, tooManyValues, unsupportedValue } from '../cause.ts'
+import { requiredValue, tooLongValue, tooManyValues, unsupportedValue } from '../validation/cause.ts'
 import { formatGoJson, isGoInteger, quoteGo } from '../go-text.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { isJsonArray } from '../json-member.ts'
 import { isUnchanged, keyedItems, oldMember } from './correlation.ts'
-import { type Failure, failedLimit, failedPlainly, failedType, failedValue, fieldAt } from './failure.ts'
-import type { Node } from './node.ts'
+import { type SchemaFailure, failedLimit, failedPlainly, failedType, failedValue, fieldAt } from './failure.ts'
+import type { SchemaNode } from './node.ts'
 import { checkNumber } from './number.ts'
 
 /** Everything wrong with a value; what was there before and has not changed is not held against it. */
-export function checkValue(value: Json, node: Node, old?: Json): readonly Failure[] {
+export function checkValue(value: Json, node: SchemaNode, old?: Json): readonly SchemaFailure[] {
   const walk = startWalk([])
   check(value, node, undefined, walk)
   // Only who has made mistakes needs to know which of them are old.
   return walk.failures.length > 0 && old !== undefined ? checkChange(value, node, old) : walk.failures
 }
 
-function checkChange(value: Json, node: Node, old: Json): readonly Failure[] {
+function checkChange(value: Json, node: SchemaNode, old: Json): readonly SchemaFailure[] {
   const walk = startWalk([])
   check(value, node, old, walk)
   return walk.failures
@@ -29,7 +29,7 @@ function checkChange(value: Json, node: Node, old: Json): readonly Failure[] {
 
 interface Walk {
   readonly path: (string | number)[]
-  readonly failures: Failure[]
+  readonly failures: SchemaFailure[]
   /** Those of the failures. */
   readonly messages: Set<string>
   /** Characters that may still be said. */
@@ -44,7 +44,7 @@ function startWalk(path: (string | number)[]): Walk {
 }
 
 /** Checks a value and says how much was in order. */
-function check(value: Json, node: Node, old: Json | undefined, walk: Walk): number {
+function check(value: Json, node: SchemaNode, old: Json | undefined, walk: Walk): number {
   const before = walk.failures.length
   const score = checkAll(value, node, old, walk)
   if (old !== undefined && walk.failures.length > before && isUnchanged(node, value, old)) {
@@ -53,7 +53,7 @@ function check(value: Json, node: Node, old: Json | undefined, walk: Walk): numb
   return score
 }
 
-function checkAll(value: Json, node: Node, old: Json | undefined, walk: Walk): number {
+function checkAll(value: Json, node: SchemaNode, old: Json | undefined, walk: Walk): number {
   if (value === null) {
     const score = checkType(value, node, walk) ? 1 : 0
     checkEnum(value, node, walk)
@@ -98,7 +98,7 @@ function pathOf({ path }: Walk): string {
 }
 
 /** The same mistake is told once. */
-function add(walk: Walk, failure: Failure): void {
+function add(walk: Walk, failure: SchemaFailure): void {
   const { failures, messages } = walk
   if (walk.room < 0 || messages.has(failure.message)) return
   walk.room -= failure.message.length
@@ -125,7 +125,7 @@ function formatOf(type: string): string {
   return type === 'integer' ? 'int64' : type === 'number' ? 'float64' : ''
 }
 
-function checkType(value: Json, { types, nullable, format }: Node, walk: Walk): boolean {
+function checkType(value: Json, { types, nullable, format }: SchemaNode, walk: Walk): boolean {
   const type = typeOf(value)
   if (value === null) {
     if (types.length === 0 || nullable) return true
@@ -150,7 +150,7 @@ function checkType(value: Json, { types, nullable, format }: Node, walk: Walk): 
   return false
 }
 
-function checkText(text: string, { schema, matches }: Node, walk: Walk): void {
+function checkText(text: string, { schema, matches }: SchemaNode, walk: Walk): void {
   const { maxLength, minLength, pattern } = schema
   if (maxLength !== undefined && text.length > maxLength && codePoints(text) > maxLength) {
     const path = pathOf(walk)
@@ -171,7 +171,7 @@ function codePoints(text: string): number {
   return count
 }
 
-function hasLimits({ schema, types, format }: Node): boolean {
+function hasLimits({ schema, types, format }: SchemaNode): boolean {
   return (
     types[0] === 'integer' ||
     format === 'float' ||
@@ -181,8 +181,8 @@ function hasLimits({ schema, types, format }: Node): boolean {
   )
 }
 
-function checkNumberLimits(value: number | bigint, node: Node, walk: Walk): void {
-  const found: Failure[] = []
+function checkNumberLimits(value: number | bigint, node: SchemaNode, walk: Walk): void {
+  const found: SchemaFailure[] = []
   checkNumber(value, node, () => pathOf(walk), found)
   for (const failure of found) add(walk, failure)
 }
@@ -205,7 +205,7 @@ function keyOfChoice(value: Json): unknown {
   return typeof value === 'object' ? formatGoJson(value) : value
 }
 
-function checkEnum(value: Json, { schema }: Node, walk: Walk): void {
+function checkEnum(value: Json, { schema }: SchemaNode, walk: Walk): void {
   const allowed = schema.enum
   if (!allowed || allowed.length === 0) return
   // Null is never found, even where it is listed.
@@ -219,7 +219,7 @@ function checkEnum(value: Json, { schema }: Node, walk: Walk): void {
   })
 }
 
-function checkItems(items: readonly Json[], node: Node, old: Json | undefined, walk: Walk): number {
+function checkItems(items: readonly Json[], node: SchemaNode, old: Json | undefined, walk: Walk): number {
   const { maxItems, minItems, uniqueItems } = node.schema
   let score = 0
   if (node.items) {
@@ -251,7 +251,7 @@ function addTooMany(walk: Walk, count: number, limit: number, what: string): voi
   })
 }
 
-function checkMembers(object: JsonObject, node: Node, old: Json | undefined, walk: Walk): number {
+function checkMembers(object: JsonObject, node: SchemaNode, old: Json | undefined, walk: Walk): number {
   let score = 0
   checkCount(object, node, walk)
   const { additional, properties } = node
@@ -279,7 +279,7 @@ function checkMembers(object: JsonObject, node: Node, old: Json | undefined, wal
   return score
 }
 
-function checkCount(object: JsonObject, { schema }: Node, walk: Walk): void {
+function checkCount(object: JsonObject, { schema }: SchemaNode, walk: Walk): void {
   const { maxProperties, minProperties } = schema
   if (maxProperties === undefined && minProperties === undefined) return
   const count = Object.keys(object).length
@@ -289,7 +289,14 @@ function checkCount(object: JsonObject, { schema }: Node, walk: Walk): void {
   if (maxProperties !== undefined && count > maxProperties) addTooMany(walk, count, maxProperties, 'properties')
 }
 
-function checkMember(member: Json, name: string, own: Node, node: Node, old: Json | undefined, walk: Walk): number {
+function checkMember(
+  member: Json,
+  name: string,
+  own: SchemaNode,
+  node: SchemaNode,
+  old: Json | undefined,
+  walk: Walk,
+): number {
   // Both versions of an object are converted to the same one before, so these two say nothing about a change.
   const isType = walk.path.length === 0 && (name === 'apiVersion' || name === 'kind')
   walk.path.push(name)
@@ -299,7 +306,7 @@ function checkMember(member: Json, name: string, own: Node, node: Node, old: Jso
 }
 
 /** Alternatives know nothing of what was before. */
-function checkAlternatives(value: Json, node: Node, walk: Walk): number {
+function checkAlternatives(value: Json, node: SchemaNode, walk: Walk): number {
   const { anyOf, oneOf, allOf, not } = node
   let score = 0
   if (anyOf.length > 0) score += checkAnyOf(value, anyOf, walk)
@@ -312,11 +319,11 @@ function checkAlternatives(value: Json, node: Node, walk: Walk): number {
 }
 
 interface Attempt {
-  readonly failures: readonly Failure[]
+  readonly failures: readonly SchemaFailure[]
   readonly score: number
 }
 
-function attempt(value: Json, node: Node, { path }: Walk): Attempt {
+function attempt(value: Json, node: SchemaNode, { path }: Walk): Attempt {
   const walk = startWalk(path)
   const score = check(value, node, undefined, walk)
   return { failures: walk.failures, score }
@@ -331,7 +338,7 @@ function better(best: Attempt | undefined, next: Attempt): Attempt {
   return best && best.score >= next.score ? best : next
 }
 
-function checkAnyOf(value: Json, nodes: readonly Node[], walk: Walk): number {
+function checkAnyOf(value: Json, nodes: readonly SchemaNode[], walk: Walk): number {
   let best: Attempt | undefined
   for (const node of nodes) {
     const next = attempt(value, node, walk)
@@ -342,7 +349,7 @@ function checkAnyOf(value: Json, nodes: readonly Node[], walk: Walk): number {
   return take(walk, best!)
 }
 
-function checkOneOf(value: Json, nodes: readonly Node[], walk: Walk): number {
+function checkOneOf(value: Json, nodes: readonly SchemaNode[], walk: Walk): number {
   let best: Attempt | undefined
   let first: Attempt | undefined
   let count = 0
@@ -359,7 +366,7 @@ function checkOneOf(value: Json, nodes: readonly Node[], walk: Walk): number {
   return count === 0 ? take(walk, best!) : 0
 }
 
-function checkAllOf(value: Json, nodes: readonly Node[], walk: Walk): number {
+function checkAllOf(value: Json, nodes: readonly SchemaNode[], walk: Walk): number {
   const attempts = nodes.map((node) => attempt(value, node, walk))
   const score = attempts.reduce((sum, one) => sum + take(walk, one), 0)
   const failed = attempts.filter(({ failures }) => failures.length > 0).length

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { configMaps, crds } from '../../../test/embedded.ts'
-import { createApiServer } from '../../apiserver/api-server.ts'
+import { createApiServer } from '../../apiserver/server/api-server.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import { seededRandom } from '../../clock/random.ts'
@@ -12,7 +12,7 @@ import { integer, object, optional, string } from '../../operator/field.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import { defineOperator } from '../../operator/operator.ts'
-import { defineResource } from '../../operator/resource.ts'
+import { defineDependent } from '../../operator/dependent.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { flagLayer } from '../config/override.ts'
 import { runAlone } from './run-alone.ts'
@@ -36,7 +36,7 @@ const operator = defineOperator({
     defineController({
       for: Cache,
       resources: [
-        defineResource({
+        defineDependent({
           for: Cache,
           kind: ConfigMap,
           name: ({ cr }) => `${cr.metadata.name}-made`,

@@ -7,10 +7,10 @@ import { systemClock } from '../../clock/system-clock.ts'
 import { describeError, MusterError } from '../../kube/errors.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { composeConfiguration } from '../config/open-configuration.ts'
-import { logWriter } from '../log-writer.ts'
-import { replicaName } from '../replica-name.ts'
-import type { Reached } from '../resident/clusters.ts'
-import type { Service } from '../resident/service.ts'
+import { logWriter } from '../config/log-writer.ts'
+import { replicaName } from '../leases/replica-name.ts'
+import type { Reached } from '../runtime/clusters.ts'
+import type { ManagerService } from '../runtime/manager-service.ts'
 import { ownHelp, readOwnArguments } from './own-flags.ts'
 
 export interface AloneOptions {
@@ -46,11 +46,11 @@ async function run(operator: Operator, options: AloneOptions): Promise<void> {
   if (file !== undefined && configMap !== undefined) {
     throw new MusterError('InvalidFlag', 'The configuration is in a file or in a ConfigMap: leave one out.')
   }
-  const { startService } = await import('../resident/service.ts')
-  const { reachCluster, reachLocal } = await import('../resident/reach.ts')
+  const { startManagerService: startService } = await import('../runtime/manager-service.ts')
+  const { reachCluster, reachLocal } = await import('../runtime/cluster-connection.ts')
   // Until the service has read it, as it is without a file or ConfigMap.
   const { configuration } = await composeConfiguration([], { environment, over: [layer], operators: [operator] })
-  let service: Service | undefined
+  let service: ManagerService | undefined
   const log = logWriter(
     err,
     () => systemClock.now(),

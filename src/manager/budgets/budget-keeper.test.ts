@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import type { FeedReport } from '../../cache/shared-cache.ts'
+import type { InformerReport } from '../../cache/shared-cache.ts'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
 import { describeFinding, type OverBudget } from '../findings/finding.ts'
-import { type BudgetOptions, createScheduler, defaultGates, type Lane } from '../scheduler.ts'
+import { type BudgetOptions, createScheduler, defaultGates, type SchedulerLane } from '../schedule/scheduler.ts'
 import { type Budget, type BudgetKeeper, createBudgetKeeper } from './budget-keeper.ts'
 
 interface Scene {
   readonly clock: VirtualClock
   readonly keeper: BudgetKeeper
-  readonly lane: Lane
+  readonly lane: SchedulerLane
   readonly budget: Budget
   readonly runs: string[]
   readonly findings: OverBudget[]
@@ -31,7 +31,7 @@ function open(options: BudgetOptions, perRun = 0): Scene {
         { consumer: 'other', objects: 1, bytes: 1e9 },
       ]
       // Of two kinds.
-      return [{ consumers }, { consumers }] as unknown as readonly FeedReport[]
+      return [{ consumers }, { consumers }] as unknown as readonly InformerReport[]
     },
   }
   const keeper = createBudgetKeeper({ clock, onFinding: (finding) => void findings.push(finding) })

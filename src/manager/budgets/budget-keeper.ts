@@ -11,10 +11,10 @@
  *
  * What an operator keeps in its own heap is none of this: the levels `worker` and `process` limit that.
  */
-import type { FeedReport, SharedCache } from '../../cache/shared-cache.ts'
+import type { InformerReport, SharedCache } from '../../cache/shared-cache.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { OverBudget } from '../findings/finding.ts'
-import type { BudgetOptions, Lane } from '../scheduler.ts'
+import type { BudgetOptions, SchedulerLane } from '../schedule/scheduler.ts'
 import { fewerAt, noRequests, noteRequest, requestsIn, type RequestWindow } from './request-window.ts'
 
 export interface BudgetKeeperOptions {
@@ -29,7 +29,7 @@ export interface Budgeted {
   /** Whose part of the cache counts. */
   readonly consumer: string
   readonly cache: Pick<SharedCache, 'report'>
-  readonly lane: Pick<Lane, 'pause' | 'resume'>
+  readonly lane: Pick<SchedulerLane, 'pause' | 'resume'>
   readonly budget: BudgetOptions
 }
 
@@ -75,7 +75,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
     if (member.over.delete(budget) && member.over.size === 0) member.of.lane.resume('budget')
   }
 
-  const judgeMemory = (member: Member, feeds: readonly FeedReport[]): void => {
+  const judgeMemory = (member: Member, feeds: readonly InformerReport[]): void => {
     const { memoryBytes: allowed } = member.budget
     const used = bytesOf(feeds, member.of.consumer)
     if (allowed !== undefined && used > allowed) exceed(member, 'memory', used, allowed)
@@ -98,7 +98,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
 
   const look = (): void => {
     // One look at a cache serves all who share it.
-    const reports = new Map<object, readonly FeedReport[]>()
+    const reports = new Map<object, readonly InformerReport[]>()
     for (const member of members) {
       if (member.budget.memoryBytes === undefined) continue
       const { cache } = member.of
@@ -153,7 +153,7 @@ export function createBudgetKeeper({ clock, onFinding, lookMs = 10_000 }: Budget
   }
 }
 
-function bytesOf(feeds: readonly FeedReport[], consumer: string): number {
+function bytesOf(feeds: readonly InformerReport[], consumer: string): number {
   const shares = feeds.flatMap(({ consumers }) => consumers).filter((share) => share.consumer === consumer)
   return shares.reduce((sum, { bytes }) => sum + bytes, 0)
 }

@@ -3,20 +3,20 @@ import { describe, expect, it } from 'vitest'
 import { crds, embedded } from '../../../test/embedded.ts'
 import { createSharedCache } from '../../cache/shared-cache.ts'
 import { createClient } from '../../client/create-client.ts'
-import type { Transport } from '../../client/transport.ts'
+import type { Transport } from '../../transport/transport.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { defineController } from '../../operator/controller.ts'
 import { integer } from '../../operator/field.ts'
 import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap, Secret } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineResource } from '../../operator/resource.ts'
-import { createActivity } from '../activity.ts'
+import { defineDependent } from '../../operator/dependent.ts'
+import { createActivity } from '../observability/activity.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import { gatesOf } from '../config/options-of.ts'
 import type { Finding } from '../findings/finding.ts'
-import { createManager } from '../manager.ts'
-import { createMetrics } from '../metrics.ts'
+import { createManager } from '../hosting/manager.ts'
+import { createMetrics } from '../observability/metrics.ts'
 import { countedCache, countedClient } from './counted.ts'
 
 function operatorOf(name: string): Operator & { readonly own: Kind } {
@@ -26,7 +26,7 @@ function operatorOf(name: string): Operator & { readonly own: Kind } {
     kind: name.charAt(0).toUpperCase() + name.slice(1),
     spec: { size: integer({ default: 1 }) },
   })
-  const config = defineResource({
+  const config = defineDependent({
     for: own,
     kind: ConfigMap,
     name: ({ cr }) => `${name}-${cr.metadata.name}`,

@@ -13,7 +13,7 @@ import { gatesOf } from './options-of.ts'
 import { defaultText } from './default-text.ts'
 import { textLayer } from './open-configuration.ts'
 import { environmentLayer, flagLayer } from './override.ts'
-import { lineOf } from './problem.ts'
+import { problemLine } from './problem.ts'
 
 const operator = defineOperator({
   name: 'cache',
@@ -280,9 +280,9 @@ describe('a text', { timeout: 60_000 }, () => {
 describe('a line', () => {
   it('is found by indentation, whatever comments and quotes there are', () => {
     const text = 'a:\n  # b:\n  "b":\n    - 1\n  c: { d: 1 }\nb: 2\n'
-    expect(lineOf(text, ['a', 'b'])).toBe(3)
-    expect(lineOf(text, ['b'])).toBe(6)
-    expect(lineOf(text, ['a', 'c', 'd'])).toBe(5)
-    expect(lineOf(text, ['x'])).toBeUndefined()
+    expect(problemLine(text, ['a', 'b'])).toBe(3)
+    expect(problemLine(text, ['b'])).toBe(6)
+    expect(problemLine(text, ['a', 'c', 'd'])).toBe(5)
+    expect(problemLine(text, ['x'])).toBeUndefined()
   })
 })

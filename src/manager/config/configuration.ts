@@ -8,7 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { contradictions } from './contradiction.ts'
-import { type Layer, mergeOver, placeIn, withoutNulls } from './layer.ts'
+import { type Layer, mergeOver, placeIn, withoutNullSettings } from './layer.ts'
 import { formatProblem, listsForTexts, noneOf, pathOf, type Problem, unknownKeys, valueAt } from './problem.ts'
 import { type ConfigurationSchema, configurationSchema, type Declared, mayHoldSecrets, schemaAt } from './schema.ts'
 import { asSettings, type Settings } from './settings.ts'
@@ -26,7 +26,7 @@ export function readConfiguration(layers: readonly Layer[], operators: readonly 
   const sources = new Map<string, string>()
   let merged: JsonObject = {}
   for (const layer of layers) {
-    const value = withoutNulls(layer.value)
+    const value = withoutNullSettings(layer.value)
     const found = problemsOf(layer.value, value, schema)
     problems.push(...(layer.problems ?? []).map((problem) => formatProblem(problem, problem.place)))
     problems.push(...found.map((problem) => formatProblem(problem, placeIn(layer, problem.path))))

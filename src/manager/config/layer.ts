@@ -1,6 +1,6 @@
 /** One layer of a configuration: what a file, the environment or flags say, and where exactly each of its values stands. */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
-import { lineOf, type Problem } from './problem.ts'
+import { problemLine, type Problem } from './problem.ts'
 
 export interface Layer {
   /** Where it comes from: `muster.yaml`, `ConfigMap muster/config`, `environment`, `flags`. */
@@ -26,16 +26,16 @@ export function placeIn({ source, text, places = noPlaces }: Layer, path: readon
     const place = places.get(path.slice(0, length).join('.'))
     if (place !== undefined) return place
   }
-  const line = text === undefined ? undefined : lineOf(text, path)
+  const line = text === undefined ? undefined : problemLine(text, path)
   return line === undefined ? source : `${source}:${line}`
 }
 
 /** What is null is left out: a section whose lines are all comments is null to YAML. */
-export function withoutNulls(value: Json): Json {
+export function withoutNullSettings(value: Json): Json {
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) =>
-      member === null || member === undefined ? [] : [[name, withoutNulls(member)]],
+      member === null || member === undefined ? [] : [[name, withoutNullSettings(member)]],
     ),
   )
 }

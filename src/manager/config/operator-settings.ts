@@ -138,7 +138,8 @@ const program = {
   }),
   readable: list(string({ minLength: 1 }), {
     default: [],
-    description: 'Files and folders that it may read beside the files it is made of, from the folder of the configuration.',
+    description:
+      'Files and folders that it may read beside the files it is made of, from the folder of the configuration.',
   }),
   memory: memory('1Gi', 'Of each of its processes, and of all together where control groups can be made.'),
   timeout: duration('30s', 'The longest that one run may take; then it is ended with all that it has started.'),

@@ -84,7 +84,7 @@ export function pathOf(field: string): readonly string[] {
  * The line of a path in a text, from 1. It goes by indentation, which is how people write YAML and programs write JSON;
  * within one line nothing is looked for, and the line of what is around it is told instead.
  */
-export function lineOf(text: string, path: readonly string[]): number | undefined {
+export function problemLine(text: string, path: readonly string[]): number | undefined {
   const lines = text.split('\n')
   let from = 0
   let indent = -1

@@ -3,7 +3,7 @@
  * own settings are as it declares them. Everything derives from it: what is refused, what is filled in, which flags there
  * are, what `muster config --schema` prints, and what is never shown.
  */
-import { embeddedChecks } from '../../apiserver/crd/embedded-checks.ts'
+import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
 import { isJsonObject } from '../../kube/json.ts'
 import { type StructuralSchema, structuralSchema } from '../../kube/structural/structural.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'

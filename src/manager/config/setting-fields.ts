@@ -31,7 +31,7 @@ const nameTitle = 'a name of lower-case letters, digits and -'
 const nameRule = { pattern: `^${label}$`, maxLength: 63 }
 
 /** Of a cluster or a namespace. */
-export const name = (value: string, description: string): Defaulted<string> =>
+export const nameField = (value: string, description: string): Defaulted<string> =>
   titled(nameTitle, string({ ...nameRule, default: value, description }))
 
 export const optionalName = (description: string): Field<string, string, 'optional'> =>

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { configurationDoc, configurationDocUrl } from '../../../scripts/generate-configuration-doc.ts'
 import { readYaml } from '../../kube/yaml.ts'
-import { defaultGates } from '../scheduler.ts'
+import { defaultGates } from '../schedule/scheduler.ts'
 import { defaultLeaseTimes } from '../leases/lease.ts'
-import { defaultLimits } from '../isolation/limits.ts'
+import { defaultGuestLimits } from '../isolation/limits.ts'
 import { readConfiguration } from './configuration.ts'
 import { gatesOf, leaseTimesOf, limitsOf, objectNameOf, webhookAddressOf } from './options-of.ts'
 
@@ -29,7 +29,7 @@ describe('the settings', () => {
     expect(gatesOf(gates)).toEqual(defaultGates)
     expect(leaseTimesOf(settings.leaderElection)).toEqual(defaultLeaseTimes)
     expect(leaseTimesOf(settings.sharding)).toEqual(defaultLeaseTimes)
-    expect(defaultLimits).toMatchObject(limitsOf(budgets))
+    expect(defaultGuestLimits).toMatchObject(limitsOf(budgets))
     expect(limitsOf({ ...budgets, memory: '2Gi', runTimeout: '1m30s' })).toEqual({
       memoryMb: 2048,
       reconcileMs: 90_000,

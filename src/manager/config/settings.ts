@@ -18,9 +18,9 @@ import {
   type ReadObject,
   string,
 } from '../../operator/field.ts'
-import { type LogLevel, logLevels } from '../log-line.ts'
+import { type LogLevel, logLevels } from '../logging/log-line.ts'
 import { operatorField, type OperatorSettings } from './operator-settings.ts'
-import { duration, name, optionalName, optionalReference, port, reference, url } from './setting-fields.ts'
+import { duration, nameField, optionalName, optionalReference, port, reference, url } from './setting-fields.ts'
 
 export interface Settings {
   readonly clientConnection: {
@@ -190,9 +190,9 @@ const settings = {
   clusters: map(object(cluster), { default: {}, description: 'More clusters, by name.' }),
   placement: object(
     {
-      configuration: name(localCluster, 'Where what people ask for is: the CRs.'),
-      management: name(localCluster, 'Where what runs the system itself is.'),
-      userWorkload: name(localCluster, 'Where what runs among the users’ workloads is.'),
+      configuration: nameField(localCluster, 'Where what people ask for is: the CRs.'),
+      management: nameField(localCluster, 'Where what runs the system itself is.'),
+      userWorkload: nameField(localCluster, 'Where what runs among the users’ workloads is.'),
       hosted: map(object(hosted), { default: {}, description: 'Hosted clusters, by name: parts of one.' }),
     },
     { default: {}, description: 'Which cluster plays which role.' },
@@ -201,7 +201,7 @@ const settings = {
     {
       leaderElect: boolean({ default: false, description: 'Only one replica writes at a time.' }),
       resourceName: string({ default: 'muster', minLength: 1, description: 'The name of the Lease.' }),
-      resourceNamespace: name('default', 'The namespace of the Lease.'),
+      resourceNamespace: nameField('default', 'The namespace of the Lease.'),
       ...leaseTimes,
     },
     { default: {}, description: 'One replica works, the others stand by.' },
@@ -209,8 +209,8 @@ const settings = {
   sharding: object(
     {
       enabled: boolean({ default: false, description: 'Replicas split the operators and clusters among themselves.' }),
-      group: name('muster', 'What the names of their Leases begin with: the same for all replicas.'),
-      namespace: name('default', 'Where the Leases are.'),
+      group: nameField('muster', 'What the names of their Leases begin with: the same for all replicas.'),
+      namespace: nameField('default', 'Where the Leases are.'),
       weight: number({
         minimum: leastWeight,
         maximum: 1000,

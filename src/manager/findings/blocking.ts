@@ -1,9 +1,9 @@
 /** From a thread that was held to who is told to have held it. */
-import type { Held } from '../thread-watch.ts'
+import type { HeldThread } from '../threads/thread-watch.ts'
 import { type Blocking, whoOf } from './finding.ts'
 
 /** Nothing, where no operator's code was under way: then it was the manager's own work, or the machine's. */
-export function blockingOf({ ms, by }: Held, now: number): Blocking | undefined {
+export function blockingOf({ ms, by }: HeldThread, now: number): Blocking | undefined {
   const [first, ...others] = by
   if (!first) return undefined
   const { place, step } = first

@@ -1,7 +1,7 @@
 /** A finding: something that an operator does wrong, or that is done to it, with the evidence. */
 import type { ObjectName } from '../../operator/view.ts'
 
-export type Finding = HotLoop | Conflict | Blocking | Quarantined | OverBudget | Offence
+export type Finding = HotLoop | ConflictFinding | Blocking | Quarantined | OverBudget | Offence
 
 interface Found {
   readonly operator: string
@@ -24,7 +24,7 @@ export interface HotLoop extends Found {
 }
 
 /** Two undo each other's writes. */
-export interface Conflict extends Found {
+export interface ConflictFinding extends Found {
   readonly kind: 'conflict'
   readonly object: WrittenObject
   readonly fields: readonly string[]

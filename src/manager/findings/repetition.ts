@@ -8,7 +8,7 @@
  * Pure: the tracker is data, and says what it found.
  */
 import type { Ledger, LedgerEntry } from '../../operator/ledger.ts'
-import type { Conflict, HotLoop } from './finding.ts'
+import type { ConflictFinding, HotLoop } from './finding.ts'
 
 export interface RepetitionOptions {
   /** So many writes of one object are too many … @default 8 */
@@ -51,10 +51,10 @@ export function noteLedger(
   { most, mostReports, windowMs }: RepetitionOptions = defaultRepetition,
   /** Something that it goes by has changed since its last run. */
   hasReason: boolean = false,
-): { readonly repetition: Repetition; readonly findings: readonly (HotLoop | Conflict)[] } {
+): { readonly repetition: Repetition; readonly findings: readonly (HotLoop | ConflictFinding)[] } {
   const { generation, startedAt: at, operator, controller, key } = ledger
   const writes = new Map(generation === before.generation ? before.writes : [])
-  const findings: (HotLoop | Conflict)[] = []
+  const findings: (HotLoop | ConflictFinding)[] = []
   for (const [name, past] of writes) {
     const recent = past.filter((written) => at - written.at < windowMs)
     if (recent.length === 0) writes.delete(name)
@@ -62,7 +62,7 @@ export function noteLedger(
   }
   for (const entry of ledger.entries) {
     if (!counted.has(entry.operation)) continue
-    const name = objectKey(entry)
+    const name = writtenObjectKey(entry)
     const recent = [
       ...(writes.get(name) ?? []),
       { at, fields: entry.fields ?? [], isCorrection: entry.operation === 'corrected', hasReason },
@@ -99,6 +99,6 @@ export function noteLedger(
 }
 
 /** What is counted as one object. */
-export function objectKey({ kind = '', name, subject }: Pick<LedgerEntry, 'kind' | 'name' | 'subject'>): string {
+export function writtenObjectKey({ kind = '', name, subject }: Pick<LedgerEntry, 'kind' | 'name' | 'subject'>): string {
   return name ? `${kind} ${name.namespace ?? ''}/${name.name}` : subject
 }

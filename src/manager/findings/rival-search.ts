@@ -6,8 +6,8 @@
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Resource } from '../../kube/kind.ts'
-import type { Conflict } from './finding.ts'
-import type { History } from './history.ts'
+import type { ConflictFinding } from './finding.ts'
+import type { CausalityTracker } from './causality-tracker.ts'
 import { rivals } from './rivals.ts'
 
 export interface RivalSearch {
@@ -17,7 +17,7 @@ export interface RivalSearch {
   readonly operator: string
   /** Of the object that it is about; undefined where nobody knows it any more. */
   readonly resource: Resource | undefined
-  readonly history: History | undefined
+  readonly history: CausalityTracker | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -25,7 +25,7 @@ export interface RivalSearch {
 const mostLooks = 5
 const lookMs = 1000
 
-export async function findRivals(conflict: Conflict, search: RivalSearch): Promise<readonly string[]> {
+export async function findRivals(conflict: ConflictFinding, search: RivalSearch): Promise<readonly string[]> {
   const { client, clock, operator, resource, history, signal } = search
   if (!resource) return []
   for (let look = 0; look < mostLooks; look++) {

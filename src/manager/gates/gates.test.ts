@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { affordableAt, type Allowance, earned, fullAllowance, spend } from './allowance.ts'
 import { cooledAt } from './cool-down.ts'
 import { type Collected, noteChange, quietAt } from './debounce.ts'
-import { type Cause, givesWay, moreUrgent, urgency } from './priority.ts'
+import { type RunCause, givesWay, moreUrgent, urgency } from './priority.ts'
 
 const times = (): fc.Arbitrary<readonly number[]> =>
   fc.array(fc.nat(10_000), { minLength: 1, maxLength: 50 }).map((list) => list.toSorted((a, b) => a - b))
@@ -74,7 +74,7 @@ describe('allowance', () => {
 
 describe('priority', () => {
   const options = { ageMs: 10_000 }
-  const cause = fc.constantFrom<Cause>('change', 'retry', 'resync')
+  const cause = fc.constantFrom<RunCause>('change', 'retry', 'resync')
 
   it('puts changes before retries before resyncs of the same moment', () => {
     const order = (['resync', 'change', 'retry'] as const).toSorted(

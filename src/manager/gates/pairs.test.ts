@@ -6,19 +6,26 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { virtualClock, type VirtualClock } from '../../clock/virtual-clock.ts'
-import { createScheduler, defaultGates, type GateOptions, type Lane, openGates, type Scheduler } from '../scheduler.ts'
+import {
+  createScheduler,
+  defaultGates,
+  type GateOptions,
+  type SchedulerLane,
+  openGates,
+  type Scheduler,
+} from '../schedule/scheduler.ts'
 import { type Gate, gateOrder } from './order.ts'
 
 interface Scene {
   readonly clock: VirtualClock
   readonly scheduler: Scheduler
-  readonly lane: Lane
+  readonly lane: SchedulerLane
   /** Keys, as they began to run. */
   readonly runs: string[]
   /** Ends the run of a key that lasts: they say so. */
   readonly end: (key: string) => Promise<void>
   /** Another operator, whose runs last. */
-  readonly other: (name: string) => Lane
+  readonly other: (name: string) => SchedulerLane
   readonly endOthers: () => Promise<void>
 }
 
@@ -132,7 +139,7 @@ async function closed(sooner: Closing, later?: Closing): Promise<Scene> {
     ...later?.gates?.(secondMs, running),
     ...sooner.gates?.(firstMs, running),
   })
-  const lane: Lane = scheduler.join(
+  const lane: SchedulerLane = scheduler.join(
     'a',
     { ...openGates, ...wanted(0), debounce: defaultGates.debounce, concurrency: 8 },
     async (key) => {

@@ -7,17 +7,17 @@
  */
 
 /** Why a key is to run. */
-export type Cause = 'change' | 'retry' | 'resync'
+export type RunCause = 'change' | 'retry' | 'resync'
 
 export interface PriorityOptions {
   /** How long it takes to grow as urgent as the class above. @default 10_000 */
   readonly ageMs: number
 }
 
-const ranks: Readonly<Record<Cause, number>> = { change: 0, retry: 1, resync: 2 }
+const ranks: Readonly<Record<RunCause, number>> = { change: 0, retry: 1, resync: 2 }
 
 /** The more urgent of two. */
-export function moreUrgent(a: Cause, b: Cause): Cause {
+export function moreUrgent(a: RunCause, b: RunCause): RunCause {
   return ranks[a] <= ranks[b] ? a : b
 }
 
@@ -25,11 +25,11 @@ export function moreUrgent(a: Cause, b: Cause): Cause {
  * The smaller goes first. It is the moment from which on a key would have had to wait as a change to be as urgent as it
  * is, so two keys compare the same at every time, and a queue never has to be sorted anew.
  */
-export function urgency(cause: Cause, since: number, { ageMs }: PriorityOptions): number {
+export function urgency(cause: RunCause, since: number, { ageMs }: PriorityOptions): number {
   return since + ranks[cause] * ageMs
 }
 
 /** Whether a key lets the keys of other operators go first: a resync does, until it is as urgent as a retry. */
-export function givesWay(cause: Cause, since: number, now: number, { ageMs }: PriorityOptions): boolean {
+export function givesWay(cause: RunCause, since: number, now: number, { ageMs }: PriorityOptions): boolean {
   return cause === 'resync' && now < since + ageMs
 }

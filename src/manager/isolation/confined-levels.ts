@@ -8,15 +8,15 @@ import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { ownFiles } from '../config/own-files.ts'
-import type { Log } from '../log-line.ts'
+import type { Log } from '../logging/log-line.ts'
 import { openConfined } from './confined-runner.ts'
-import { defaultLimits, type Limits } from './limits.ts'
+import { defaultGuestLimits, type Limits } from './limits.ts'
 import { type ModuleName, parseModuleName } from './module-name.ts'
 import type { RunnerOptions } from './open-runner.ts'
 import { startProcessGuest } from './process-guest.ts'
 import type { Canary } from './protocol.ts'
 import { readablePaths } from './readable.ts'
-import type { Level, Runner } from './runner.ts'
+import type { IsolationLevel, Runner } from './runner.ts'
 import { type SandboxOptions, sandboxTrouble } from './sandbox.ts'
 import { startWorkerGuest } from './worker-guest.ts'
 
@@ -77,7 +77,7 @@ interface Prepared {
   readonly clock: Clock
   readonly log: Log
   readonly place: {
-    readonly level: Level
+    readonly level: IsolationLevel
     readonly module: ModuleName
     readonly limits: Limits
     readonly allowUnenforced: boolean
@@ -91,7 +91,7 @@ async function secretsOf({ secrets = [] }: RunnerOptions): Promise<readonly stri
   return [...new Set([...(await ownFiles()), ...secrets.map((each) => path.resolve(each))])]
 }
 
-function prepare(level: Level, options: RunnerOptions, secrets: readonly string[]): Prepared {
+function prepare(level: IsolationLevel, options: RunnerOptions, secrets: readonly string[]): Prepared {
   const {
     readable: more = [],
     outside = [],
@@ -100,7 +100,7 @@ function prepare(level: Level, options: RunnerOptions, secrets: readonly string[
     clock = systemClock,
   } = options
   const module = foundModule(options.module)
-  const limits = { ...defaultLimits, ...options.limits }
+  const limits = { ...defaultGuestLimits, ...options.limits }
   return {
     name: `${path.basename(module.file)}#${module.exported}`,
     readable: () => readablePaths(module.file, { more, secrets }),

@@ -14,7 +14,7 @@ import { openView } from '../../operator/view.ts'
 import { openConfined } from './confined-runner.ts'
 import { describeOperator } from './description.ts'
 import type { Guest, GuestEvents } from './guest-handle.ts'
-import { defaultLimits, type Limits } from './limits.ts'
+import { defaultGuestLimits, type Limits } from './limits.ts'
 import type { Runner } from './runner.ts'
 
 const operator = appOperator({ writes: [ConfigMap], reads: [Secret] })
@@ -133,12 +133,12 @@ describe('a guest that', () => {
     ['concludes what is no conclusion', [{ say: 'done', id: 1, conclusion: 7 }], /a conclusion that makes no sense/],
     [
       'wants wave after wave',
-      Array.from({ length: defaultLimits.waves + 1 }, () => ({ say: 'wave', id: 1, wave: [] })),
+      Array.from({ length: defaultGuestLimits.waves + 1 }, () => ({ say: 'wave', id: 1, wave: [] })),
       /wave 65 of one reconcile/,
     ],
     [
       'calls the outside without an end',
-      Array.from({ length: defaultLimits.calls + 1 }, (_, call) => ({
+      Array.from({ length: defaultGuestLimits.calls + 1 }, (_, call) => ({
         say: 'call',
         id: 1,
         call,
@@ -149,18 +149,18 @@ describe('a guest that', () => {
     ],
     [
       'gives signs of life without an end',
-      Array.from({ length: defaultLimits.calls + 1 }, () => ({ say: 'pong', count: 0 })),
+      Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'pong', count: 0 })),
       /does not stop talking/,
     ],
     ['answers what is no answer', [{ say: 'opinion', id: 'one' }], /an id that makes no sense/],
     [
       'has opinions that nobody asked for',
-      Array.from({ length: defaultLimits.calls + 1 }, (_, id) => ({ say: 'opinion', id, answer: {} })),
+      Array.from({ length: defaultGuestLimits.calls + 1 }, (_, id) => ({ say: 'opinion', id, answer: {} })),
       /does not stop talking/,
     ],
     [
       'does not stop talking about what is over',
-      Array.from({ length: defaultLimits.calls + 1 }, () => ({ say: 'done', id: 99, conclusion: done })),
+      Array.from({ length: defaultGuestLimits.calls + 1 }, () => ({ say: 'done', id: 99, conclusion: done })),
       /does not stop talking/,
     ],
   ])('%s is ended, told of once, and started again', async (_what, messages, why) => {
@@ -335,7 +335,7 @@ describe('a guest that', () => {
   it('asks to read for nobody, again and again, is ended', async () => {
     const { runner, guests } = await open()
     const read = stringifyJson({ id: 5, what: 'list', resource: ConfigMap, selection: {} })
-    for (let times = 0; times <= defaultLimits.calls; times++) guests[0]!.events.onRead(read)
+    for (let times = 0; times <= defaultGuestLimits.calls; times++) guests[0]!.events.onRead(read)
     expect(guests[0]!.isKilled).toBe(true)
     await runner.close()
   })

@@ -18,12 +18,12 @@ import { stringifyJson } from '../../kube/json.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
-import type { Execute } from '../executor.ts'
+import type { Execute } from '../run/executor.ts'
 import type { Question } from './consultation.ts'
 import { operatorFrom } from './description.ts'
 import { type GuestSession, messageOf, openSession, type SessionOptions } from './guest-session.ts'
 import { postponed } from './interruption.ts'
-import { defaultLimits, type Limits } from './limits.ts'
+import { defaultGuestLimits, type Limits } from './limits.ts'
 import type { Runner } from './runner.ts'
 import { wrong } from './wire.ts'
 
@@ -40,7 +40,7 @@ export interface ConfinedOptions extends Pick<SessionOptions, Given> {
 /** @throws IsolationRefused, OperatorNotLoaded, OperatorCrashed, OperatorUnresponsive */
 export async function openConfined(options: ConfinedOptions): Promise<Runner> {
   const { level, module, clock = systemClock, log, dispose } = options
-  const limits: Limits = { ...defaultLimits, ...options.limits }
+  const limits: Limits = { ...defaultGuestLimits, ...options.limits }
   const place = `${module.file}#${module.exported} (${level})`
   let live: GuestSession | undefined
   let last: GuestSession | undefined

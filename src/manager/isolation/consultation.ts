@@ -15,7 +15,7 @@ import { type Conversion, conversionName, convertObject } from '../../operator/c
 import type { Operator } from '../../operator/operator.ts'
 import type { Admission, Webhook } from '../../operator/webhook.ts'
 import { type Answer, decodeError } from './protocol.ts'
-import { record, wrong } from './wire.ts'
+import { wireRecord, wrong } from './wire.ts'
 
 export type Question =
   | { readonly what: 'validate' | 'mutate'; readonly webhook: string; readonly admission: WireAdmission }
@@ -73,7 +73,7 @@ export function askedConversion(
     async elsewhere(objects, wanted) {
       const told = await consult({ what: 'convert', kind: name, objects, wanted })
       if (!Array.isArray(told) || told.length !== objects.length) return wrong('a conversion')
-      return told.map((each) => record(each, 'a conversion') as unknown as UntypedObject)
+      return told.map((each) => wireRecord(each, 'a conversion') as unknown as UntypedObject)
     },
   }
 }
@@ -132,7 +132,7 @@ export function createConsultations(clock: Clock): Consultations {
     answer(id, told, secretless) {
       const asked = take(id)
       if (!asked) return false
-      const answer = record(told, 'an answer') as unknown as Answer
+      const answer = wireRecord(told, 'an answer') as unknown as Answer
       if ('error' in answer) asked.reject(secretless(decodeError(answer.error)))
       else asked.resolve(answer.value)
       return true

@@ -32,7 +32,7 @@ export interface ControlGroup {
   remove(): void
 }
 
-export interface Machine {
+export interface ControlGroupMachine {
   /** Where control groups are mounted. @default /sys/fs/cgroup */
   readonly mount: string
   /** Those of this process. @default /proc/self/cgroup */
@@ -40,7 +40,7 @@ export interface Machine {
 }
 
 /** Undefined where none can be made. */
-export function openControlGroup(limits: ControlGroupLimits, machine?: Machine): ControlGroup | undefined {
+export function openControlGroup(limits: ControlGroupLimits, machine?: ControlGroupMachine): ControlGroup | undefined {
   if (process.platform !== 'linux') return undefined
   const { mount, own } = machine ?? { mount: '/sys/fs/cgroup', own: textOf('/proc/self/cgroup') }
   for (const folder of left) if (removed(folder)) left.delete(folder)

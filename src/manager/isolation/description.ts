@@ -12,24 +12,24 @@ import { type Controller, defineController } from '../../operator/controller.ts'
 import type { Conversion } from '../../operator/conversion.ts'
 import { defaultBackOff } from '../../operator/failure.ts'
 import {
-  exactly,
+  exactName,
   type ExactName,
   generated,
   type Input,
   labelled,
   type LabelSelected,
-  type Output,
+  type DeclaredOutput,
   referenced,
   whole,
 } from '../../operator/input.ts'
 import { defineKind, type Kind, type VersionDefinition } from '../../operator/kind.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
 import { inRole, type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
-import type { ResourceDefinition } from '../../operator/resource.ts'
+import type { Dependent } from '../../operator/dependent.ts'
 import { defineWebhook, type Webhook } from '../../operator/webhook.ts'
 import { askedConversion, askedWebhook, type Consult } from './consultation.ts'
 import { plainResource } from './protocol.ts'
-import { resourceOf } from './wire.ts'
+import { wireResourceOf } from './wire.ts'
 
 export interface Description {
   readonly name: string
@@ -175,7 +175,7 @@ function controllerFrom(told: unknown): Controller {
   const { name, inputs, outputs, finalizes, reports, owns, makesMore, backOff, timeoutMs, ...rest } = record(told)
   const own = inputFrom(rest['own'])
   const { firstMs, mostMs } = record(backOff)
-  const writes = array(outputs).map((each) => inputFrom(each) as Output)
+  const writes = array(outputs).map((each) => inputFrom(each) as DeclaredOutput)
   const controller: Controller = defineController<KubeObject>({
     for: own.select === 'kind' ? own.resource : (own as ExactName | LabelSelected),
     name: text(name),
@@ -185,7 +185,7 @@ function controllerFrom(told: unknown): Controller {
     timeoutMs: span(timeoutMs, 30_000),
   })
   // The one thing about its resources that follows for others: whether there is an owner to be named.
-  const owned = { id: 'owned', kind: own.resource, ownership: 'reference' } as unknown as ResourceDefinition<KubeObject>
+  const owned = { id: 'owned', kind: own.resource, ownership: 'reference' } as unknown as Dependent<KubeObject>
   return {
     ...controller,
     options: { for: controller.options.for, ...(makesMore === true && { writes }) },
@@ -204,7 +204,7 @@ function inputFrom(told: unknown): Input {
     case 'kind':
       return whole(resource)
     case 'name':
-      return exactly(resource, { ...within, name: text(name) })
+      return exactName(resource, { ...within, name: text(name) })
     case 'prefix':
       return generated(resource, { ...within, prefix: text(prefix) })
     case 'labels': {
@@ -224,11 +224,11 @@ function resourceFrom(told: unknown): Resource {
   const { resource, definition, role } = record(told)
   const isPlaced = role === 'management' || role === 'userWorkload'
   if (definition === undefined) {
-    const plain = resourceOf(resource)
+    const plain = wireResourceOf(resource)
     return isPlaced ? inRole(plain, role) : plain
   }
   const kind = defineKind(record(definition) as never) as unknown as Resource
-  resourceOf(kind)
+  wireResourceOf(kind)
   return isPlaced ? inRole(kind, role) : kind
 }
 

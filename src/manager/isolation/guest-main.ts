@@ -6,7 +6,7 @@ import { readSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { isMainThread, type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { createFrameReader, frame } from './frame.ts'
-import { type Channel, serve } from './guest.ts'
+import { type Channel, serveGuest } from './guest.ts'
 
 /** What a worker is told first. */
 export interface WorkerStart {
@@ -66,10 +66,10 @@ function writeAll(fd: number, bytes: Buffer): void {
 }
 
 if (isMainThread) {
-  serve({ channel: processChannel(), mostBytes: Number(process.argv[2]) })
+  serveGuest({ channel: processChannel(), mostBytes: Number(process.argv[2]) })
 } else {
   parentPort?.once('message', (start: WorkerStart) => {
     parentPort?.close()
-    serve({ channel: workerChannel(start), mostBytes: start.mostBytes })
+    serveGuest({ channel: workerChannel(start), mostBytes: start.mostBytes })
   })
 }

@@ -5,24 +5,24 @@
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
-import type { Log } from '../log-line.ts'
+import type { Log } from '../logging/log-line.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
-import type { Execute } from '../executor.ts'
+import type { Execute } from '../run/executor.ts'
 import { createConsultations, type Question } from './consultation.ts'
 import type { Guest, GuestEvents } from './guest-handle.ts'
-import { answerCall, answerRead } from './hands.ts'
+import { answerCall, answerRead } from './guest-rpc.ts'
 import { interrupted } from './interruption.ts'
 import type { Limits } from './limits.ts'
 import type { ModuleName } from './module-name.ts'
 import { type Canary, decodeError, type ToGuest } from './protocol.ts'
-import type { Level } from './runner.ts'
+import type { IsolationLevel } from './runner.ts'
 import { rememberSecrets } from './seen-secrets.ts'
 import { amount, decodeConclusion, decodeWave, encodeMemory, encodeOutcome, texts, wrong } from './wire.ts'
 
 export interface SessionOptions {
-  readonly level: Level
+  readonly level: IsolationLevel
   readonly module: ModuleName
   /** How messages call it. */
   readonly place: string

@@ -15,10 +15,10 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { HttpAnswer, Live } from '../../operator/live.ts'
 import { offline } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { Outcome, Wave } from '../../operator/plan.ts'
+import type { MutationOutcome, Wave } from '../../operator/plan.ts'
 import { reconcile, type Situation } from '../../operator/reconcile.ts'
 import type { View } from '../../operator/view.ts'
-import { fasten, leaksOf } from './belt.ts'
+import { fasten, leaksOf } from './sandbox-self-check.ts'
 import { opinionOf } from './consultation.ts'
 import { describeOperator } from './description.ts'
 import { operatorIn } from './module-name.ts'
@@ -53,11 +53,11 @@ export interface GuestOptions {
 /** One reconcile under way. */
 interface Running {
   now: number
-  readonly outcomes: ((outcomes: readonly Outcome[]) => void)[]
+  readonly outcomes: ((outcomes: readonly MutationOutcome[]) => void)[]
   readonly calls: Map<number, { resolve(value: unknown): void; reject(error: Error): void }>
 }
 
-export function serve({ channel, mostBytes }: GuestOptions): void {
+export function serveGuest({ channel, mostBytes }: GuestOptions): void {
   let operator: Operator | undefined
   const running = new Map<number, Running>()
 
@@ -132,8 +132,8 @@ export function serve({ channel, mostBytes }: GuestOptions): void {
     }
   }
 
-  async function carryOut(it: Running, id: number, wave: Wave): Promise<readonly Outcome[]> {
-    const answered = new Promise<readonly Outcome[]>((resolve) => void it.outcomes.push(resolve))
+  async function carryOut(it: Running, id: number, wave: Wave): Promise<readonly MutationOutcome[]> {
+    const answered = new Promise<readonly MutationOutcome[]>((resolve) => void it.outcomes.push(resolve))
     say({ say: 'wave', id, wave: encodeWave(wave) })
     return await answered
   }
@@ -191,7 +191,7 @@ export function serve({ channel, mostBytes }: GuestOptions): void {
   })
 }
 
-function decodeOutcome(told: WireOutcome): Outcome {
+function decodeOutcome(told: WireOutcome): MutationOutcome {
   if (told.result === 'failed') return { result: 'failed', error: decodeError(told.error) }
   const { object } = told
   return { result: 'done', ...(object && { object: freezeDeep(object) as never }) }

@@ -4,17 +4,17 @@
  * second is nobody's fault, and only waits.
  */
 import type { KubeObject } from '../../kube/object.ts'
-import { countFailure, failureOf, retryDelay } from '../../operator/failure.ts'
+import { countFailure, failureOf, reconcileRetryDelay } from '../../operator/failure.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
 import { statusWrite } from '../../operator/status.ts'
-import type { Execute } from '../executor.ts'
-import { identityOf } from './wire.ts'
-import type { Level } from './runner.ts'
+import type { Execute } from '../run/executor.ts'
+import { guestIdentityOf } from './wire.ts'
+import type { IsolationLevel } from './runner.ts'
 
 export interface Interruption {
   readonly situation: Situation<KubeObject>
-  readonly level: Level
+  readonly level: IsolationLevel
   readonly startedAt: number
 }
 
@@ -27,7 +27,7 @@ export async function interrupted(
   const { controller, cr, memory } = situation
   const failure = failureOf(error, level, 'cr')
   const failures = countFailure(memory.failures, failure)
-  const requeueAfterMs = retryDelay(failure, failures, controller.backOff)
+  const requeueAfterMs = reconcileRetryDelay(failure, failures, controller.backOff)
   const ledger: Ledger = {
     ...blank(situation, startedAt),
     path: [level],
@@ -54,5 +54,5 @@ export function postponed({ situation, startedAt }: Interruption, afterMs: numbe
 
 function blank(situation: Situation<KubeObject>, startedAt: number): Ledger {
   const isFinalizing = situation.cr.metadata.deletionTimestamp !== undefined
-  return { ...identityOf(situation), path: [], entries: [], health: new Map(), isFinalizing, startedAt }
+  return { ...guestIdentityOf(situation), path: [], entries: [], health: new Map(), isFinalizing, startedAt }
 }

@@ -24,7 +24,7 @@ export interface Limits {
   readonly backOff: BackOffOptions
 }
 
-export const defaultLimits: Limits = {
+export const defaultGuestLimits: Limits = {
   memoryMb: 256,
   startMs: 30_000,
   silentMs: 10_000,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { crds, embedded } from '../../../test/embedded.ts'
 import { events, here, patience } from '../../../test/isolated.ts'
-import { createApiServer } from '../../apiserver/api-server.ts'
+import { createApiServer } from '../../apiserver/server/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
@@ -17,11 +17,11 @@ import { defineKind, type Kind } from '../../operator/kind.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineResource } from '../../operator/resource.ts'
+import { defineDependent } from '../../operator/dependent.ts'
 import { describeFinding, type Finding } from '../findings/finding.ts'
-import { createManager, type Manager } from '../manager.ts'
-import { createMetrics } from '../metrics.ts'
-import { defaultLimits } from './limits.ts'
+import { createManager, type Manager } from '../hosting/manager.ts'
+import { createMetrics } from '../observability/metrics.ts'
+import { defaultGuestLimits } from './limits.ts'
 import { Mischief } from './mischief/operator.ts'
 import { openRunner } from './open-runner.ts'
 import type { Runner } from './runner.ts'
@@ -36,7 +36,7 @@ function good(name: string, work: () => void = () => undefined): Good {
     kind: name.charAt(0).toUpperCase() + name.slice(1),
     spec: { size: integer({ default: 1 }) },
   })
-  const config = defineResource({
+  const config = defineDependent({
     for: own,
     kind: ConfigMap,
     name: ({ cr }) => `${name}-${cr.metadata.name}`,
@@ -113,7 +113,7 @@ describe('beside an operator in a worker that is in an endless loop', patience, 
     expect(spinning()).toBe(mad.length)
     expect(ledgers.past.filter(({ operator }) => operator === 'mischief')).toEqual([])
 
-    await clock.advance(1.5 * defaultLimits.silentMs)
+    await clock.advance(1.5 * defaultGuestLimits.silentMs)
     for (const name of mad) {
       const { failure, requeueAfterMs } = await ledgers.first(
         ({ operator, key }) => operator === 'mischief' && key === `default/${name}`,
@@ -121,7 +121,7 @@ describe('beside an operator in a worker that is in an endless loop', patience, 
       expect(failure).toMatchObject({ reason: 'OperatorUnresponsive', retry: 'transient' })
       expect(requeueAfterMs).toBe(3600_000)
     }
-    expect(lines).toMatchObject([{ operator: 'mischief', startsAgainAfterMs: defaultLimits.backOff.firstMs }])
+    expect(lines).toMatchObject([{ operator: 'mischief', startsAgainAfterMs: defaultGuestLimits.backOff.firstMs }])
     expect(manager.lanes().get('mischief')).toMatchObject({ running: 0, later: mad.length })
     expect(ledgers.past.filter(({ operator, failure }) => operator !== 'mischief' && failure)).toEqual([])
   })

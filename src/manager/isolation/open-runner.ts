@@ -4,11 +4,11 @@
  */
 import { pathToFileURL } from 'node:url'
 import type { Clock } from '../../clock/clock.ts'
-import type { Log } from '../log-line.ts'
-import { drive } from '../drive.ts'
+import type { Log } from '../logging/log-line.ts'
+import { runReconcile } from '../run/run-reconcile.ts'
 import type { Limits } from './limits.ts'
 import { operatorIn, parseModuleName } from './module-name.ts'
-import type { Level, Runner } from './runner.ts'
+import type { IsolationLevel, Runner } from './runner.ts'
 
 export interface RunnerOptions {
   /** `MODULE#export`; paths from the working directory. */
@@ -35,7 +35,7 @@ export interface RunnerOptions {
 }
 
 /** @throws IsolationRefused, OperatorNotLoaded, OperatorCrashed, OperatorUnresponsive */
-export async function openRunner(level: Level, options: RunnerOptions): Promise<Runner> {
+export async function openRunner(level: IsolationLevel, options: RunnerOptions): Promise<Runner> {
   if (level === 'inline') return await inlineRunner(options)
   // Loaded when it is needed: most managers need neither threads nor processes.
   const { processRunner, workerRunner } = await import('./confined-levels.ts')
@@ -46,5 +46,5 @@ export async function openRunner(level: Level, options: RunnerOptions): Promise<
 async function inlineRunner({ module }: Pick<RunnerOptions, 'module'>): Promise<Runner> {
   const name = parseModuleName(module)
   const operator = operatorIn((await import(pathToFileURL(name.file).href)) as Readonly<Record<string, unknown>>, name)
-  return { level: 'inline', operator, run: drive, close: () => Promise.resolve() }
+  return { level: 'inline', operator, run: runReconcile, close: () => Promise.resolve() }
 }

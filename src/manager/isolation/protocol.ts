@@ -8,8 +8,8 @@
 import { errorTable, isMusterError, MusterError, type ErrorName } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
-import type { CommandOptions, HttpCall } from '../../operator/live.ts'
-import type { ObjectName, Selection } from '../../operator/view.ts'
+import type { LiveCommandOptions, HttpCall } from '../../operator/live.ts'
+import type { ObjectName, ViewSelection } from '../../operator/view.ts'
 import type { Question } from './consultation.ts'
 import type { Description } from './description.ts'
 
@@ -66,13 +66,13 @@ export type LiveCall =
       readonly what: 'exec'
       readonly pod: ObjectName
       readonly command: readonly string[]
-      readonly options?: CommandOptions | undefined
+      readonly options?: LiveCommandOptions | undefined
     }
   | { readonly what: 'http'; readonly http: HttpCall }
 
 export type ReadRequest = { readonly id: number; readonly resource: Resource } & (
   | { readonly what: 'get'; readonly name: ObjectName }
-  | { readonly what: 'list'; readonly selection: Selection }
+  | { readonly what: 'list'; readonly selection: ViewSelection }
   | { readonly what: 'owned'; readonly uid: string }
   | { readonly what: 'serves' }
 )

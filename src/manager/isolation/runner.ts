@@ -13,12 +13,12 @@
 import type { KubeObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
 import type { Conclusion, Situation } from '../../operator/reconcile.ts'
-import type { Execute } from '../executor.ts'
+import type { Execute } from '../run/executor.ts'
 
-export type Level = 'inline' | 'worker' | 'process'
+export type IsolationLevel = 'inline' | 'worker' | 'process'
 
 export interface Runner {
-  readonly level: Level
+  readonly level: IsolationLevel
   /** What it declares. At the levels `worker` and `process` it is known from hearsay: its code never runs here. */
   readonly operator: Operator
   /**

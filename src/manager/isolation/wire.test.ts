@@ -11,7 +11,7 @@ import type { Wave } from '../../operator/plan.ts'
 import { type Conclusion, noMemory, type Situation } from '../../operator/reconcile.ts'
 import { openView } from '../../operator/view.ts'
 import { app, App } from '../../../test/kit.ts'
-import { answerCall, answerRead } from './hands.ts'
+import { answerCall, answerRead } from './guest-rpc.ts'
 import { decodeError, encodeError } from './protocol.ts'
 import { decodeConclusion, decodeWave, encodeConclusion, encodeWave } from './wire.ts'
 

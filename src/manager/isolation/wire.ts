@@ -8,9 +8,9 @@ import type { Health, HealthStatus } from '../../kube/health.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import type { Failure } from '../../operator/failure.ts'
+import type { ReconcileFailure } from '../../operator/failure.ts'
 import type { LedgerEntry, Operation } from '../../operator/ledger.ts'
-import { type Mutation, type Outcome, nameOf, type Wave } from '../../operator/plan.ts'
+import { type Mutation, type MutationOutcome, mutationName, type Wave } from '../../operator/plan.ts'
 import type { Conclusion, Memory, Situation } from '../../operator/reconcile.ts'
 import type { ObjectName } from '../../operator/view.ts'
 import { decodeError, encodeError, plainResource, type WireMemory, type WireOutcome } from './protocol.ts'
@@ -23,12 +23,12 @@ export function encodeWave(wave: Wave): readonly Mutation[] {
 export function decodeWave(told: unknown, { controller, cr }: Situation<KubeObject>): Wave {
   const known = new Map([controller.kind, ...controller.outputs].map((each) => [formatResource(each), each]))
   return array(told, 'a wave').map((each): Mutation => {
-    const fields = record(each, 'a mutation')
-    const asked = resourceOf(fields['resource'])
+    const fields = wireRecord(each, 'a mutation')
+    const asked = wireResourceOf(fields['resource'])
     const resource: Resource = known.get(formatResource(asked)) ?? asked
-    const mutation = mutationOf(fields, text(fields['subject'], 'a subject'), resource)
+    const mutation = mutationOf(fields, wireText(fields['subject'], 'a subject'), resource)
     if (mutation.verb === 'status' || mutation.verb === 'finalizers') {
-      const { name, namespace } = nameOf(mutation)
+      const { name, namespace } = mutationName(mutation)
       const isOwn = name === cr.metadata.name && namespace === cr.metadata.namespace
       if (!isOwn) wrong(`the ${mutation.verb} of ${name}, which is not the object at hand`)
     }
@@ -48,15 +48,15 @@ function mutationOf(fields: JsonObject, subject: string, resource: Resource): Mu
     }
     case 'delete':
       if (why !== 'pruned' && why !== 'finalized') wrong('a reason')
-      return { ...target, verb, name: objectName(fields['name']), uid: text(uid, 'a uid'), why }
+      return { ...target, verb, name: wireObjectName(fields['name']), uid: wireText(uid, 'a uid'), why }
     case 'finalizers':
       if (why !== 'added' && why !== 'removed') wrong('a reason')
       return {
         ...target,
         verb,
-        name: objectName(fields['name']),
-        uid: text(uid, 'a uid'),
-        resourceVersion: text(resourceVersion, 'a resourceVersion'),
+        name: wireObjectName(fields['name']),
+        uid: wireText(uid, 'a uid'),
+        resourceVersion: wireText(resourceVersion, 'a resourceVersion'),
         finalizers: texts(fields['finalizers'], 'finalizers'),
         why,
       }
@@ -67,7 +67,7 @@ function mutationOf(fields: JsonObject, subject: string, resource: Resource): Mu
   }
 }
 
-export function encodeOutcome(outcome: Outcome): WireOutcome {
+export function encodeOutcome(outcome: MutationOutcome): WireOutcome {
   if (outcome.result === 'failed') return { result: 'failed', error: encodeError(outcome.error) }
   return { result: 'done', ...(outcome.object && { object: outcome.object as unknown as JsonObject }) }
 }
@@ -98,13 +98,13 @@ export function encodeConclusion({ ledger, memory }: Conclusion): JsonObject {
 
 /** @throws GuestMisbehaved */
 export function decodeConclusion(told: unknown, situation: Situation<KubeObject>, startedAt: number): Conclusion {
-  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, isFinalizing, memory } = record(
+  const { path, stepsAt, entries, health, failure, waiting, requeueAfterMs, isFinalizing, memory } = wireRecord(
     told,
     'a conclusion',
   )
   return {
     ledger: {
-      ...identityOf(situation),
+      ...guestIdentityOf(situation),
       startedAt,
       path: texts(path, 'a path'),
       entries: array(entries, 'entries').map(entryOf),
@@ -112,7 +112,7 @@ export function decodeConclusion(told: unknown, situation: Situation<KubeObject>
       isFinalizing: isFinalizing === true,
       ...(stepsAt !== undefined && { stepsAt: array(stepsAt, 'times').map((each) => amount(each, 'a time')) }),
       ...(failure !== undefined && { failure: failureOf(failure) }),
-      ...(waiting !== undefined && { waiting: text(waiting, 'what it waits for') }),
+      ...(waiting !== undefined && { waiting: wireText(waiting, 'what it waits for') }),
       ...(requeueAfterMs !== undefined && { requeueAfterMs: amount(requeueAfterMs, 'a time') }),
     },
     memory: memoryOf(memory),
@@ -120,7 +120,7 @@ export function decodeConclusion(told: unknown, situation: Situation<KubeObject>
 }
 
 /** Who reconciled what: known here, whatever is said there. */
-export function identityOf({ operator, controller, cr }: Situation<KubeObject>): {
+export function guestIdentityOf({ operator, controller, cr }: Situation<KubeObject>): {
   readonly operator: string
   readonly controller: string
   readonly key: string
@@ -136,16 +136,16 @@ export function identityOf({ operator, controller, cr }: Situation<KubeObject>):
 }
 
 export function memoryOf(told: unknown): Memory {
-  const { failures, settled, refused } = record(told, 'a memory')
+  const { failures, settled, refused } = wireRecord(told, 'a memory')
   return {
     failures: new Map(pairs(failures, 'failures').map(([key, count]) => [key, amount(count, 'a count')])),
     settled: new Map(pairs(settled, 'what is settled').map(([subject, each]) => [subject, settledOf(each)])),
     refused: new Map(
       pairs(refused, 'what was refused').map(([subject, each]) => {
-        const { crVersion, error } = record(each, 'what was refused')
+        const { crVersion, error } = wireRecord(each, 'what was refused')
         return [
           subject,
-          { ...settledOf(each), crVersion: text(crVersion, 'a resourceVersion'), error: decodeError(error) },
+          { ...settledOf(each), crVersion: wireText(crVersion, 'a resourceVersion'), error: decodeError(error) },
         ]
       }),
     ),
@@ -153,8 +153,8 @@ export function memoryOf(told: unknown): Memory {
 }
 
 function settledOf(told: unknown): { readonly hash: string; readonly resourceVersion: string } {
-  const { hash, resourceVersion } = record(told, 'what is settled')
-  return { hash: text(hash, 'a hash'), resourceVersion: text(resourceVersion, 'a resourceVersion') }
+  const { hash, resourceVersion } = wireRecord(told, 'what is settled')
+  return { hash: wireText(hash, 'a hash'), resourceVersion: wireText(resourceVersion, 'a resourceVersion') }
 }
 
 const operations: ReadonlySet<string> = new Set([
@@ -179,15 +179,15 @@ const operations: ReadonlySet<string> = new Set([
 ] satisfies readonly Operation[])
 
 function entryOf(told: unknown): LedgerEntry {
-  const { step, subject, operation, kind, name, message, fields } = record(told, 'an entry')
+  const { step, subject, operation, kind, name, message, fields } = wireRecord(told, 'an entry')
   if (typeof operation !== 'string' || !operations.has(operation)) wrong('an operation')
   return {
-    step: text(step, 'a step'),
-    subject: text(subject, 'a subject'),
+    step: wireText(step, 'a step'),
+    subject: wireText(subject, 'a subject'),
     operation: operation as Operation,
-    ...(kind !== undefined && { kind: text(kind, 'a kind') }),
-    ...(name !== undefined && { name: objectName(name) }),
-    ...(message !== undefined && { message: text(message, 'a message') }),
+    ...(kind !== undefined && { kind: wireText(kind, 'a kind') }),
+    ...(name !== undefined && { name: wireObjectName(name) }),
+    ...(message !== undefined && { message: wireText(message, 'a message') }),
     ...(fields !== undefined && { fields: texts(fields, 'fields') }),
   }
 }
@@ -202,21 +202,25 @@ const healths: ReadonlySet<string> = new Set([
 ] satisfies readonly HealthStatus[])
 
 function healthOf(told: unknown): Health {
-  const { status, reason, message } = record(told, 'a health')
+  const { status, reason, message } = wireRecord(told, 'a health')
   if (typeof status !== 'string' || !healths.has(status)) wrong('a health')
-  return { status: status as HealthStatus, reason: text(reason, 'a reason'), message: text(message, 'a message') }
+  return {
+    status: status as HealthStatus,
+    reason: wireText(reason, 'a reason'),
+    message: wireText(message, 'a message'),
+  }
 }
 
-function failureOf(told: unknown): Failure {
-  const { step, subject, reason, message, retry, gaveUp, afterMs } = record(told, 'a failure')
+function failureOf(told: unknown): ReconcileFailure {
+  const { step, subject, reason, message, retry, gaveUp, afterMs } = wireRecord(told, 'a failure')
   if (retry !== 'terminal' && retry !== 'conflict' && retry !== 'throttled' && retry !== 'transient') {
     wrong('a retry class')
   }
   return {
-    step: text(step, 'a step'),
-    subject: text(subject, 'a subject'),
-    reason: text(reason, 'a reason'),
-    message: text(message, 'a message'),
+    step: wireText(step, 'a step'),
+    subject: wireText(subject, 'a subject'),
+    reason: wireText(reason, 'a reason'),
+    message: wireText(message, 'a message'),
     retry,
     gaveUp: gaveUp === true,
     afterMs: afterMs === undefined ? undefined : amount(afterMs, 'a time'),
@@ -224,25 +228,28 @@ function failureOf(told: unknown): Failure {
 }
 
 function objectOf(told: unknown): UntypedObject {
-  const object = record(told, 'an object')
+  const object = wireRecord(told, 'an object')
   const { apiVersion, kind, metadata } = object
-  text(apiVersion, 'an apiVersion')
-  text(kind, 'a kind')
-  objectName(metadata)
+  wireText(apiVersion, 'an apiVersion')
+  wireText(kind, 'a kind')
+  wireObjectName(metadata)
   return object as unknown as UntypedObject
 }
 
-export function objectName(told: unknown): ObjectName {
-  const { name, namespace } = record(told, 'a name')
-  return { name: text(name, 'a name'), namespace: namespace === undefined ? undefined : text(namespace, 'a namespace') }
+export function wireObjectName(told: unknown): ObjectName {
+  const { name, namespace } = wireRecord(told, 'a name')
+  return {
+    name: wireText(name, 'a name'),
+    namespace: namespace === undefined ? undefined : wireText(namespace, 'a namespace'),
+  }
 }
 
 const word = /^[A-Za-z0-9]+$/
 const pathPart = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
 /** What a guest calls a resource. Its parts become parts of a path: nothing else may be in them. */
-export function resourceOf(told: unknown): Resource {
-  const { group, version, kind, plural, namespaced } = record(told, 'a resource')
+export function wireResourceOf(told: unknown): Resource {
+  const { group, version, kind, plural, namespaced } = wireRecord(told, 'a resource')
   const part = (value: unknown, pattern: RegExp): string =>
     typeof value === 'string' && pattern.test(value) ? value : wrong('a resource')
   return {
@@ -258,7 +265,7 @@ export function wrong(what: string): never {
   throw new MusterError('GuestMisbehaved', `It sent ${what} that makes no sense.`)
 }
 
-export function text(value: unknown, what: string): string {
+export function wireText(value: unknown, what: string): string {
   return typeof value === 'string' ? value : wrong(what)
 }
 
@@ -266,7 +273,7 @@ export function amount(value: unknown, what: string): number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : wrong(what)
 }
 
-export function record(value: unknown, what: string): JsonObject {
+export function wireRecord(value: unknown, what: string): JsonObject {
   return isJsonObject(value) ? value : wrong(what)
 }
 
@@ -275,12 +282,12 @@ function array(value: unknown, what: string): readonly unknown[] {
 }
 
 export function texts(value: unknown, what: string): readonly string[] {
-  return array(value, what).map((each) => text(each, what))
+  return array(value, what).map((each) => wireText(each, what))
 }
 
 function pairs(value: unknown, what: string): readonly (readonly [string, unknown])[] {
   return array(value, what).map((each) => {
     const [key, other] = array(each, what)
-    return [text(key, what), other] as const
+    return [wireText(key, what), other] as const
   })
 }

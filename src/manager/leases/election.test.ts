@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createWorld, type Machine, type World } from '../../../test/machines.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { electLeader, type Election, type ElectionOptions, type ElectionState } from './election.ts'
-import { leases } from './lease.ts'
+import { leaseResource } from './lease.ts'
 
 const ref = { namespace: 'default', name: 'muster' }
 /** The longest way of anything between a machine and the server (`machines.ts`). */
@@ -36,7 +36,7 @@ function candidate(name: string, options: Partial<ElectionOptions> = {}, machine
   return { name, machine, election, told, problems }
 }
 
-const lease = (): Promise<Lease> => world.client.get<Lease>(leases, ref)
+const lease = (): Promise<Lease> => world.client.get<Lease>(leaseResource, ref)
 const leading = (...all: readonly Candidate[]): readonly string[] =>
   all.filter(({ election }) => election.isLeader()).map(({ name }) => name)
 
@@ -224,7 +224,7 @@ describe('leader election', () => {
   it('a lease that somebody deletes is not taken from its leader, and its terms go on counting', async () => {
     const [a, b] = await pair()
     a.machine.network = 'silent'
-    await world.client.delete(leases, ref)
+    await world.client.delete(leaseResource, ref)
     await world.clock.advance(5_000)
     expect(leading(a, b)).toEqual(['a'])
     await world.clock.until(() => b.election.isLeader(), 20_000)

@@ -13,7 +13,7 @@ import { isJsonObject, stringifyJson } from '../../kube/json.ts'
 import { type Resource, resourcePath } from '../../kube/kind.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 
-export const leases: Resource = {
+export const leaseResource: Resource = {
   group: 'coordination.k8s.io',
   version: 'v1',
   kind: 'Lease',
@@ -97,12 +97,13 @@ export function leaseRequests(client: Client): LeaseRequests {
     if (!isJsonObject(answer)) throw new MusterError('UnexpectedAnswer', `${whereabouts(raw)}: no object came.`)
     return answer as unknown as Lease
   }
-  const pathOf = ({ namespace = '', name = '' }: Lease['metadata']): string => resourcePath(leases, { namespace, name })
+  const pathOf = ({ namespace = '', name = '' }: Lease['metadata']): string =>
+    resourcePath(leaseResource, { namespace, name })
   const written = '?fieldManager=muster-leases'
   return {
     read: (ref, options) => ask('GET', pathOf(ref), undefined, options),
     create: (lease, options) => {
-      const collection = resourcePath(leases, { namespace: lease.metadata.namespace })
+      const collection = resourcePath(leaseResource, { namespace: lease.metadata.namespace })
       return ask('POST', `${collection}${written}`, lease, options)
     },
     update: (lease, options) => {

@@ -6,7 +6,7 @@ import type { Client } from '../../client/client.ts'
 import { readList } from '../../client/list.ts'
 import { listPath } from '../../client/paths.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
-import { type LeaseName, leases } from './lease.ts'
+import { type LeaseName, leaseResource } from './lease.ts'
 import { groupLabel } from './member-lease.ts'
 
 export interface MemberWatchOptions {
@@ -40,14 +40,14 @@ export function watchMembers(options: MemberWatchOptions): MemberWatch {
 
   async function once(signal: AbortSignal): Promise<void> {
     // Asked once: there is a rhythm to this loop, too.
-    const path = listPath(leases, selection)
+    const path = listPath(leaseResource, selection)
     const { body } = await client.request({ method: 'GET', path, timeoutMs, signal, retry: false })
-    const { items, metadata } = readList<Lease>(leases, await readJson(body, 'the list of members'))
+    const { items, metadata } = readList<Lease>(leaseResource, await readJson(body, 'the list of members'))
     if (signal.aborted) return
     options.onAll(items)
     const { resourceVersion } = metadata
     const watching = { ...selection, resourceVersion, timeoutSeconds: watchSeconds, timeoutMs, signal }
-    for await (const { type, object } of client.watch<Lease>(leases, watching)) {
+    for await (const { type, object } of client.watch<Lease>(leaseResource, watching)) {
       // What came while the stream was being left is not looked at: the next list tells it.
       if (signal.aborted) return
       if (type === 'ERROR') throw statusError(object)

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createWorld, type Machine, type World } from '../../../test/machines.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
-import { leases } from './lease.ts'
+import { leaseResource } from './lease.ts'
 import { joinShards, type Shards, type ShardsOptions } from './shards.ts'
 
 const group = { namespace: 'default', name: 'muster' }
@@ -36,7 +36,9 @@ const ownersOf = (item: string): readonly string[] =>
 const share = ({ shards }: Replica): readonly string[] => items.filter((item) => shards.owns(item))
 const isSpread = (): boolean => items.every((item) => ownersOf(item).length === 1)
 const found = async (): Promise<readonly string[]> =>
-  (await world.client.list<Lease>(leases, { namespace: 'default' })).items.map(({ metadata }) => metadata.name ?? '')
+  (await world.client.list<Lease>(leaseResource, { namespace: 'default' })).items.map(
+    ({ metadata }) => metadata.name ?? '',
+  )
 
 /** So many replicas at rest, watched from now on: never is an item worked by two. */
 async function gather(names: readonly string[]): Promise<Replica[]> {
@@ -229,7 +231,7 @@ describe('shards', () => {
     const [a, b] = await gather(['a', 'b'])
     const kept = share(b!)
     a!.machine.network = 'silent'
-    await world.client.delete(leases, { namespace: 'default', name: 'muster-a' })
+    await world.client.delete(leaseResource, { namespace: 'default', name: 'muster-a' })
     await world.clock.advance(9_000)
     expect(share(b!)).toEqual(kept)
     a!.machine.network = 'up'
@@ -288,7 +290,7 @@ describe('shards', () => {
     const names = ['muster-x', 'muster-y', 'muster-z']
     const texts = ['{', '[]', '{"life":1,"renewal":"x","weight":-1,"counts":{"length":9}}']
     for (const [index, name] of names.entries()) {
-      await world.client.create(leases, {
+      await world.client.create(leaseResource, {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
         metadata: {

@@ -3,7 +3,7 @@ import type { Writer } from '../../cache/writer.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Wave } from '../../operator/plan.ts'
-import { createExecutor, openRun } from '../executor.ts'
+import { createExecutor, openRun } from '../run/executor.ts'
 import { allOf, beginTerm, fencedLive, type Term } from './term.ts'
 
 /** A right that is taken away and given back, each time as another one. */

@@ -9,7 +9,7 @@ import path from 'node:path'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
-import type { Log } from '../log-line.ts'
+import type { Log } from '../logging/log-line.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { limitsOf } from '../config/options-of.ts'
 import type { OperatorSettings, ProgramSettings } from '../config/operator-settings.ts'
@@ -18,9 +18,9 @@ import { guessAmong } from '../config/problem.ts'
 import type { Declared } from '../config/schema.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Runner } from '../isolation/runner.ts'
-import type { ThreadWatch } from '../thread-watch.ts'
-import type { HostedOptions } from '../manager.ts'
-import { fileOf, loadModule, operatorIn, unusable } from './module.ts'
+import type { ThreadWatch } from '../threads/thread-watch.ts'
+import type { HostedOptions } from '../hosting/manager.ts'
+import { fileOf, loadModule, operatorOfModule, unusable } from './module.ts'
 import { resolvePackage } from './package.ts'
 import { programFile } from './program-file.ts'
 
@@ -126,7 +126,7 @@ export function createLoader(options: LoaderOptions = {}): Loader {
     let module = modules.get(reference)
     if (!module) {
       // A module that failed is kept by Node as it failed; whoever has mended it wants it tried anew.
-      module = loadModule(reference, { anew: failed.has(reference) }).then(operatorIn)
+      module = loadModule(reference, { anew: failed.has(reference) }).then(operatorOfModule)
       modules.set(reference, module)
       module.then(
         () => late.delete(fileOf(reference)),

@@ -50,15 +50,15 @@ export async function loadModule(
 }
 
 /** @throws ModuleUnusable */
-export function operatorIn({ file, name, exported }: LoadedModule): Operator {
+export function operatorOfModule({ file, name, exported }: LoadedModule): Operator {
   if (name !== undefined) {
     const value = namedExport(exported, name, file)
-    if (isOperator(value)) return value
+    if (isOperatorModule(value)) return value
     throw unusable(`${file} exports "${name}", but it is no operator.`)
   }
-  const usual = [exported['operator'], exported['default']].find(isOperator)
+  const usual = [exported['operator'], exported['default']].find(isOperatorModule)
   if (usual) return usual
-  const found = Object.entries(exported).filter((entry): entry is [string, Operator] => isOperator(entry[1]))
+  const found = Object.entries(exported).filter((entry): entry is [string, Operator] => isOperatorModule(entry[1]))
   if (found.length === 1) return found[0]![1]
   if (found.length > 1) throw several(file, 'operators', found)
   throw unusable(`${file} exports no operator: make one with defineOperator and export it.`)
@@ -110,7 +110,7 @@ export function unusable(message: string, cause?: unknown): MusterError {
 }
 
 // By their looks: the project may have a muster of its own, and that one made them.
-export function isOperator(value: unknown): value is Operator {
+export function isOperatorModule(value: unknown): value is Operator {
   return isObject(value) && ['controllers', 'inputs', 'outputs', 'kinds'].every((name) => Array.isArray(value[name]))
 }
 

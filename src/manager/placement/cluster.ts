@@ -9,14 +9,14 @@ import { mappedClient } from './mapped-client.ts'
 import { objectMap } from './mapped-object.ts'
 import type { NameMap } from './name-map.ts'
 
-export interface Cluster {
+export interface TargetCluster {
   readonly name: string
   readonly client: Client
   readonly cache: SharedCache
 }
 
 /** The part of a cluster that a name map covers, under the names that the operator knows. */
-export function mapNames(cluster: Cluster, names: NameMap): Cluster {
+export function mapNames(cluster: TargetCluster, names: NameMap): TargetCluster {
   const map = objectMap(names)
   return {
     name: `${cluster.name}/${names.name}`,
@@ -26,6 +26,6 @@ export function mapNames(cluster: Cluster, names: NameMap): Cluster {
 }
 
 /** The same cluster, where everything but the caches' own reads is done by another client: that of the operator's identity. */
-export function actingOn({ name, cache }: Cluster, client: Client): Cluster {
+export function actingOn({ name, cache }: TargetCluster, client: Client): TargetCluster {
   return { name, client, cache: { ...cache, writer: (consumer, through = client) => cache.writer(consumer, through) } }
 }

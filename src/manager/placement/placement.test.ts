@@ -6,28 +6,28 @@ import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
 import { seededRandom } from '../../clock/random.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
-import { createApiServer } from '../../apiserver/api-server.ts'
+import { createApiServer } from '../../apiserver/server/api-server.ts'
 import type { Client } from '../../client/client.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { exactly, referenced } from '../../operator/input.ts'
+import { exactName, referenced } from '../../operator/input.ts'
 import { ConfigMap, Secret, Service } from '../../operator/kinds.ts'
 import { inRole } from '../../operator/placement-role.ts'
-import { defineResource } from '../../operator/resource.ts'
+import { defineDependent } from '../../operator/dependent.ts'
 import type { ObjectOf } from '../../operator/typed-resource.ts'
-import { type Host, hostOperator } from '../host.ts'
-import { actingAs, impersonationOf } from '../identity.ts'
-import { actingOn, type Cluster, mapNames } from './cluster.ts'
+import { type OperatorHost, hostOperator } from '../hosting/host.ts'
+import { actingAs, impersonationOf } from '../run/identity.ts'
+import { actingOn, type TargetCluster, mapNames } from './cluster.ts'
 import { nameMap } from './name-map.ts'
 import { place, type Placement, standalone } from './placement.ts'
 
-const config = defineResource({ for: App, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { text: cr.spec.text } }) })
-const secret = defineResource({
+const config = defineDependent({ for: App, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { text: cr.spec.text } }) })
+const secret = defineDependent({
   for: App,
   kind: inRole(Secret, 'management'),
   fromCR: ({ cr }) => ({ data: { text: btoa(cr.spec.text) } }),
 })
-const service = defineResource({
+const service = defineDependent({
   for: App,
   kind: inRole(Service, 'userWorkload'),
   initial: { spec: { ports: [{ port: 80 }] } },
@@ -35,13 +35,13 @@ const service = defineResource({
 const spread: AppController = { resources: [config, secret, service] }
 
 let clock: VirtualClock
-let host: Host | undefined
+let host: OperatorHost | undefined
 afterEach(async () => {
   void host?.stop()
   await clock.settle()
 })
 
-function cluster(name: string): Cluster {
+function cluster(name: string): TargetCluster {
   const random = seededRandom(name.length)
   const server = createApiServer({ clock, random: seededRandom(name.length + 20) })
   const client = createClient({ transport: inProcessTransport(server), clock, random })
@@ -74,7 +74,11 @@ const held = async (client: Client): Promise<readonly string[]> => {
 describe('a placement', () => {
   it('reads and writes each kind in the cluster of its role, and cleans up everywhere', async () => {
     clock = virtualClock()
-    const [configuration, management, userWorkload] = ['c', 'mm', 'uuu'].map(cluster) as [Cluster, Cluster, Cluster]
+    const [configuration, management, userWorkload] = ['c', 'mm', 'uuu'].map(cluster) as [
+      TargetCluster,
+      TargetCluster,
+      TargetCluster,
+    ]
     await run(spread, { configuration, management, userWorkload })
     await configuration.client.create(App, app('a'))
     await clock.advance(5000)
@@ -103,7 +107,7 @@ describe('a placement', () => {
 
   it('writes in each cluster as whom that cluster is acted on', async () => {
     clock = virtualClock()
-    const [configuration, other] = ['c', 'mm'].map(cluster) as [Cluster, Cluster]
+    const [configuration, other] = ['c', 'mm'].map(cluster) as [TargetCluster, TargetCluster]
     const transport = actingAs(other.client.transport, impersonationOf({ namespace: 'default', name: 'nobody' }))
     const management = actingOn(other, createClient({ transport, clock, random: seededRandom(5) }))
     const spoken = { ...spread, resources: [config, secret] }
@@ -121,7 +125,7 @@ describe('a placement', () => {
     const real = cluster('c')
     const names = nameMap({ name: 'h', rules: [{ operator: 'default/*', cluster: 'hosted/d-*' }] })
     const reads = [
-      exactly(ConfigMap, { name: 'fixed', namespace: 'default' }),
+      exactName(ConfigMap, { name: 'fixed', namespace: 'default' }),
       referenced(Secret, { from: App, namePath: '$.spec.text', namespacePath: '$.spec.parts.ns' }),
     ]
     const see: AppController = {
@@ -160,7 +164,7 @@ describe('a placement', () => {
 
   it('refuses a kind in two roles', () => {
     clock = virtualClock()
-    const [configuration, management] = ['c', 'mm'].map(cluster) as [Cluster, Cluster]
+    const [configuration, management] = ['c', 'mm'].map(cluster) as [TargetCluster, TargetCluster]
     const placement: Placement = { configuration, management, userWorkload: management }
     const twice = appOperator({ resources: [config], reads: [inRole(ConfigMap, 'management')] })
     expect(() => place(twice, placement)).toThrow('kit has configmaps/v1 in two roles, configuration and management')

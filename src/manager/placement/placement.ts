@@ -7,12 +7,12 @@ import { formatResource, type GroupVersionKind, type Resource } from '../../kube
 import { chainOf, inputOf } from '../../operator/input.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { type PlacementRole, placementRoleOf } from '../../operator/placement-role.ts'
-import type { Cluster } from './cluster.ts'
+import type { TargetCluster } from './cluster.ts'
 
-export type Placement = Readonly<Record<PlacementRole, Cluster>>
+export type Placement = Readonly<Record<PlacementRole, TargetCluster>>
 
 /** One cluster for everything. */
-export function standalone(cluster: Cluster): Placement {
+export function standalone(cluster: TargetCluster): Placement {
   return { configuration: cluster, management: cluster, userWorkload: cluster }
 }
 
@@ -21,12 +21,12 @@ export function standalone(cluster: Cluster): Placement {
  * containers belong to the configuration cluster; kinds that come later than the operator are noticed there, too.
  * @throws InvalidPlacement for a kind in two roles
  */
-export function place(operator: Operator, placement: Placement): Cluster {
+export function place(operator: Operator, placement: Placement): TargetCluster {
   checkRoles(operator)
   const clusters = [...new Set(Object.values(placement))]
   const { configuration } = placement
   if (clusters.length === 1) return configuration
-  const at = (resource: GroupVersionKind): Cluster => placement[placementRoleOf(resource as Resource)]
+  const at = (resource: GroupVersionKind): TargetCluster => placement[placementRoleOf(resource as Resource)]
   return {
     name: clusters.map(({ name }) => name).join('+'),
     client: placedClient(configuration.client, at),
@@ -34,7 +34,7 @@ export function place(operator: Operator, placement: Placement): Cluster {
   }
 }
 
-function placedClient(client: Client, at: (resource: GroupVersionKind) => Cluster): Client {
+function placedClient(client: Client, at: (resource: GroupVersionKind) => TargetCluster): Client {
   return {
     ...client,
     discovery: {
@@ -44,7 +44,7 @@ function placedClient(client: Client, at: (resource: GroupVersionKind) => Cluste
   }
 }
 
-function placedCache(clusters: readonly Cluster[], at: (resource: Resource) => Cluster): SharedCache {
+function placedCache(clusters: readonly TargetCluster[], at: (resource: Resource) => TargetCluster): SharedCache {
   return {
     subscribe: (resource, options) => at(resource).cache.subscribe(resource, options),
     writer(consumer, through) {

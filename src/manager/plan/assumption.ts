@@ -9,7 +9,7 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { typingOf } from '../../operator/desired.ts'
-import { type Mutation, nameOf } from '../../operator/plan.ts'
+import { type Mutation, mutationName } from '../../operator/plan.ts'
 
 export interface AssumptionOptions {
   /** Under which the operator owns fields. */
@@ -50,7 +50,7 @@ export function assume(
     ...(mutation.verb === 'status' && { subresource: 'status' }),
   })
   if (live) return stamped(live, fill(after, live, mutation.resource))
-  const { namespace, name } = nameOf(mutation)
+  const { namespace, name } = mutationName(mutation)
   const place = namespace === undefined ? name : `${namespace}/${name}`
   return {
     ...after,

@@ -3,8 +3,8 @@
  * StatefulSet) is replaced as a whole by an apply, and with it goes what the server had filled in; the server fills it in once
  * more before it stores the object. A plan that left this out would show changes that never happen.
  */
-import { rulesOf } from '../../apiserver/kinds/kinds.ts'
-import { structForm } from '../../apiserver/struct-form.ts'
+import { rulesOf } from '../../apiserver/write/kinds.ts'
+import { structForm } from '../../apiserver/codec/struct-form.ts'
 import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { Resource } from '../../kube/kind.ts'

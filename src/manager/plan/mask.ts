@@ -10,7 +10,7 @@ import { hashAnnotation } from '../../operator/desired.ts'
 import type { ViewSource } from '../../operator/view.ts'
 import { isSecret, secretValues } from '../../operator/secrecy.ts'
 
-export const masked = '(secret)'
+export const maskedValue = '(secret)'
 export const otherMasked = '(another secret)'
 
 /** Values of Secrets that were met: those that were read, and those that would be written. */
@@ -101,7 +101,7 @@ function maskSide(
     )
   }
   if (value === undefined || value === null || !hides(path, String(value))) return value
-  return other === undefined || equalJson(value, other) ? masked : otherMasked
+  return other === undefined || equalJson(value, other) ? maskedValue : otherMasked
 }
 
 const identities: ReadonlySet<string> = new Set(['apiVersion', 'kind'])
@@ -126,7 +126,7 @@ const made = new WeakMap<ReadonlySet<string>, { readonly size: number; readonly 
 function hidingFor(values: ReadonlySet<string>): Hide {
   const known = made.get(values)
   if (known?.size === values.size) return known.hide
-  const hide = hidingValues(values, masked)
+  const hide = hidingValues(values, maskedValue)
   made.set(values, { size: values.size, hide })
   return hide
 }

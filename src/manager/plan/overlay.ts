@@ -3,11 +3,11 @@ import { formatResource, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import type { ObjectName, ViewSource } from '../../operator/view.ts'
 
-export interface Overlay extends ViewSource {
+export interface DryRunOverlay extends ViewSource {
   write(resource: Resource, name: ObjectName, object: UntypedObject | undefined): void
 }
 
-export function overlayOn(base: ViewSource): Overlay {
+export function overlayOn(base: ViewSource): DryRunOverlay {
   /** By kind, then by name; undefined: gone. */
   const written = new Map<string, Map<string, KubeObject | undefined>>()
   const of = (resource: Resource): ReadonlyMap<string, KubeObject | undefined> =>
@@ -20,7 +20,7 @@ export function overlayOn(base: ViewSource): Overlay {
   ): readonly KubeObject[] => {
     const over = of(resource)
     if (over.size === 0) return objects
-    const kept = objects.filter(({ metadata }) => !over.has(keyOf(metadata)))
+    const kept = objects.filter(({ metadata }) => !over.has(overlayKey(metadata)))
     const added = [...over.values()].filter((object): object is KubeObject => object !== undefined && isWanted(object))
     return [...kept, ...added]
   }
@@ -28,7 +28,7 @@ export function overlayOn(base: ViewSource): Overlay {
   return {
     get(resource, name) {
       const over = of(resource)
-      const key = keyOf(name)
+      const key = overlayKey(name)
       return over.has(key) ? over.get(key) : base.get(resource, name)
     },
     list: (resource, namespace) =>
@@ -47,7 +47,7 @@ export function overlayOn(base: ViewSource): Overlay {
     write(resource, name, object) {
       const kind = formatResource(resource)
       if (!written.has(kind)) written.set(kind, new Map())
-      written.get(kind)!.set(keyOf(name), object)
+      written.get(kind)!.set(overlayKey(name), object)
     },
   }
 }
@@ -55,7 +55,7 @@ export function overlayOn(base: ViewSource): Overlay {
 const none: ReadonlyMap<string, KubeObject | undefined> = new Map()
 
 /** Beside this, `kubernetes` may be a name, and so may `constructor`: hence a Map. */
-export function keyOf({
+export function overlayKey({
   namespace = '',
   name = '',
 }: {

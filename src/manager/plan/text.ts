@@ -1,6 +1,6 @@
 /** A plan for people: one unified diff an object, under the CR that it is for. */
 import { writeYaml } from '../../kube/yaml.ts'
-import type { OperatorPlan, PlannedChange, PlannedCr } from './foresight.ts'
+import type { OperatorPlan, PlannedChange, PlannedCr } from './dry-run.ts'
 import { type DiffLine, unified } from './unified.ts'
 
 /** `note` is about the plan itself: tools that read diffs skip it. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { fieldChanges } from './field-change.ts'
-import { mask, masked, otherMasked } from './mask.ts'
+import { mask, maskedValue, otherMasked } from './mask.ts'
 import { unified } from './unified.ts'
 
 const text = fc
@@ -117,15 +117,15 @@ describe('a mask', () => {
     )
     const pair = { before: object('Secret', { a: 'x', b: 'y' }), after: object('Secret', { a: 'x', b: 'z' }) }
     expect(mask(pair, new Set())).toMatchObject({
-      before: { data: { a: masked, b: masked } },
-      after: { data: { a: masked, b: otherMasked } },
+      before: { data: { a: maskedValue, b: maskedValue } },
+      after: { data: { a: maskedValue, b: otherMasked } },
     })
   })
 
   it('covers texts that hold a value of a Secret, but never how an object is called', () => {
     const after = object('ConfigMap', { url: 'http://me:hunter22@db', plain: 'me' }, { name: 'hunter22' })
     expect(mask({ before: undefined, after }, new Set(['hunter22'])).after).toEqual(
-      object('ConfigMap', { url: masked, plain: 'me' }, { name: 'hunter22' }),
+      object('ConfigMap', { url: maskedValue, plain: 'me' }, { name: 'hunter22' }),
     )
   })
 })

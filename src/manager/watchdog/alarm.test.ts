@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Culprit } from '../thread-watch.ts'
-import { culpritsOf, lineOf } from './alarm.ts'
+import type { Culprit } from '../threads/thread-watch.ts'
+import { culpritsOf, alarmLine } from './alarm.ts'
 
 const culprit = (operator: string): Culprit => ({ place: { operator, controller: 'c', key: 'default/a' }, step: 's' })
 const [one, other] = [culprit('one'), culprit('other')]
@@ -33,8 +33,8 @@ describe('an alarm', () => {
 
   it('shows the innermost line that is an operator’s own', () => {
     const frames = [frame('/lib/deep.js', 9, 'spin'), frame('/a/one.ts', 12, 'check'), frame('/a/one.ts', 3)]
-    expect(lineOf(frames, ['/a/one.ts'])).toBe('one.ts:12 (check)')
-    expect(lineOf(frames, [])).toBe('deep.js:9 (spin)')
-    expect(lineOf([], ['/a/one.ts'])).toBe('')
+    expect(alarmLine(frames, ['/a/one.ts'])).toBe('one.ts:12 (check)')
+    expect(alarmLine(frames, [])).toBe('deep.js:9 (spin)')
+    expect(alarmLine([], ['/a/one.ts'])).toBe('')
   })
 })

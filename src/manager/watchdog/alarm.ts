@@ -12,13 +12,13 @@ import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/system-clock.ts'
 import { formatTime } from '../../kube/duration.ts'
 import { whoOf } from '../findings/finding.ts'
-import type { Culprit } from '../thread-watch.ts'
-import type { LogLevel, LogLine } from '../log-line.ts'
+import type { Culprit } from '../threads/thread-watch.ts'
+import type { LogLevel, LogLine } from '../logging/log-line.ts'
 import type { ClusterFact, Fact, OperatorFact } from './fact.ts'
-import { exitMainThread, type Frame, lookAtMainThread } from './main-stack.ts'
-import { type BoardReading, readBoard } from './mark-board.ts'
-import { addEntries, type Entry, entryKey } from './quarantine-record.ts'
-import { type Version, versionOf } from './version.ts'
+import { exitMainThread, type StackFrame, lookAtMainThread } from './main-stack.ts'
+import { type BoardReading, readBoard } from '../threads/mark-board.ts'
+import { addEntries, type QuarantineEntry, entryKey } from './quarantine-record.ts'
+import { type Version, codeVersionOf } from './version.ts'
 
 /** How long each part of it may take: whatever becomes of it, the process ends. */
 const lookMs = 2000
@@ -57,11 +57,11 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
   const versions = new Map<string, Version>()
   for (const { place } of reading.inside) {
     const fact = factOf(place.operator)
-    const version = fact && (await versionOf(fact).catch(() => undefined))
+    const version = fact && (await codeVersionOf(fact).catch(() => undefined))
     if (version) versions.set(place.operator, version)
   }
   const culprits = culpritsOf(reading, frames, (operator) => versions.get(operator)?.files ?? [])
-  const line = lineOf(
+  const line = alarmLine(
     frames,
     [...versions.values()].flatMap(({ files }) => files),
   )
@@ -82,7 +82,7 @@ async function raise(clock: Clock, board: SharedArrayBuffer, silentMs: number): 
 /** Those that did it: one where that is certain, else all that may have. */
 export function culpritsOf(
   { holder, inside }: Pick<BoardReading, 'holder' | 'inside'>,
-  frames: readonly Frame[],
+  frames: readonly StackFrame[],
   filesOf: (operator: string) => readonly string[],
 ): readonly Culprit[] {
   const onStack = new Set(frames.map(({ file }) => file))
@@ -93,7 +93,7 @@ export function culpritsOf(
 }
 
 /** The innermost line that is an operator's own; of none, the innermost. */
-export function lineOf(frames: readonly Frame[], own: readonly string[]): string {
+export function alarmLine(frames: readonly StackFrame[], own: readonly string[]): string {
   const files = new Set(own)
   const frame = frames.find(({ file }) => files.has(file)) ?? frames[0]
   return frame === undefined ? '' : `${path.basename(frame.file)}:${frame.line}${frame.name && ` (${frame.name})`}`
@@ -143,7 +143,7 @@ async function record(
   if (!cluster) return
   const { replica, configMap, kubeconfig, context } = cluster
   const who = culprits.map(({ place }) => whoOf(place))
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, QuarantineEntry>()
   for (const { place, step } of culprits) {
     const fact = factOf(place.operator)
     const version = versions.get(place.operator)

@@ -7,7 +7,7 @@ import { Session } from 'node:inspector/promises'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../clock/clock.ts'
 
-export interface Frame {
+export interface StackFrame {
   readonly name: string
   /** A path, where it is a file. */
   readonly file: string
@@ -17,14 +17,14 @@ export interface Frame {
 
 export interface MainThread {
   /** The innermost first. Empty: it cannot be interrupted, it waits for the machine. */
-  readonly frames: readonly Frame[]
+  readonly frames: readonly StackFrame[]
   /** Somebody may be looking at it with a debugger, and have it stand still. */
   readonly isDebugged: boolean
 }
 
 /** Answers in time, with what it knows by then. */
 export async function lookAtMainThread(clock: Clock, timeoutMs: number): Promise<MainThread> {
-  let frames: readonly Frame[] = []
+  let frames: readonly StackFrame[] = []
   let isDebugged = false
   const session = new Session()
   const looking = async (): Promise<void> => {

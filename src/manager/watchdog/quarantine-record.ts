@@ -12,7 +12,7 @@ import { ConfigMap } from '../../operator/kinds.ts'
 import type { ObjectName } from '../../operator/view.ts'
 
 /** Why, when and where. Names and numbers, and nothing that an object holds. */
-export interface Entry {
+export interface QuarantineEntry {
   readonly operator: string
   readonly controller: string
   /** `namespace/name` of the CR. */
@@ -32,7 +32,7 @@ export interface QuarantineRecord {
   /** Undefined: there has never been one. */
   readonly object: ConfigMap | undefined
   /** By `entryKey`. */
-  readonly entries: ReadonlyMap<string, Entry>
+  readonly entries: ReadonlyMap<string, QuarantineEntry>
 }
 
 export function entryKey(operator: string, version: string): string {
@@ -52,7 +52,7 @@ export async function readRecord(client: Client, at: ObjectName, options?: Reque
 }
 
 /** What another version wrote, or a person, is an entry all the same: the key says whom it is about. */
-function readEntry(key: string, text: string): Entry {
+function readEntry(key: string, text: string): QuarantineEntry {
   const value = parsed(text)
   const word = (name: string): string => (typeof value[name] === 'string' ? value[name] : '')
   const { heldSeconds, or } = value
@@ -82,7 +82,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 export async function addEntries(
   client: Client,
   at: ObjectName,
-  entries: ReadonlyMap<string, Entry>,
+  entries: ReadonlyMap<string, QuarantineEntry>,
   options: RequestOptions,
 ): Promise<void> {
   const data = Object.fromEntries([...entries].map(([key, entry]) => [key, JSON.stringify(entry)]))

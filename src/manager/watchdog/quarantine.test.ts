@@ -4,18 +4,18 @@ import type { Client } from '../../client/client.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { ConfigMap } from '../../operator/kinds.ts'
-import { resourceOf } from '../../operator/typed-resource.ts'
+import { typedResourceOf } from '../../operator/typed-resource.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { describeFinding } from '../findings/finding.ts'
 import type { Fact } from './fact.ts'
 import { createQuarantine, type Quarantine, type QuarantineOptions } from './quarantine.ts'
-import { addEntries, type Entry, entryKey, readRecord } from './quarantine-record.ts'
-import { settingsText, versionOf } from './version.ts'
+import { addEntries, type QuarantineEntry, entryKey, readRecord } from './quarantine-record.ts'
+import { settingsText, codeVersionOf } from './version.ts'
 
 const at = { namespace: 'default', name: 'muster-quarantine' }
 const never = new AbortController().signal
-const entry = (operator: string): Entry => ({
+const entry = (operator: string): QuarantineEntry => ({
   operator,
   controller: 'app',
   key: 'default/a',
@@ -57,7 +57,7 @@ function open(options: Partial<QuarantineOptions> = {}): Scene {
       ...options,
     }),
     async condemn(operator, section) {
-      const { version } = await versionOf({ module: undefined, settings: settingsText(section, false) })
+      const { version } = await codeVersionOf({ module: undefined, settings: settingsText(section, false) })
       const key = entryKey(operator, version)
       await addEntries(home.client, at, new Map([[key, entry(operator)]]), {})
       return key
@@ -105,7 +105,7 @@ describe('a quarantine', () => {
     await condemn('one', sections['one']!)
     const found = await quarantine.read(sections, never)
     await quarantine.announce(found.get('one')!)
-    const { items } = await client.list(resourceOf('v1', 'Event'), { namespace: 'default' })
+    const { items } = await client.list(typedResourceOf('v1', 'Event'), { namespace: 'default' })
     expect(items).toMatchObject([{ reason: 'Quarantined', type: 'Warning', involvedObject: at }])
   })
 

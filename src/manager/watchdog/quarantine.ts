@@ -8,15 +8,15 @@
 import type { Client } from '../../client/client.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { isMusterError } from '../../kube/errors.ts'
-import type { Log } from '../log-line.ts'
+import type { Log } from '../logging/log-line.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
 import { objectNameOf } from '../config/options-of.ts'
-import { createEventRecorder } from '../event-recorder.ts'
+import { createEventRecorder } from '../run/event-recorder.ts'
 import { describeFinding, type Quarantined } from '../findings/finding.ts'
-import { textOf } from '../resident/text-of.ts'
+import { messageText } from '../config/message-text.ts'
 import type { Fact } from './fact.ts'
-import { type Entry, entryKey, type QuarantineRecord, readRecord } from './quarantine-record.ts'
-import { settingsText, versionOf } from './version.ts'
+import { type QuarantineEntry, entryKey, type QuarantineRecord, readRecord } from './quarantine-record.ts'
+import { settingsText, codeVersionOf } from './version.ts'
 
 export interface QuarantineOptions {
   readonly client: Client
@@ -62,7 +62,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     const settings = settingsText(section, options.isChosen(operator))
     const known = versions.get(operator + settings)
     if (known !== undefined) return known
-    const { version } = await versionOf({ module: await options.moduleOf(operator, section), settings })
+    const { version } = await codeVersionOf({ module: await options.moduleOf(operator, section), settings })
     versions.set(operator + settings, version)
     return version
   }
@@ -73,7 +73,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     } catch (error) {
       if (!isMusterError(error, 'Forbidden')) throw error
       // Who may not read it runs everything as it is set, as if there were no watchdog.
-      if (!isTold) log({ problem: `the quarantine ConfigMap ${configMap} cannot be read: ${textOf(error)}` })
+      if (!isTold) log({ problem: `the quarantine ConfigMap ${configMap} cannot be read: ${messageText(error)}` })
       isTold = true
       return { object: undefined, entries: new Map() }
     }
@@ -107,7 +107,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
   }
 }
 
-function findingOf(entry: Entry, record: string, now: number): Quarantined {
+function findingOf(entry: QuarantineEntry, record: string, now: number): Quarantined {
   const { operator, controller, key, step, heldSeconds, line, replica, at: since } = entry
   return { kind: 'quarantined', operator, controller, key, step, heldSeconds, line, replica, since, record, at: now }
 }

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { emptyFolder } from '../../../test/project.ts'
 import { readConfiguration } from '../config/configuration.ts'
 import type { OperatorSettings } from '../config/operator-settings.ts'
-import { settingsText, versionOf } from './version.ts'
+import { settingsText, codeVersionOf } from './version.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -17,7 +17,7 @@ async function file(name: string, text: string): Promise<void> {
 }
 
 const version = async (name = 'operator.ts#one', settings = ''): Promise<string> =>
-  (await versionOf({ module: path.join(folder, name), settings })).version
+  (await codeVersionOf({ module: path.join(folder, name), settings })).version
 
 const section = (value: object): OperatorSettings =>
   readConfiguration([{ source: 'test', value: { operators: { one: { ...value } } } }]).settings.operators['one']!
@@ -51,7 +51,7 @@ describe('the version of an operator', () => {
   it('follows modules that import each other, and what is not there is not followed', async () => {
     await file('operator.ts', `import './other.ts'\nimport './gone.ts'`)
     await file('other.ts', `import './operator.ts'`)
-    const { files } = await versionOf({ module: path.join(folder, 'operator.ts'), settings: '' })
+    const { files } = await codeVersionOf({ module: path.join(folder, 'operator.ts'), settings: '' })
     expect(files.map((each) => path.basename(each))).toEqual(['operator.ts', 'other.ts'])
   })
 
@@ -60,7 +60,7 @@ describe('the version of an operator', () => {
     await file('other.ts', '')
     await utimes(path.join(folder, 'operator.ts'), 1000, 1000)
     await utimes(path.join(folder, 'other.ts'), 2000, 2000)
-    expect((await versionOf({ module: path.join(folder, 'operator.ts'), settings: '' })).newest).toBe(2_000_000)
+    expect((await codeVersionOf({ module: path.join(folder, 'operator.ts'), settings: '' })).newest).toBe(2_000_000)
   })
 
   it('of its settings, leaves out what is changed while it runs, and the order', () => {

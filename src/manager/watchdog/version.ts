@@ -26,7 +26,7 @@ export interface Version {
   readonly newest: number
 }
 
-export async function versionOf({ module, settings }: VersionedCode): Promise<Version> {
+export async function codeVersionOf({ module, settings }: VersionedCode): Promise<Version> {
   const hash = createHash('sha256').update(settings)
   if (module === undefined) return { version: hash.digest('hex').slice(0, length), files: [], newest: 0 }
   const name = module.lastIndexOf('#')

@@ -7,10 +7,10 @@
  */
 import { isMainThread, SHARE_ENV, Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock/clock.ts'
-import type { Log } from '../log-line.ts'
-import { createThreadWatch, type Place, type ThreadWatch } from '../thread-watch.ts'
+import type { Log } from '../logging/log-line.ts'
+import { createThreadWatch, type ThreadPosition, type ThreadWatch } from '../threads/thread-watch.ts'
 import type { Fact } from './fact.ts'
-import { cell, createMarkBoard, type MarkBoard } from './mark-board.ts'
+import { cell, createMarkBoard, type MarkBoard } from '../threads/mark-board.ts'
 import { keepWatch, noteLook, type WatchStart } from './watch-thread.ts'
 
 export interface Watchdog {
@@ -61,7 +61,7 @@ export function openWatchdog({ clock, log, limitMs = 10_000 }: WatchdogOptions):
   }
   const board: MarkBoard = {
     ...marks,
-    enter(place: Place, isLoading) {
+    enter(place: ThreadPosition, isLoading) {
       if (!isClosed && Atomics.load(cells, cell.limit) > 0) worker ??= start()
       return marks.enter(place, isLoading)
     },

@@ -2,7 +2,7 @@
  * Admission reviews: the question of an API server about a write, and the answer that an author's functions give to it.
  * From JSON to JSON; what is no review is refused before author code sees it.
  */
-import { type Cause, formatCause } from '../../kube/cause.ts'
+import { type Cause, formatCause } from '../../kube/validation/cause.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -24,17 +24,18 @@ export interface AdmissionQuestion {
 /** @throws InvalidReview */
 export function readAdmission(review: Json, webhook: Webhook, now: number): AdmissionQuestion {
   const { request, ...head } = isJsonObject(review) ? review : {}
-  if (head['apiVersion'] !== apiVersion || head['kind'] !== kind) throw invalid(`it is no ${kind} of ${apiVersion}`)
-  if (!isJsonObject(request)) throw invalid('it has no request')
+  if (head['apiVersion'] !== apiVersion || head['kind'] !== kind)
+    throw invalidReview(`it is no ${kind} of ${apiVersion}`)
+  if (!isJsonObject(request)) throw invalidReview('it has no request')
   const uid = textOf(request, 'uid')
-  if (uid === '') throw invalid('its request has no uid')
+  if (uid === '') throw invalidReview('its request has no uid')
   const operation = textOf(request, 'operation')
-  if (!isOperation(operation)) throw invalid('its operation is none of CREATE, UPDATE and DELETE')
+  if (!isOperation(operation)) throw invalidReview('its operation is none of CREATE, UPDATE and DELETE')
   checkResource(request['resource'], webhook)
   const [object, old] = [objectOf(request, 'object', webhook), objectOf(request, 'oldObject', webhook)]
   const shown = operation === 'DELETE' ? old : object
-  if (!shown) throw invalid(`a ${operation} comes without its object`)
-  if (operation === 'UPDATE' && !old) throw invalid('an UPDATE comes without the old object')
+  if (!shown) throw invalidReview(`a ${operation} comes without its object`)
+  if (operation === 'UPDATE' && !old) throw invalidReview('an UPDATE comes without the old object')
   const namespace = textOf(request, 'namespace')
   return {
     uid,
@@ -53,13 +54,13 @@ export function readAdmission(review: Json, webhook: Webhook, now: number): Admi
 }
 
 /** What is wrong, never what it was: reviews hold other people's Secrets. */
-export function invalid(why: string): MusterError {
+export function invalidReview(why: string): MusterError {
   return new MusterError('InvalidReview', `the review cannot be answered: ${why}.`)
 }
 
 function textOf(from: JsonObject, member: string): string {
   const value = from[member] ?? ''
-  if (typeof value !== 'string') throw invalid(`its ${member} is no text`)
+  if (typeof value !== 'string') throw invalidReview(`its ${member} is no text`)
   return value
 }
 
@@ -68,17 +69,17 @@ function isOperation(text: string): text is AdmissionOperation {
 }
 
 function checkResource(resource: Json | undefined, { for: own }: Webhook): void {
-  if (!isJsonObject(resource)) throw invalid('its request names no resource')
+  if (!isJsonObject(resource)) throw invalidReview('its request names no resource')
   const [group, version, plural] = ['group', 'version', 'resource'].map((member) => textOf(resource, member))
   if (group === own.group && version === own.version && plural === own.plural) return
-  throw invalid(`it is not about ${formatResource(own)}`)
+  throw invalidReview(`it is not about ${formatResource(own)}`)
 }
 
 function objectOf(request: JsonObject, member: string, { for: own }: Webhook): KubeObject | undefined {
   const value = request[member] ?? null
   if (value === null) return undefined
   if (!isJsonObject(value) || !isJsonObject(value['metadata']) || value['kind'] !== own.kind) {
-    throw invalid(`its ${member} is no ${own.kind}`)
+    throw invalidReview(`its ${member} is no ${own.kind}`)
   }
   return frozen(value) as unknown as KubeObject
 }

@@ -7,7 +7,7 @@ import type { Client } from '../../client/client.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import type { Secret } from '../../kube/types/core/v1.ts'
 import { Secret as secrets } from '../../operator/kinds.ts'
-import { type Certificates, isWhole } from './rotation.ts'
+import { type Certificates, isCompleteBundle } from './rotation.ts'
 
 /** Who writes. */
 export const fieldManager = 'muster-webhooks'
@@ -95,5 +95,5 @@ function certificatesIn({ data = {}, metadata }: Secret): Certificates | undefin
     retired: text('retired-ca.crt').match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----\n?/g) ?? [],
     serving: { cert: text('tls.crt'), key: text('tls.key') },
   }
-  return isWhole(found) ? found : undefined
+  return isCompleteBundle(found) ? found : undefined
 }

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } fr
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Conversion, convertObjects } from '../../operator/conversion.ts'
-import { invalid } from './admission-review.ts'
+import { invalidReview } from './admission-review.ts'
 import { frozen } from './frozen.ts'
 
 const apiVersion = 'apiextensions.k8s.io/v1'
@@ -18,15 +18,16 @@ export interface ConversionQuestion {
 /** @throws InvalidReview */
 export function readConversion(review: Json, name: string): ConversionQuestion {
   const { request, ...head } = isJsonObject(review) ? review : {}
-  if (head['apiVersion'] !== apiVersion || head['kind'] !== kind) throw invalid(`it is no ${kind} of ${apiVersion}`)
-  if (!isJsonObject(request)) throw invalid('it has no request')
+  if (head['apiVersion'] !== apiVersion || head['kind'] !== kind)
+    throw invalidReview(`it is no ${kind} of ${apiVersion}`)
+  if (!isJsonObject(request)) throw invalidReview('it has no request')
   const { uid, desiredAPIVersion: wanted, objects } = request
-  if (typeof uid !== 'string' || uid === '') throw invalid('its request has no uid')
-  if (typeof wanted !== 'string' || wanted === '') throw invalid('it does not say which version is wanted')
-  if (!isJsonArray(objects)) throw invalid('it has no list of objects')
+  if (typeof uid !== 'string' || uid === '') throw invalidReview('its request has no uid')
+  if (typeof wanted !== 'string' || wanted === '') throw invalidReview('it does not say which version is wanted')
+  if (!isJsonArray(objects)) throw invalidReview('it has no list of objects')
   for (const object of objects) {
     const isObject = isJsonObject(object) && isJsonObject(object['metadata']) && object['kind'] === name
-    if (!isObject || typeof object['apiVersion'] !== 'string') throw invalid(`one of its objects is no ${name}`)
+    if (!isObject || typeof object['apiVersion'] !== 'string') throw invalidReview(`one of its objects is no ${name}`)
   }
   return { uid, wanted, objects: frozen(objects) as unknown as readonly UntypedObject[] }
 }

@@ -36,21 +36,21 @@ export interface WebhookCluster {
 
 export interface Registrar {
   /** Brings the cluster nearer to what `wanted` says; of its writes the next call sees the outcome. */
-  settle(wanted: Wanted): Promise<Settled>
+  settle(wanted: DesiredRegistration): Promise<SettledRegistration>
   close(): void
 }
 
-export interface Wanted {
+export interface DesiredRegistration {
   /** All operators that register here, those without webhooks, too. */
   readonly operators: ReadonlySet<string>
   readonly registrations: readonly Registration[]
   /** PEM: what everything that trusts these certificates is to have. */
   readonly bundle: string
   /** The same from what the Secret says at the moment of the call; undefined when it says nothing. */
-  again(): Promise<Pick<Wanted, 'registrations' | 'bundle'> | undefined>
+  again(): Promise<Pick<DesiredRegistration, 'registrations' | 'bundle'> | undefined>
 }
 
-export interface Settled {
+export interface SettledRegistration {
   /** Everything was as wanted: nothing had to be written. */
   readonly isCurrent: boolean
   /** When to try again, where something failed or is being fought over. */
@@ -113,7 +113,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
   }
 
   /** Watches what is to be kept, and says whether all of it is known. */
-  const watch = async ({ registrations }: Wanted): Promise<boolean> => {
+  const watch = async ({ registrations }: DesiredRegistration): Promise<boolean> => {
     for (const resource of resources) {
       const { plural } = resource
       if (!wide.has(plural)) wide.set(plural, await mayPatch(client, resource))
@@ -146,7 +146,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
     corrections.set(due.key, { wish: due.wish, at: clock.now(), waitMs })
   }
 
-  const correct = async ({ key, resource, object }: Registration, wanted: Wanted): Promise<void> => {
+  const correct = async ({ key, resource, object }: Registration, wanted: DesiredRegistration): Promise<void> => {
     const { name } = object.metadata
     const live = await found(client, resource, name!)
     const fresh = await wanted.again()
@@ -212,7 +212,7 @@ export function startRegistrar({ cluster, clock, id, onChange, onProblem }: Regi
   }
 }
 
-const unsettled: Settled = { isCurrent: false, retryAt: undefined }
+const unsettled: SettledRegistration = { isCurrent: false, retryAt: undefined }
 
 const resources = [validatingConfigurations, mutatingConfigurations, definitions] as const
 

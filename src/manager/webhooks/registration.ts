@@ -91,7 +91,7 @@ export function registrationsOf(
 }
 
 /** DNS names and addresses by which API servers know the server. */
-export function namesOf(address: WebhookAddress): readonly string[] {
+export function registrationNames(address: WebhookAddress): readonly string[] {
   if ('url' in address) return [new URL(address.url).hostname.replaceAll(/^\[|\]$/g, '')]
   const { name, namespace } = address.service
   return [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`]

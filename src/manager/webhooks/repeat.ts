@@ -1,7 +1,7 @@
 /** Work in rounds: one at a time, again when woken, and again when the last round said so. */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
-export interface Rounds {
+export interface RepeatRounds {
   /** A round begins now, or as soon as the present one is over. */
   wake(this: void): void
   stop(): void
@@ -10,7 +10,7 @@ export interface Rounds {
 const retryMs = { first: 1000, most: 300_000 } as const
 
 /** `round` says when the next is due; one that fails is tried again, later and later. */
-export function repeat(clock: Clock, round: () => Promise<number>, onFailure: (error: unknown) => void): Rounds {
+export function repeat(clock: Clock, round: () => Promise<number>, onFailure: (error: unknown) => void): RepeatRounds {
   let timer: Timer | undefined
   let isRunning = false
   let isWoken = false

@@ -6,7 +6,7 @@ import {
   type Certificates,
   defaultLifetimes,
   dueAt,
-  isWhole,
+  isCompleteBundle,
   type Lifetimes,
   rotate,
   type RotationInput,
@@ -42,7 +42,7 @@ function trusts(bundle: string, cert: string, now: number): boolean {
 describe('rotation', () => {
   it('changes nothing while nothing is due, and says when something will be', () => {
     const first = rotate(undefined, input(start))
-    expect(isWhole(first)).toBe(true)
+    expect(isCompleteBundle(first)).toBe(true)
     expect(trusts(bundleOf(first), first.serving.cert, start)).toBe(true)
     expect(dueAt(first, defaultLifetimes)).toBe(start + 60 * day)
     expect(rotate(first, input(start + 60 * day - 1, { isPublished: true }))).toBe(first)
@@ -101,11 +101,11 @@ describe('rotation', () => {
   it('knows what is damaged', () => {
     const first = rotate(undefined, input(start))
     const other = rotate(undefined, input(start))
-    expect(isWhole({ ...first, authority: { ...first.authority, key: other.authority.key } })).toBe(false)
-    expect(isWhole({ ...first, serving: other.serving })).toBe(false)
-    expect(isWhole({ ...first, next: { cert: 'junk', key: '' } })).toBe(false)
-    expect(isWhole({ ...first, next: first.serving })).toBe(false)
-    expect(isWhole({ ...first, retired: ['junk'] })).toBe(false)
+    expect(isCompleteBundle({ ...first, authority: { ...first.authority, key: other.authority.key } })).toBe(false)
+    expect(isCompleteBundle({ ...first, serving: other.serving })).toBe(false)
+    expect(isCompleteBundle({ ...first, next: { cert: 'junk', key: '' } })).toBe(false)
+    expect(isCompleteBundle({ ...first, next: first.serving })).toBe(false)
+    expect(isCompleteBundle({ ...first, retired: ['junk'] })).toBe(false)
   })
 
   it('leaves no moment at which a replica serves what an API server does not trust, however late both hear of it', () => {

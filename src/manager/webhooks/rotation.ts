@@ -17,7 +17,7 @@ import {
   type Certificate,
   createCertificateAuthority,
   openCertificateAuthority,
-} from '../../apiserver/access/certificate-authority.ts'
+} from '../../pki/certificate-authority.ts'
 
 /** What the Secret holds. */
 export interface Certificates {
@@ -169,7 +169,7 @@ function namesFor({ serving }: Certificates, { now, names, lifetimes }: Rotation
 }
 
 /** Whether all of it is what it should be: whoever kept it may have damaged it. */
-export function isWhole({ authority, next, retired, serving }: Certificates): boolean {
+export function isCompleteBundle({ authority, next, retired, serving }: Certificates): boolean {
   try {
     const issuers = [authority, ...(next ? [next] : [])].map((one) => {
       const cert = new X509Certificate(one.cert)

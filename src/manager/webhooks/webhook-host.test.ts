@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../clock/virtual-clock.ts'
-import { invalidValue } from '../../kube/cause.ts'
+import { invalidValue } from '../../kube/validation/cause.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import { type Json, type JsonObject, parseJson } from '../../kube/json.ts'
 import { applyJsonPatch, parseJsonPatch } from '../../kube/json-patch.ts'

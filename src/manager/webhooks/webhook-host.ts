@@ -5,14 +5,14 @@
  * Author code that throws, answers with nonsense or takes too long concerns its own review alone. Whoever asked learns
  * whose webhook failed; the cause, which may quote a Secret, goes to `onFailure` and nowhere else.
  */
-import { type WebhookCaller, type WebhookClientConfig, WebhookError } from '../../apiserver/webhook-caller.ts'
+import { type WebhookCaller, type WebhookClientConfig, WebhookError } from '../../apiserver/webhook/webhook-caller.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { formatResource } from '../../kube/kind.ts'
 import { type Conversion, conversionName } from '../../operator/conversion.ts'
 import type { Webhook } from '../../operator/webhook.ts'
-import type { ThreadWatch } from '../thread-watch.ts'
+import type { ThreadWatch } from '../threads/thread-watch.ts'
 import { answerMutation, answerValidation, readAdmission } from './admission-review.ts'
 import { answerConversion, failedConversion, readConversion } from './conversion-review.ts'
 

@@ -8,9 +8,9 @@
 import { once } from 'node:events'
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Certificate } from '../../apiserver/access/certificate-authority.ts'
-import { Refusal } from '../../apiserver/refusal.ts'
-import { checkDepth } from '../../apiserver/request-body.ts'
+import type { Certificate } from '../../pki/certificate-authority.ts'
+import { StatusError } from '../../apiserver/errors/status-error.ts'
+import { checkDepth } from '../../apiserver/codec/request-body.ts'
 import type { Clock, Timer } from '../../clock/clock.ts'
 import { type ErrorName, isMusterError, MusterError } from '../../kube/errors.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
@@ -19,7 +19,7 @@ import type { WebhookHost } from './webhook-host.ts'
 export interface WebhookServerOptions {
   readonly host: WebhookHost
   readonly clock: Clock
-  readonly listen: ListenAddress
+  readonly listen: WebhookListenAddress
   readonly certificate: Certificate
   readonly limits?: Partial<WebhookServerLimits>
 }
@@ -31,7 +31,7 @@ export interface WebhookServerLimits {
   readonly connections: number
 }
 
-export interface ListenAddress {
+export interface WebhookListenAddress {
   /** @default every address of the machine */
   readonly host?: string
   /** 0 takes a free one. */
@@ -195,7 +195,7 @@ function parseReview(body: Buffer): Json {
     return review
   } catch (error) {
     // The parser's message would quote the body.
-    const why = error instanceof Refusal ? error.message : 'the body is no valid JSON'
+    const why = error instanceof StatusError ? error.message : 'the body is no valid JSON'
     throw new HttpRefusal(400, `the review cannot be answered: ${why}.`)
   }
 }

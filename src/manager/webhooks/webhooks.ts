@@ -7,12 +7,12 @@ import type { Clock } from '../../clock/clock.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import { Secret } from '../../operator/kinds.ts'
 import { type KeptCertificates, readCertificates, type SecretName, writeCertificates } from './certificate-secret.ts'
-import { type Registrar, startRegistrar, type Wanted, type WebhookCluster } from './registrar.ts'
+import { type Registrar, startRegistrar, type DesiredRegistration, type WebhookCluster } from './registrar.ts'
 import { repeat } from './repeat.ts'
-import { certificatesId, namesOf, type Registration, registrationsOf } from './registration.ts'
+import { certificatesId, registrationNames, type Registration, registrationsOf } from './registration.ts'
 import { bundleOf, type Certificates, defaultLifetimes, dueAt, type Lifetimes, rotate } from './rotation.ts'
 import type { OperatorWebhooks, WebhookAddress, WebhookHost } from './webhook-host.ts'
-import type { ListenAddress, WebhookServer } from './webhook-server.ts'
+import type { WebhookListenAddress, WebhookServer } from './webhook-server.ts'
 
 export interface WebhooksOptions {
   /** Who answers. */
@@ -25,7 +25,7 @@ export interface WebhooksOptions {
   /** Where API servers find us. A URL with port 0 gets the one that is listened on. */
   readonly address: WebhookAddress
   /** @default nowhere: only an API server in this process asks */
-  readonly listen?: ListenAddress | undefined
+  readonly listen?: WebhookListenAddress | undefined
   readonly lifetimes?: Partial<Lifetimes> | undefined
   /** Hears what went wrong and will be tried again. @default nobody */
   readonly onProblem?: ((where: string, error: unknown) => void) | undefined
@@ -73,7 +73,7 @@ interface Waiter {
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { host, clock, cluster: home, secret, listen, onProblem = () => undefined } = options
   const lifetimes: Lifetimes = { ...defaultLifetimes, ...options.lifetimes }
-  const names = namesOf(options.address)
+  const names = registrationNames(options.address)
   let { address } = options
   const places = new Map<WebhookCluster, Place>()
   let server: WebhookServer | undefined
@@ -104,12 +104,12 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     let isCurrent = true
     let retryAt = Infinity
     for (const place of places.values()) {
-      const wantedWith = (text: string): Omit<Wanted, 'again'> => ({
+      const wantedWith = (text: string): Omit<DesiredRegistration, 'again'> => ({
         operators: place.operators,
         registrations: registrations(place, text),
         bundle: text,
       })
-      const again = async (): Promise<Omit<Wanted, 'again'> | undefined> => {
+      const again = async (): Promise<Omit<DesiredRegistration, 'again'> | undefined> => {
         const { certificates } = await read()
         return certificates && wantedWith(bundleOf(certificates))
       }

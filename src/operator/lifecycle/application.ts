@@ -9,7 +9,7 @@ import { isMusterError } from '../../kube/errors.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { sidecarClient, type SidecarClient, type SidecarTransport } from '../../sidecar/client.ts'
 import type { Live } from '../live.ts'
-import type { Context } from '../resource.ts'
+import type { Context } from '../dependent.ts'
 import type { TypedResource } from '../typed-resource.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { ActionReport, LifecycleAct, Observed } from './observation.ts'
@@ -36,14 +36,14 @@ export interface Application<CR extends KubeObject> {
   /** Shall its objects be there? False in the end state: `activeWhen: ({ cr }) => application.isPresent(cr)`. */
   isPresent(cr: CR): boolean
   /** Whoever does not answer is not reachable; that is a result. */
-  observe(context: Outside<CR>): Promise<Observed>
+  observe(context: ApplicationAccess<CR>): Promise<Observed>
   step(context: Context<CR>, observed: Observed, isEnding: boolean): LifecycleStep
   /** @throws what the sidecar says against it */
-  perform(act: LifecycleAct, context: Outside<CR>): Promise<void>
+  perform(act: LifecycleAct, context: ApplicationAccess<CR>): Promise<void>
 }
 
 /** What it takes to ask somebody outside. */
-export interface Outside<CR extends KubeObject> extends Context<CR> {
+export interface ApplicationAccess<CR extends KubeObject> extends Context<CR> {
   readonly live: Live
   readonly clock: Clock
 }
@@ -51,7 +51,7 @@ export interface Outside<CR extends KubeObject> extends Context<CR> {
 export function defineApplication<CR extends KubeObject>(options: ApplicationOptions<CR>): Application<CR> {
   const { lifecycle, observeEveryMs = 30_000, timeoutMs = 5000 } = options
 
-  const clientOf = (context: Outside<CR>): SidecarClient | Exclude<Reach, object> => {
+  const clientOf = (context: ApplicationAccess<CR>): SidecarClient | Exclude<Reach, object> => {
     const reach = options.reach(context)
     if (typeof reach === 'string') return reach
     const { live, clock } = context

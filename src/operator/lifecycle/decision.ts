@@ -26,7 +26,7 @@ export interface LifecycleInput<Name extends string = string, Spec extends Field
 }
 
 /** What does not change in the course of a decision. */
-export interface Turn {
+export interface LifecycleTurn {
   readonly life: Lifecycle
   readonly wish: string
   readonly request: string | undefined
@@ -40,7 +40,7 @@ export interface Turn {
   readonly context: LifecycleContext
 }
 
-export interface Decision {
+export interface LifecycleDecision {
   readonly status: LifecycleStatus | undefined
   readonly condition: Pick<ConditionUpdate, 'status' | 'reason' | 'message'>
   readonly requeueAtMs?: number
@@ -48,7 +48,10 @@ export interface Decision {
   readonly refusal?: string
 }
 
-export function turnOf(life: Lifecycle, { wish, request, status, observed, now, context }: LifecycleInput): Turn {
+export function turnOf(
+  life: Lifecycle,
+  { wish, request, status, observed, now, context }: LifecycleInput,
+): LifecycleTurn {
   const { uid = '', generation = 0 } = context.cr.metadata
   const here = observed.state !== undefined && life.nodes.has(observed.state) ? observed.state : undefined
   return {
@@ -65,19 +68,23 @@ export function turnOf(life: Lifecycle, { wish, request, status, observed, now, 
   }
 }
 
-export function wait(status: LifecycleStatus, reason: string, message: string, requeueAtMs: number): Decision {
+export function wait(status: LifecycleStatus, reason: string, message: string, requeueAtMs: number): LifecycleDecision {
   return { status, condition: { status: 'False', reason, message }, requeueAtMs }
 }
 
-export function stay(status: LifecycleStatus, reason: string, message: string): Decision {
+export function stay(status: LifecycleStatus, reason: string, message: string): LifecycleDecision {
   return { status, condition: { status: 'False', reason, message } }
 }
 
-export function unknown(status: LifecycleStatus, reason: string, message: string): Decision {
+export function unknownLifecycleState(status: LifecycleStatus, reason: string, message: string): LifecycleDecision {
   return { status, condition: { status: 'Unknown', reason, message } }
 }
 
-export function refuse({ life, wish }: Turn, status: LifecycleStatus | undefined, target: string): Decision {
+export function refuseTransition(
+  { life, wish }: LifecycleTurn,
+  status: LifecycleStatus | undefined,
+  target: string,
+): LifecycleDecision {
   const allowed = status ? reachableWishes(life, status.state) : life.wishes
   const from = status ? `from ${status.state}` : 'at first'
   const which = allowed.length === 0 ? 'nothing' : `only ${allowed.join(', ')}`

@@ -11,7 +11,7 @@ import type { Fields } from '../field.ts'
 import { checkLifecycle } from './check.ts'
 import { type LifecycleGraph, type LifecycleNodes, nodesOf, type StateDefinition } from './graph.ts'
 import { wishRules } from './rules.ts'
-import { type LifecycleSpecFields, type LifecycleStatusFields, specFields, statusFields } from './status.ts'
+import { type LifecycleSpecFields, type LifecycleStatusFields, lifecycleSpecFields, statusFields } from './status.ts'
 
 export interface LifecycleOptions<Name extends string, Wish extends Name, Spec extends Fields> {
   /** What lives: `Database`. For messages. */
@@ -66,7 +66,7 @@ export function defineLifecycle<Name extends string, Wish extends Name, Spec ext
   checkLifecycle(graph)
   return {
     ...graph,
-    spec: specFields(wishes, defaultWish),
+    spec: lifecycleSpecFields(wishes, defaultWish),
     status: statusFields(Object.keys(states) as Name[]),
     rules: wishRules(graph),
     columns: [

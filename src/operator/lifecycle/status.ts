@@ -15,7 +15,7 @@ export interface LifecycleStatus<Name extends string = string> {
   /** Why the last transition was given up. */
   readonly failure?: LifecycleFailure<Name>
   /** The passing state that was wished and gone through: it is not done twice for one wish. */
-  readonly served?: Served<Name>
+  readonly served?: ServedWish<Name>
   /** How often the application left the state it should be in, of late: each time it is put right a little later. */
   readonly relapse?: Relapse<Name>
   /** States that were entered, the latest last. */
@@ -64,7 +64,7 @@ export interface LifecycleFailure<Name extends string = string> {
   readonly generation: number
 }
 
-export interface Served<Name extends string = string> {
+export interface ServedWish<Name extends string = string> {
   readonly state: Name
   readonly request?: string
 }
@@ -104,7 +104,10 @@ export type LifecycleStatusFields<Name extends string> = {
   readonly lifecycle: Field<LifecycleStatus<Name>, LifecycleStatus<Name>, 'optional'>
 }
 
-export function specFields<Wish extends string>(wishes: readonly Wish[], defaultWish: Wish): LifecycleSpecFields<Wish> {
+export function lifecycleSpecFields<Wish extends string>(
+  wishes: readonly Wish[],
+  defaultWish: Wish,
+): LifecycleSpecFields<Wish> {
   const state: Field<Wish> = oneOf(wishes, {
     default: defaultWish,
     description: 'The state the application shall be in.',

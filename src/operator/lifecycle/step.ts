@@ -15,16 +15,16 @@ import { equalJson, type Json } from '../../kube/json.ts'
 import type { Fields } from '../field.ts'
 import { formatActionKey, numberOfKey } from './action-key.ts'
 import {
-  type Decision,
+  type LifecycleDecision,
   failureText,
   type LifecycleInput,
-  refuse,
+  refuseTransition,
   retryText,
   routeText,
   stay,
-  type Turn,
+  type LifecycleTurn,
   turnOf,
-  unknown,
+  unknownLifecycleState,
   wait,
 } from './decision.ts'
 import { type LifecycleNode, sideExits } from './graph.ts'
@@ -88,7 +88,7 @@ export function stepLifecycle<Name extends string, Wish extends Name, Spec exten
   }
 }
 
-function decide(turn: Turn): Decision {
+function decide(turn: LifecycleTurn): LifecycleDecision {
   const { life, now } = turn
   const before = turn.before && withoutFuture(turn.before, life, now)
   // A state that this version of the graph does not have tells nothing.
@@ -100,7 +100,7 @@ function decide(turn: Turn): Decision {
  * Moments that lie further ahead than anything is put off: the clock was set back since they were written down, and whoever
  * waited for them would wait as long as it was set back by. They count from now on.
  */
-function withoutFuture(status: LifecycleStatus, { nodes }: Turn['life'], now: number): LifecycleStatus {
+function withoutFuture(status: LifecycleStatus, { nodes }: LifecycleTurn['life'], now: number): LifecycleStatus {
   const { since, transition } = status
   const isAhead = (text: string, mostMs: number): boolean => timeOf(text, now) > now + mostMs + pollMs
   const at = formatMicroTime(now)
@@ -113,7 +113,7 @@ function withoutFuture(status: LifecycleStatus, { nodes }: Turn['life'], now: nu
 }
 
 /** An application of which nothing is known yet, or no longer. */
-function firstSeen(turn: Turn): Decision {
+function firstSeen(turn: LifecycleTurn): LifecycleDecision {
   const { life, wish, before, here, now } = turn
   const at = formatMicroTime(now)
   const history = before?.history ?? []
@@ -123,7 +123,7 @@ function firstSeen(turn: Turn): Decision {
   if (here !== undefined && here !== life.end) {
     return atRest(turn, { ...blank, state: here, history: remember(history, { state: here, at, why: 'observed' }) })
   }
-  if (!life.nodes.has(wish)) return refuse(turn, undefined, wish)
+  if (!life.nodes.has(wish)) return refuseTransition(turn, undefined, wish)
   // Nothing is there, and nothing is wanted.
   if (wish === life.end) return atRest(turn, { ...blank, state: life.end })
   return enter(turn, { ...blank, state: life.start }, undefined, life.start, 'wished')
@@ -131,7 +131,7 @@ function firstSeen(turn: Turn): Decision {
 
 // Under way ------------------------------------------------------------------------------------------------------
 
-function underWay(turn: Turn, status: LifecycleStatus, transition: Transition): Decision {
+function underWay(turn: LifecycleTurn, status: LifecycleStatus, transition: Transition): LifecycleDecision {
   const { life, now, observed } = turn
   const node = life.nodes.get(transition.to)
   if (!node) return firstSeen(turn)
@@ -182,7 +182,13 @@ function underWay(turn: Turn, status: LifecycleStatus, transition: Transition): 
 }
 
 /** Carries out what the status, as it was read, says is intended. */
-function start(turn: Turn, status: LifecycleStatus, transition: Transition, action: string, again: number): Decision {
+function start(
+  turn: LifecycleTurn,
+  status: LifecycleStatus,
+  transition: Transition,
+  action: string,
+  again: number,
+): LifecycleDecision {
   const { observed, uid } = turn
   const { key, input = null } = transition
   const place = routeText(transition)
@@ -197,7 +203,10 @@ function start(turn: Turn, status: LifecycleStatus, transition: Transition, acti
 }
 
 /** What the state still lacks before it has been entered, or may lead on; undefined when nothing does. */
-function missingFor({ life, here, observed, context }: Turn, { name, leadsTo }: LifecycleNode): string | undefined {
+function missingFor(
+  { life, here, observed, context }: LifecycleTurn,
+  { name, leadsTo }: LifecycleNode,
+): string | undefined {
   const verdict = leadsTo?.guard?.(context) ?? true
   if (verdict !== true) return `not yet ${leadsTo?.state}: ${verdict}`
   const next = leadsTo ? life.nodes.get(leadsTo.state) : undefined
@@ -209,7 +218,12 @@ function missingFor({ life, here, observed, context }: Turn, { name, leadsTo }: 
   return observed.reachable ? undefined : 'waits for the application to answer'
 }
 
-function arrive(turn: Turn, status: LifecycleStatus, transition: Transition, node: LifecycleNode): Decision {
+function arrive(
+  turn: LifecycleTurn,
+  status: LifecycleStatus,
+  transition: Transition,
+  node: LifecycleNode,
+): LifecycleDecision {
   const { transition: _, ...rest } = status
   const { leadsTo } = node
   if (!leadsTo) return atRest(turn, rest)
@@ -221,7 +235,13 @@ function arrive(turn: Turn, status: LifecycleStatus, transition: Transition, nod
   return enter(turn, served, node.name, leadsTo.state, 'ledOn')
 }
 
-function fail(turn: Turn, status: LifecycleStatus, transition: Transition, node: LifecycleNode, why: string): Decision {
+function fail(
+  turn: LifecycleTurn,
+  status: LifecycleStatus,
+  transition: Transition,
+  node: LifecycleNode,
+  why: string,
+): LifecycleDecision {
   const { attempt, wish } = transition
   const message = shorten(why)
   const { retries, firstMs, mostMs } = node.onFailure
@@ -243,12 +263,12 @@ function fail(turn: Turn, status: LifecycleStatus, transition: Transition, node:
 }
 
 function abandon(
-  turn: Turn,
+  turn: LifecycleTurn,
   status: LifecycleStatus,
   transition: Transition,
   node: LifecycleNode,
   message: string,
-): Decision {
+): LifecycleDecision {
   const { transition: _, ...rest } = status
   const { goTo } = node.onFailure
   const failure: LifecycleFailure = {
@@ -264,10 +284,10 @@ function abandon(
 
 // At rest --------------------------------------------------------------------------------------------------------
 
-function atRest(turn: Turn, was: LifecycleStatus): Decision {
+function atRest(turn: LifecycleTurn, was: LifecycleStatus): LifecycleDecision {
   const { life, here, wish } = turn
   if (here !== undefined && here !== was.state) return atRest(turn, moved(turn, was, here))
-  if (!life.nodes.has(wish)) return refuse(turn, was, wish)
+  if (!life.nodes.has(wish)) return refuseTransition(turn, was, wish)
   const { failure } = was
   const isHeld = failure !== undefined && isHolding(turn, failure)
   const hasFailedHere = failure?.state === was.state
@@ -290,7 +310,7 @@ function atRest(turn: Turn, was: LifecycleStatus): Decision {
       )
   }
   const route = routeTo(life.nodes, was.state, target)
-  if (!route) return isHeld ? stay(status, 'Failed', failureText(failure)) : refuse(turn, status, target)
+  if (!route) return isHeld ? stay(status, 'Failed', failureText(failure)) : refuseTransition(turn, status, target)
   const [hop] = route
   if (hop === undefined) {
     if (isHeld) return stay(status, 'Failed', failureText(failure))
@@ -314,7 +334,7 @@ function atRest(turn: Turn, was: LifecycleStatus): Decision {
 }
 
 /** The application went somewhere by itself. */
-function moved(turn: Turn, status: LifecycleStatus, here: string): LifecycleStatus {
+function moved(turn: LifecycleTurn, status: LifecycleStatus, here: string): LifecycleStatus {
   const { now } = turn
   const at = formatMicroTime(now)
   const { failure, relapse, ...rest } = status
@@ -337,42 +357,46 @@ function moved(turn: Turn, status: LifecycleStatus, here: string): LifecycleStat
  * What it ran on is gone, and not because it had ended: somebody took it away. That is no relapse, and is put right at once
  * as with any other object; to wait would be to store that it has ended, by which the rest would go, too.
  */
-function isTaken({ life, before, observed, here }: Turn): boolean {
+function isTaken({ life, before, observed, here }: LifecycleTurn): boolean {
   return !observed.reachable && here === life.end && before?.state !== life.end
 }
 
 /** What is to be reached: the wish, or where it led once it has been gone through. */
-function targetOf({ life, wish, request }: Turn, { served }: LifecycleStatus): string {
+function targetOf({ life, wish, request }: LifecycleTurn, { served }: LifecycleStatus): string {
   const isServed = served?.state === wish && served.request === request
   return isServed ? restOf(life.nodes, wish) : wish
 }
 
 /** A failure keeps everything as it is until somebody changes something. */
-function isHolding({ wish, generation }: Turn, failure: LifecycleFailure): boolean {
+function isHolding({ wish, generation }: LifecycleTurn, failure: LifecycleFailure): boolean {
   return failure.wish === wish && failure.generation === generation
 }
 
 /** What no longer means anything goes. */
-function forget({ wish }: Turn, status: LifecycleStatus, isHeld: boolean): LifecycleStatus {
+function forget({ wish }: LifecycleTurn, status: LifecycleStatus, isHeld: boolean): LifecycleStatus {
   const { failure, served, ...rest } = status
   return { ...rest, ...(failure && isHeld && { failure }), ...(served?.state === wish && { served }) }
 }
 
 /** When an application that keeps leaving `target` is next brought back there. */
-function calmAt(turn: Turn, { relapse, since, history }: LifecycleStatus, target: string): number {
+function calmAt(turn: LifecycleTurn, { relapse, since, history }: LifecycleStatus, target: string): number {
   const { now } = turn
   if (relapse?.from !== target || relapse.times < 2 || history.at(-1)?.why !== 'observed' || isTaken(turn)) return now
   return timeOf(since, now) + Math.min(firstRelapseMs * 2 ** Math.min(relapse.times - 2, 30), longestRelapseMs)
 }
 
-function settled({ life, observed, here, wish }: Turn, status: LifecycleStatus): Decision {
+function settled({ life, observed, here, wish }: LifecycleTurn, status: LifecycleStatus): LifecycleDecision {
   const { state } = status
   if (observed.state !== undefined && here === undefined) {
     const known = [...life.nodes.keys()].join(', ')
-    return unknown(status, 'UnknownState', `the application says ${observed.state}, which is none of ${known}`)
+    return unknownLifecycleState(
+      status,
+      'UnknownState',
+      `the application says ${observed.state}, which is none of ${known}`,
+    )
   }
   if (!observed.reachable && here === undefined && state !== life.end) {
-    return unknown(status, 'Unreachable', `${state} when the application was last heard of`)
+    return unknownLifecycleState(status, 'Unreachable', `${state} when the application was last heard of`)
   }
   const message = state === wish ? `${state}, as wished` : `${wish} has been done; ${state} again`
   return { status, condition: { status: 'True', reason: 'AsWished', message } }
@@ -380,7 +404,13 @@ function settled({ life, observed, here, wish }: Turn, status: LifecycleStatus):
 
 // Entering -------------------------------------------------------------------------------------------------------
 
-function enter(turn: Turn, was: LifecycleStatus, from: string | undefined, to: string, why: Why): Decision {
+function enter(
+  turn: LifecycleTurn,
+  was: LifecycleStatus,
+  from: string | undefined,
+  to: string,
+  why: Why,
+): LifecycleDecision {
   const { life, uid, now, wish, request, generation } = turn
   const at = formatMicroTime(now)
   const node = life.nodes.get(to)!
@@ -414,12 +444,12 @@ function enter(turn: Turn, was: LifecycleStatus, from: string | undefined, to: s
   return wait({ ...status, attempts: number, transition }, 'InTransition', `${routeText(transition)}: ${doing}`, now)
 }
 
-function inputOf({ context }: Turn, { action }: LifecycleNode): Pick<Transition, 'input'> {
+function inputOf({ context }: LifecycleTurn, { action }: LifecycleNode): Pick<Transition, 'input'> {
   return action?.input ? { input: action.input(context) } : {}
 }
 
 /** Above all that were given before, even by a status that was lost. */
-function nextNumber({ observed, uid }: Turn, { attempts }: LifecycleStatus): number {
+function nextNumber({ observed, uid }: LifecycleTurn, { attempts }: LifecycleStatus): number {
   const seen = observed.actions.map(({ key }) => numberOfKey(key, uid) ?? 0)
   return Math.max(attempts, ...seen) + 1
 }
@@ -436,7 +466,7 @@ function overdueIf(mayRun: boolean, status: LifecycleStatus): LifecycleStatus {
 }
 
 /** Cancels what took too long, and forgets it when it has ended. */
-function withOverdue({ life, observed, before, now }: Turn, decision: Decision): Decision {
+function withOverdue({ life, observed, before, now }: LifecycleTurn, decision: LifecycleDecision): LifecycleDecision {
   const { status, requeueAtMs = Infinity } = decision
   if (!status?.overdue) return decision
   const { overdue: all, ...rest } = status

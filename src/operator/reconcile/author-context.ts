@@ -5,16 +5,16 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { ReportContext, StepContext } from '../controller.ts'
 import { checkConformity } from '../conformity.ts'
 import { marked, markOwner, typingOf } from '../desired.ts'
-import type { ResourceDefinition } from '../resource.ts'
-import type { Run } from './run.ts'
+import type { Dependent } from '../dependent.ts'
+import type { ReconcileRun } from './run.ts'
 
-export function reportContext({ context, entries }: Run): ReportContext<KubeObject> {
-  const all = <T extends KubeObject>({ id }: ResourceDefinition<KubeObject, T>): readonly T[] =>
+export function reportContext({ context, entries }: ReconcileRun): ReportContext<KubeObject> {
+  const all = <T extends KubeObject>({ id }: Dependent<KubeObject, T>): readonly T[] =>
     entries.flatMap(({ resource, live }) => (resource.id === id && live ? [live as unknown as T] : []))
   return { ...context, all, own: (resource) => all(resource)[0] }
 }
 
-export function stepContext(run: Run): StepContext<KubeObject> {
+export function stepContext(run: ReconcileRun): StepContext<KubeObject> {
   const { entries, journal, owner, registered } = run
   return {
     ...reportContext(run),

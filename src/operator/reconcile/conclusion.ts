@@ -5,16 +5,16 @@ import type { Json } from '../../kube/json.ts'
 import { conformityProblem } from '../conformity.ts'
 import { typingOf } from '../desired.ts'
 import { healthOfEntry } from '../entry.ts'
-import { countFailure, noFailures, retryDelay } from '../failure.ts'
+import { countFailure, noFailures, reconcileRetryDelay } from '../failure.ts'
 import type { Ledger } from '../ledger.ts'
 import { statusWrite } from '../status.ts'
 import { reportContext } from './author-context.ts'
 import { healthOfLife } from './life.ts'
-import type { Run, Waves } from './run.ts'
+import type { ReconcileRun, Waves } from './run.ts'
 import type { Conclusion } from './situation.ts'
 
 /** SuccessManager. */
-export async function report(run: Run): Promise<void> {
+export async function reportConclusion(run: ReconcileRun): Promise<void> {
   const { options } = run.situation.controller
   if (run.isFinalizing) return
   const said = options.status && (await run.author(() => options.status?.(reportContext(run))))
@@ -26,7 +26,7 @@ export async function report(run: Run): Promise<void> {
  * What the author reports. A status that does not fit its kind would be refused as a whole, conditions included.
  * @throws InvalidController
  */
-export function takeReport(run: Run, said: Run['report']): void {
+export function takeReport(run: ReconcileRun, said: ReconcileRun['report']): void {
   const { kind } = run.situation.controller
   const problem = said && conformityProblem({ status: said as unknown as Json }, kind, typingOf(kind))
   if (problem !== undefined) {
@@ -35,7 +35,7 @@ export function takeReport(run: Run, said: Run['report']): void {
   run.report = said
 }
 
-export async function* writeStatus(run: Run): Waves {
+export async function* writeStatus(run: ReconcileRun): Waves {
   const { cr, life, journal, settled } = run
   const { kind, reports } = run.situation.controller
   const due = statusWrite({
@@ -61,11 +61,11 @@ export async function* writeStatus(run: Run): Waves {
   else settled.delete('status')
 }
 
-export function conclude(run: Run): Conclusion {
+export function conclude(run: ReconcileRun): Conclusion {
   const { situation, journal, settled, refused } = run
   const failure = journal.retriedFailure
   const failures = failure ? countFailure(situation.memory.failures, failure) : noFailures
-  const retryMs = failure && retryDelay(failure, failures, situation.controller.backOff)
+  const retryMs = failure && reconcileRetryDelay(failure, failures, situation.controller.backOff)
   return {
     // Whatever else was to be done soon waits, too: it would only fail again.
     ledger: { ...ledgerOf(run), ...(retryMs !== undefined && { requeueAfterMs: retryMs }) },
@@ -73,7 +73,7 @@ export function conclude(run: Run): Conclusion {
   }
 }
 
-function ledgerOf({ owner, cr, context, entries, isFinalizing, journal, life }: Run): Ledger {
+function ledgerOf({ owner, cr, context, entries, isFinalizing, journal, life }: ReconcileRun): Ledger {
   const { namespace, name = '', generation = 0 } = cr.metadata
   const health = new Map<string, Health>()
   if (!isFinalizing) for (const entry of entries) health.set(entry.subject, healthOfEntry(entry))

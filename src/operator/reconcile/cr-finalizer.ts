@@ -6,12 +6,12 @@ import { OperatorError } from '../failure.ts'
 import type { Delete } from '../plan.ts'
 import { release } from './finalizers.ts'
 import { actOnLife, observeLife, stepLife } from './life.ts'
-import { prune, remove, uncollected } from './pruning.ts'
-import type { Run, Waves } from './run.ts'
+import { pruneDependents, removeDependent, uncollected } from './pruning.ts'
+import type { ReconcileRun, Waves } from './run.ts'
 
 const lookAgainMs = 10_000
 
-export async function* finalize(run: Run): Waves {
+export async function* finalize(run: ReconcileRun): Waves {
   const isOver = (yield* endLife(run)) && (await undo(run)) && (yield* takeAway(run))
   if (!isOver) return
   yield* release(run)
@@ -19,12 +19,12 @@ export async function* finalize(run: Run): Waves {
 }
 
 /** An application is brought to its end before what it runs on is taken away. */
-async function* endLife(run: Run): Waves<boolean> {
+async function* endLife(run: ReconcileRun): Waves<boolean> {
   const { application } = run.situation.controller.options
   if (!application) return true
   await observeLife(run)
   stepLife(run)
-  if (!application.isPresent(run.cr)) yield* prune(run)
+  if (!application.isPresent(run.cr)) yield* pruneDependents(run)
   await actOnLife(run)
   const { status, message } = run.life!.condition
   if (status !== 'True') run.journal.waiting = `the application: ${message}`
@@ -32,7 +32,7 @@ async function* endLife(run: Run): Waves<boolean> {
 }
 
 /** What the author has to undo, if anything. */
-async function undo(run: Run): Promise<boolean> {
+async function undo(run: ReconcileRun): Promise<boolean> {
   const { options } = run.situation.controller
   if (!options.finalize) return true
   const verdict = await run.author(() => options.finalize!(run.context))
@@ -48,7 +48,7 @@ async function undo(run: Run): Promise<boolean> {
 }
 
 /** What was made for it where no owner reference reaches; true when nothing of that is left. */
-async function* takeAway(run: Run): Waves<boolean> {
+async function* takeAway(run: ReconcileRun): Waves<boolean> {
   const left = uncollected(run)
   const doomed = left.flatMap(({ resource, object: { metadata } }): readonly Delete[] => {
     const { name = '', namespace, uid = '', deletionTimestamp } = metadata
@@ -66,7 +66,7 @@ async function* takeAway(run: Run): Waves<boolean> {
   })
   let isLeft = left.length > doomed.length
   if (doomed.length > 0) {
-    const outcomes = yield* remove(run, doomed, 'deleted')
+    const outcomes = yield* removeDependent(run, doomed, 'deleted')
     if (run.journal.failure) return false
     // What the server answers with is still there: somebody else holds it.
     isLeft ||= outcomes.some((outcome) => outcome.result === 'done' && outcome.object !== undefined)

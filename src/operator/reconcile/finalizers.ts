@@ -1,21 +1,21 @@
 /** The finalizer of a CR: while it is there, the CR does not go before its operator has undone what it did for it. */
-import type { Run, Waves } from './run.ts'
+import type { ReconcileRun, Waves } from './run.ts'
 
 /** The finalizer that an operator puts on the CRs of a kind: no other operator's is called the same. */
 export function finalizerName(kind: { readonly plural: string; readonly group: string }, operator: string): string {
   return `${kind.plural}.${kind.group}/${operator}`
 }
 
-export function isHeld(run: Run): boolean {
+export function isHeld(run: ReconcileRun): boolean {
   return run.cr.metadata.finalizers?.includes(nameFor(run)) ?? false
 }
 
-export async function* hold(run: Run): Waves {
+export async function* hold(run: ReconcileRun): Waves {
   const { finalizers = [] } = run.cr.metadata
   yield* setFinalizers(run, [...finalizers, nameFor(run)], 'added')
 }
 
-export async function* release(run: Run): Waves {
+export async function* release(run: ReconcileRun): Waves {
   const { finalizers = [] } = run.cr.metadata
   const ours = nameFor(run)
   yield* setFinalizers(
@@ -25,7 +25,7 @@ export async function* release(run: Run): Waves {
   )
 }
 
-async function* setFinalizers(run: Run, finalizers: readonly string[], why: 'added' | 'removed'): Waves {
+async function* setFinalizers(run: ReconcileRun, finalizers: readonly string[], why: 'added' | 'removed'): Waves {
   const { name = '', namespace, uid = '', resourceVersion = '' } = run.cr.metadata
   const [outcome] = yield [
     {
@@ -44,6 +44,6 @@ async function* setFinalizers(run: Run, finalizers: readonly string[], why: 'add
   if (outcome?.object) run.cr = outcome.object
 }
 
-function nameFor({ situation: { controller, operator } }: Run): string {
+function nameFor({ situation: { controller, operator } }: ReconcileRun): string {
   return finalizerName(controller.kind, operator)
 }

@@ -7,7 +7,7 @@ import type { Resource } from '../../kube/kind.ts'
 import { explainAuthorError } from '../author-code.ts'
 import type { Owner } from '../desired.ts'
 import { kindText } from '../entry.ts'
-import { type Failure, failureOf } from '../failure.ts'
+import { type ReconcileFailure, failureOf } from '../failure.ts'
 import type { Ledger, LedgerEntry, Operation } from '../ledger.ts'
 import type { WatchedSecrets } from '../secrecy.ts'
 import type { ObjectName } from '../view.ts'
@@ -20,7 +20,7 @@ export interface Details {
   readonly message?: string
 }
 
-export class Journal {
+export class StepJournal {
   /** Whose it is, in messages: `memcached, controller memcached`. */
   readonly place: string
   /** A reason to wait that is no failure. */
@@ -29,9 +29,9 @@ export class Journal {
   readonly #path: string[] = []
   readonly #stepsAt: number[] = []
   readonly #entries: LedgerEntry[] = []
-  #failure: Failure | undefined
-  #stepFailure: Failure | undefined
-  #passing: Failure | undefined
+  #failure: ReconcileFailure | undefined
+  #stepFailure: ReconcileFailure | undefined
+  #passing: ReconcileFailure | undefined
   #requeueAfterMs: number | undefined
 
   constructor({ operator, controller }: Owner, secrets: Pick<WatchedSecrets, 'hide'>) {
@@ -58,7 +58,7 @@ export class Journal {
   }
 
   /** The first failure is the one that is told, unless it was a mere conflict; each is in the ledger. */
-  fail(error: unknown, subject: string): Failure {
+  fail(error: unknown, subject: string): ReconcileFailure {
     const told = failureOf(explainAuthorError(error, this.here), this.#step, subject)
     const failure = { ...told, message: this.#secrets.hide(told.message) }
     const { message, retry, gaveUp } = failure
@@ -87,17 +87,17 @@ export class Journal {
   }
 
   /** The one that is told. */
-  get failure(): Failure | undefined {
+  get failure(): ReconcileFailure | undefined {
     return this.#failure
   }
 
   /** Of this step alone, not one that an earlier step is remembered for. */
-  get stepFailure(): Failure | undefined {
+  get stepFailure(): ReconcileFailure | undefined {
     return this.#stepFailure
   }
 
   /** The one that says when to try again: the first that may go away by itself, even if what is told may not. */
-  get retriedFailure(): Failure | undefined {
+  get retriedFailure(): ReconcileFailure | undefined {
     return this.#failure?.retry === 'terminal' ? (this.#passing ?? this.#failure) : this.#failure
   }
 

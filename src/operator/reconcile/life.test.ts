@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../clock/system-clock.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import type { Application, Outside } from '../lifecycle/application.ts'
+import type { Application, ApplicationAccess } from '../lifecycle/application.ts'
 import { shorten } from '../lifecycle/status.ts'
 import { Secret } from '../kinds.ts'
 import { offline } from '../live.ts'
 import type { View } from '../view.ts'
 import { observeLife } from './life.ts'
-import { Run } from './run.ts'
-import { noMemory, type Situation } from './situation.ts'
+import { ReconcileRun } from './run.ts'
+import { noMemory, type ReconcileSituation } from './situation.ts'
 
-type Controller = Situation<KubeObject>['controller']
+type Controller = ReconcileSituation<KubeObject>['controller']
 
 describe('what an application reports', () => {
   it('is masked before it is cut to what a status may hold', async () => {
     const value = 's3cr3t-'.repeat(300)
     const secret = { data: { key: Buffer.from(value).toString('base64') } }
     const application: Partial<Application<KubeObject>> = {
-      observe({ view }: Outside<KubeObject>) {
+      observe({ view }: ApplicationAccess<KubeObject>) {
         view.get(Secret, { name: 's', namespace: 'default' })
         const message = `${'x'.repeat(1000)} ${value}`
         return Promise.resolve({ reachable: true, state: 'up', actions: [{ key: 'k', state: 'failed', message }] })
       },
     }
     const options = { application } as Partial<Controller['options']> as Controller['options']
-    const situation: Partial<Situation<KubeObject>> = {
+    const situation: Partial<ReconcileSituation<KubeObject>> = {
       operator: 'o',
       controller: { name: 'c', resources: [], timeoutMs: 60_000, options } as Partial<Controller> as Controller,
       cr: { apiVersion: 'v1', kind: 'App', metadata: { name: 'a' } },
@@ -33,7 +33,7 @@ describe('what an application reports', () => {
       live: offline,
       memory: noMemory,
     }
-    const run = new Run(situation as Situation<KubeObject>)
+    const run = new ReconcileRun(situation as ReconcileSituation<KubeObject>)
     await observeLife(run)
     expect(run.observed?.actions.map(({ message = '' }) => shorten(message))).toEqual([`${'x'.repeat(1000)} ***`])
   })

@@ -6,12 +6,12 @@ import { isMusterError } from '../../kube/errors.ts'
 import type { Health } from '../../kube/health.ts'
 import type { Hide } from '../../kube/hidden-text.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { type Outside, statusOf } from '../lifecycle/application.ts'
+import { type ApplicationAccess, statusOf } from '../lifecycle/application.ts'
 import type { ActionReport } from '../lifecycle/observation.ts'
 import type { LifecycleStep } from '../lifecycle/step.ts'
-import type { Run } from './run.ts'
+import type { ReconcileRun } from './run.ts'
 
-export async function observeLife(run: Run): Promise<void> {
+export async function observeLife(run: ReconcileRun): Promise<void> {
   const { application } = run.situation.controller.options
   if (!application) return
   try {
@@ -31,12 +31,12 @@ function maskedReport(report: ActionReport, hide: Hide): ActionReport {
 }
 
 /** It has come to its end, and that is not written yet: nothing is made for it any more. */
-export function isEnding({ situation, cr, life }: Run): boolean {
+export function isEnding({ situation, cr, life }: ReconcileRun): boolean {
   const { application } = situation.controller.options
   return application !== undefined && application.isPresent(cr) && life?.status?.state === application.lifecycle.end
 }
 
-export function stepLife(run: Run): void {
+export function stepLife(run: ReconcileRun): void {
   const { application } = run.situation.controller.options
   if (!application || !run.observed) return
   const { context, cr, journal } = run
@@ -47,7 +47,7 @@ export function stepLife(run: Run): void {
   journal.requeue(requeueAtMs === undefined ? application.observeEveryMs : Math.max(requeueAtMs - context.now, 0))
 }
 
-export async function actOnLife(run: Run): Promise<void> {
+export async function actOnLife(run: ReconcileRun): Promise<void> {
   const { application } = run.situation.controller.options
   if (run.unheard) run.journal.fail(run.unheard, 'application')
   const { act } = run.life ?? {}
@@ -66,6 +66,6 @@ export function healthOfLife({ condition }: LifecycleStep): Health {
   return { status: status === 'True' ? 'Current' : reason === 'Failed' ? 'Failed' : 'InProgress', reason, message }
 }
 
-function outsideOf({ context, cr, situation }: Run): Outside<KubeObject> {
+function outsideOf({ context, cr, situation }: ReconcileRun): ApplicationAccess<KubeObject> {
   return { ...context, cr, clock: situation.clock }
 }

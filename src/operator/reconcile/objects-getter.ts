@@ -5,14 +5,14 @@ import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { mayWrite } from '../coverage.ts'
 import { subjectOf } from '../desired.ts'
 import { describeInput } from '../input.ts'
-import { defineResource, type ResourceDefinition } from '../resource.ts'
+import { defineDependent, type Dependent } from '../dependent.ts'
 import type { ObjectName } from '../view.ts'
 import { takeReport } from './conclusion.ts'
 import { hold, isHeld } from './finalizers.ts'
 import { observeLife } from './life.ts'
-import type { Run, Waves } from './run.ts'
+import type { ReconcileRun, Waves } from './run.ts'
 
-export async function* getObjects(run: Run): Waves {
+export async function* getObjects(run: ReconcileRun): Waves {
   const { options } = run.situation.controller
   if (options.reconcile) await askFreeStyle(run)
   for (const resource of run.registered) register(run, resource)
@@ -22,7 +22,7 @@ export async function* getObjects(run: Run): Waves {
   if (needsHold && !run.isFinalizing && !isHeld(run)) yield* hold(run)
 }
 
-async function askFreeStyle(run: Run): Promise<void> {
+async function askFreeStyle(run: ReconcileRun): Promise<void> {
   const { options } = run.situation.controller
   const wanted = await run.author(() => options.reconcile?.(run.context))
   if (!wanted) return
@@ -33,7 +33,7 @@ async function askFreeStyle(run: Run): Promise<void> {
 }
 
 /** An object of a free-style controller, as a resource. */
-function resourceFor({ situation, cr, journal }: Run, object: UntypedObject): ResourceDefinition<KubeObject> {
+function resourceFor({ situation, cr, journal }: ReconcileRun, object: UntypedObject): Dependent<KubeObject> {
   const { kind: owner, outputs } = situation.controller
   const wanted = kindOf(object)
   const kind = outputs.find((output) => output.kind === wanted.kind && output.group === wanted.group)
@@ -46,7 +46,7 @@ function resourceFor({ situation, cr, journal }: Run, object: UntypedObject): Re
   }
   const { name = '', namespace } = object.metadata
   const isElsewhere = namespace !== undefined && namespace !== cr.metadata.namespace
-  return defineResource<KubeObject, UntypedObject>({
+  return defineDependent<KubeObject, UntypedObject>({
     for: owner,
     kind,
     id: isElsewhere ? `${kind.kind}/${namespace}/${name}` : `${kind.kind}/${name}`,
@@ -56,7 +56,7 @@ function resourceFor({ situation, cr, journal }: Run, object: UntypedObject): Re
   })
 }
 
-function register(run: Run, resource: ResourceDefinition<KubeObject>): void {
+function register(run: ReconcileRun, resource: Dependent<KubeObject>): void {
   const { entries, journal, situation } = run
   const items = resource.items(run.context).filter((item) => resource.isActive(item))
   if (items.length === 0) journal.note(resource.id, 'inactive')
@@ -71,7 +71,12 @@ function register(run: Run, resource: ResourceDefinition<KubeObject>): void {
 }
 
 /** Two wishes for one object would be written in turns, for ever. */
-function checkAlone({ entries, journal }: Run, kind: Resource, { name, namespace }: ObjectName, subject: string): void {
+function checkAlone(
+  { entries, journal }: ReconcileRun,
+  kind: Resource,
+  { name, namespace }: ObjectName,
+  subject: string,
+): void {
   const twin = entries.find(
     (other) =>
       other.name.name === name &&
@@ -86,7 +91,7 @@ function checkAlone({ entries, journal }: Run, kind: Resource, { name, namespace
 }
 
 /** Where names are declared, others are refused before anything is looked at: it is a write that is wanted. */
-function checkDeclared({ situation, journal }: Run, kind: Resource, name: ObjectName): void {
+function checkDeclared({ situation, journal }: ReconcileRun, kind: Resource, name: ObjectName): void {
   const { declaredOutputs } = situation.controller
   const same = declaredOutputs.filter((output) => formatResource(output.resource) === formatResource(kind))
   if (same.length === 0 || mayWrite(same, kind, name)) return

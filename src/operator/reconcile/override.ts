@@ -2,10 +2,14 @@
 import type { StepOverride } from '../controller.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { stepContext } from './author-context.ts'
-import type { Run, Taken, Waves } from './run.ts'
+import type { ReconcileRun, Taken, Waves } from './run.ts'
 
 /** The author's code runs beside the default, which may have something to yield: it is handed over by promise. */
-export async function* takeOverridden(run: Run, override: StepOverride<KubeObject>, byDefault: () => Taken): Waves {
+export async function* takeOverridden(
+  run: ReconcileRun,
+  override: StepOverride<KubeObject>,
+  byDefault: () => Taken,
+): Waves {
   const wanted = Promise.withResolvers<'default' | 'ended'>()
   const finished = Promise.withResolvers<void>()
   const next = async (): Promise<void> => {

@@ -2,24 +2,24 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { made, prunable } from '../entry.ts'
 import { inputOf, kindsOf } from '../input.ts'
-import type { Delete, Outcome } from '../plan.ts'
-import { defineResource, type ResourceDefinition } from '../resource.ts'
-import type { Run, Waves } from './run.ts'
+import type { Delete, MutationOutcome } from '../plan.ts'
+import { defineDependent, type Dependent } from '../dependent.ts'
+import type { ReconcileRun, Waves } from './run.ts'
 
 /** Deletes what is not wanted any more. */
-export async function* prune(run: Run): Waves {
+export async function* pruneDependents(run: ReconcileRun): Waves {
   // After a failure nobody knows what is wanted: what is there stays.
   if (run.journal.failure) return
   const unwanted = prunable(run.situation.view, run.cr, prunedResources(run), run.entries, ownMark(run))
-  if (unwanted.length > 0) yield* remove(run, unwanted, 'pruned')
+  if (unwanted.length > 0) yield* removeDependent(run, unwanted, 'pruned')
 }
 
 /** Has them deleted, and notes what came of each. */
-export async function* remove(
-  { journal }: Run,
+export async function* removeDependent(
+  { journal }: ReconcileRun,
   deletions: readonly Delete[],
   operation: 'pruned' | 'deleted',
-): Waves<readonly Outcome[]> {
+): Waves<readonly MutationOutcome[]> {
   const outcomes = yield deletions
   for (const [index, { subject, resource: kind, name }] of deletions.entries()) {
     const outcome = outcomes[index]
@@ -31,8 +31,8 @@ export async function* remove(
 
 /** What is tied to the CR by a label alone: no garbage collector would see it. */
 export function uncollected(
-  run: Run,
-): readonly { readonly resource: ResourceDefinition<KubeObject>; readonly object: KubeObject }[] {
+  run: ReconcileRun,
+): readonly { readonly resource: Dependent<KubeObject>; readonly object: KubeObject }[] {
   return prunedResources(run)
     .filter(({ ownership }) => ownership === 'label')
     .flatMap((resource) =>
@@ -41,12 +41,12 @@ export function uncollected(
 }
 
 /** Where such objects may be: the kinds of all resources, and of what free style may write. */
-function prunedResources({ situation, registered }: Run): readonly ResourceDefinition<KubeObject>[] {
+function prunedResources({ situation, registered }: ReconcileRun): readonly Dependent<KubeObject>[] {
   const { kind: owner, options } = situation.controller
   const free = kindsOf((options.writes ?? []).map(inputOf)).flatMap((kind) => {
-    const near = defineResource<KubeObject, KubeObject>({ for: owner, kind })
+    const near = defineDependent<KubeObject, KubeObject>({ for: owner, kind })
     if (near.ownership === 'label' || !owner.namespaced) return [near]
-    return [near, defineResource<KubeObject, KubeObject>({ for: owner, kind, namespace: anyNamespace })]
+    return [near, defineDependent<KubeObject, KubeObject>({ for: owner, kind, namespace: anyNamespace })]
   })
   return [...registered, ...free]
 }
@@ -54,6 +54,6 @@ function prunedResources({ situation, registered }: Run): readonly ResourceDefin
 /** It is looked for by its label: by which name is nobody's question. */
 const anyNamespace = (): string => ''
 
-function ownMark({ owner: { operator, controller } }: Run): string {
+function ownMark({ owner: { operator, controller } }: ReconcileRun): string {
   return `${operator}.${controller}`
 }

@@ -9,30 +9,30 @@ import type { MusterError } from '../../kube/errors.ts'
 import type { Hide } from '../../kube/hidden-text.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { runAuthorCode } from '../author-code.ts'
-import type { LiveContext, Report } from '../controller.ts'
+import type { LiveContext, StatusReport } from '../controller.ts'
 import type { Owner } from '../desired.ts'
-import type { Entry, Settled } from '../entry.ts'
+import type { DependentEntry, SettledEntry } from '../entry.ts'
 import type { Observed } from '../lifecycle/observation.ts'
 import type { LifecycleStep } from '../lifecycle/step.ts'
-import type { Outcome, Wave } from '../plan.ts'
-import type { ResourceDefinition } from '../resource.ts'
+import type { MutationOutcome, Wave } from '../plan.ts'
+import type { Dependent } from '../dependent.ts'
 import { watchSecrets } from '../secrecy.ts'
-import { Journal } from './journal.ts'
-import type { Refused, Situation } from './situation.ts'
+import { StepJournal } from './journal.ts'
+import type { Refused, ReconcileSituation } from './situation.ts'
 
 /** Yields what shall be written; is told what came of it, in the same order. */
-export type Waves<Result = void> = AsyncGenerator<Wave, Result, readonly Outcome[]>
+export type Waves<Result = void> = AsyncGenerator<Wave, Result, readonly MutationOutcome[]>
 
 /** A step that is taken: what it wants written, or that it is done, now or later. Most steps of most runs want nothing. */
 export type Taken = Waves | Promise<void> | void
 
-export class Run {
+export class ReconcileRun {
   /** As it was at the start; its view remembers which Secrets were read. */
-  readonly situation: Situation<KubeObject>
+  readonly situation: ReconcileSituation<KubeObject>
   readonly owner: Owner
   /** What author code is given. */
   readonly context: LiveContext<KubeObject>
-  readonly journal: Journal
+  readonly journal: StepJournal
 
   /** As it is after what was written to it; authors see the one that was read. */
   cr: KubeObject
@@ -41,9 +41,9 @@ export class Run {
   isGone = false
 
   /** What shall be looked at in ObjectsGetter. */
-  readonly registered: ResourceDefinition<KubeObject>[]
+  readonly registered: Dependent<KubeObject>[]
   /** Each object that is wanted; from ObjectsGetter on. */
-  readonly entries: Entry<KubeObject>[] = []
+  readonly entries: DependentEntry<KubeObject>[] = []
   /** How many were to be created. */
   creations = 0
 
@@ -55,20 +55,20 @@ export class Run {
   unheard: MusterError | undefined
   life: LifecycleStep | undefined
   /** What the author has to say; absent when the run did not come so far. */
-  report: Report<KubeObject> | undefined
+  report: StatusReport<KubeObject> | undefined
 
   /** For the next run. */
-  readonly settled: Map<string, Settled>
+  readonly settled: Map<string, SettledEntry>
   readonly refused: Map<string, Refused> = new Map()
 
-  constructor(situation: Situation<KubeObject>) {
+  constructor(situation: ReconcileSituation<KubeObject>) {
     const { operator, controller, cr, clock, config, live, memory } = situation
     const secrets = watchSecrets(situation.view)
     const { view } = secrets
     this.situation = { ...situation, view }
     this.owner = { operator, controller: controller.name }
     this.context = { cr, view, now: clock.now(), config, live }
-    this.journal = new Journal(this.owner, secrets)
+    this.journal = new StepJournal(this.owner, secrets)
     this.hide = secrets.hide
     this.cr = cr
     this.registered = [...controller.resources]

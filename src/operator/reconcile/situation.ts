@@ -7,14 +7,14 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { Recall } from '../../kube/recall.ts'
 import type { ThreadMarks } from '../author-code.ts'
 import type { Controller } from '../controller.ts'
-import type { Settled } from '../entry.ts'
+import type { SettledEntry } from '../entry.ts'
 import { type Failures, noFailures } from '../failure.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Live } from '../live.ts'
 import type { View } from '../view.ts'
 
 /** All that a reconcile is a function of. */
-export interface Situation<CR extends KubeObject, Config = unknown> {
+export interface ReconcileSituation<CR extends KubeObject, Config = unknown> {
   readonly operator: string
   readonly controller: Controller<CR, Config>
   readonly cr: CR
@@ -37,13 +37,13 @@ export interface Conclusion {
 export interface Memory {
   readonly failures: Failures
   /** By subject. */
-  readonly settled: ReadonlyMap<string, Settled>
+  readonly settled: ReadonlyMap<string, SettledEntry>
   /** What a server refused for good, by subject: it is not asked again before something is different. */
   readonly refused: ReadonlyMap<string, Refused>
 }
 
 /** A wish that was refused, for that object and that CR. */
-export interface Refused extends Settled {
+export interface Refused extends SettledEntry {
   readonly crVersion: string
   readonly error: unknown
 }

@@ -7,14 +7,14 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { JsonObject } from '../../kube/json.ts'
 import { typingOf } from '../desired.ts'
 import { differences } from '../difference.ts'
-import { decide, type Entry, healthOfEntry } from '../entry.ts'
+import { decide, type DependentEntry, healthOfEntry } from '../entry.ts'
 import { isMendedElsewhere } from '../failure.ts'
 import type { Operation } from '../ledger.ts'
-import type { Apply, Outcome } from '../plan.ts'
+import type { Apply, MutationOutcome } from '../plan.ts'
 import type { Details } from './journal.ts'
 import { actOnLife, isEnding } from './life.ts'
-import { prune } from './pruning.ts'
-import type { Run, Waves } from './run.ts'
+import { pruneDependents } from './pruning.ts'
+import type { ReconcileRun, Waves } from './run.ts'
 import type { Refused } from './situation.ts'
 
 /** The longest number of waves in one reconcile: what needs more goes on in the next. */
@@ -22,7 +22,7 @@ const mostWaves = 32
 const creationDelayMs = 1000
 
 /** Wave after wave: what depends on nothing open, then what waited for it, as long as something moves. */
-export async function* update(run: Run): Waves {
+export async function* updateDependents(run: ReconcileRun): Waves {
   if (isEnding(run)) return
   for (let wave = 0; wave < mostWaves; wave++) {
     const planned = run.entries.flatMap((entry) => plan(run, entry) ?? [])
@@ -31,12 +31,12 @@ export async function* update(run: Run): Waves {
     for (const [index, write] of planned.entries()) settle(run, write, outcomes[index])
   }
   for (const entry of run.entries) noteWaiting(run, entry)
-  yield* prune(run)
+  yield* pruneDependents(run)
   await actOnLife(run)
 }
 
 interface PlannedWrite {
-  readonly entry: Entry<KubeObject>
+  readonly entry: DependentEntry<KubeObject>
   readonly mutation: Apply
   /** What it will have been. */
   readonly operation: Operation
@@ -45,7 +45,7 @@ interface PlannedWrite {
 const operations = { missing: 'created', changed: 'updated', drifted: 'corrected' } as const
 
 /** Undefined when nothing is to be written, now or at all. */
-function plan(run: Run, entry: Entry<KubeObject>): PlannedWrite | undefined {
+function plan(run: ReconcileRun, entry: DependentEntry<KubeObject>): PlannedWrite | undefined {
   try {
     if (entry.state !== 'open' || obstacleTo(run, entry) !== undefined) return undefined
     const decision = decide(entry, run.owner, run.settled.get(entry.subject))
@@ -66,7 +66,7 @@ function plan(run: Run, entry: Entry<KubeObject>): PlannedWrite | undefined {
 }
 
 /** What keeps an entry from being written. */
-function obstacleTo(run: Run, { resource, context }: Entry<KubeObject>): string | undefined {
+function obstacleTo(run: ReconcileRun, { resource, context }: DependentEntry<KubeObject>): string | undefined {
   for (const id of resource.dependsOn) {
     for (const other of run.entries) {
       if (other.resource.id !== id) continue
@@ -85,7 +85,7 @@ function obstacleTo(run: Run, { resource, context }: Entry<KubeObject>): string 
  *
  * @throws what the server said then
  */
-function heedRefusal(run: Run, entry: Entry<KubeObject>): void {
+function heedRefusal(run: ReconcileRun, entry: DependentEntry<KubeObject>): void {
   const refused = run.situation.memory.refused.get(entry.subject)
   if (!refused) return
   const { hash, resourceVersion, crVersion } = standingOf(run, entry)
@@ -96,7 +96,10 @@ function heedRefusal(run: Run, entry: Entry<KubeObject>): void {
 }
 
 /** What a refusal goes by. */
-function standingOf({ situation }: Run, { desired, live }: Entry<KubeObject>): Omit<Refused, 'error'> {
+function standingOf(
+  { situation }: ReconcileRun,
+  { desired, live }: DependentEntry<KubeObject>,
+): Omit<Refused, 'error'> {
   return {
     hash: desired?.hash ?? '',
     resourceVersion: live?.metadata.resourceVersion ?? '',
@@ -104,7 +107,7 @@ function standingOf({ situation }: Run, { desired, live }: Entry<KubeObject>): O
   }
 }
 
-function mayCreate(run: Run, entry: Entry<KubeObject>): boolean {
+function mayCreate(run: ReconcileRun, entry: DependentEntry<KubeObject>): boolean {
   const { situation, journal } = run
   const { maxCreations = Infinity } = situation.controller.options
   if (run.creations < maxCreations) {
@@ -118,7 +121,11 @@ function mayCreate(run: Run, entry: Entry<KubeObject>): boolean {
   return false
 }
 
-function settle(run: Run, { entry, mutation, operation }: PlannedWrite, outcome: Outcome | undefined): void {
+function settle(
+  run: ReconcileRun,
+  { entry, mutation, operation }: PlannedWrite,
+  outcome: MutationOutcome | undefined,
+): void {
   const { subject } = entry
   if (outcome?.result === 'failed') {
     entry.state = 'failed'
@@ -142,12 +149,12 @@ function settle(run: Run, { entry, mutation, operation }: PlannedWrite, outcome:
   else run.settled.delete(subject)
 }
 
-function isKeptOtherwise({ resource, live, desired }: Entry<KubeObject>): boolean {
+function isKeptOtherwise({ resource, live, desired }: DependentEntry<KubeObject>): boolean {
   const [is, wanted] = [live, desired!.object] as unknown as readonly [JsonObject, JsonObject]
   return differences(is, wanted, typingOf(resource.kind)).length > 0
 }
 
-function noteWaiting(run: Run, entry: Entry<KubeObject>): void {
+function noteWaiting(run: ReconcileRun, entry: DependentEntry<KubeObject>): void {
   if (entry.state !== 'open') return
   const { journal } = run
   const told = obstacleTo(run, entry)
@@ -158,6 +165,6 @@ function noteWaiting(run: Run, entry: Entry<KubeObject>): void {
   journal.note(entry.subject, 'waiting', about(entry, { message: obstacle }))
 }
 
-function about({ resource, name }: Entry<KubeObject>, more: Omit<Details, 'object'> = {}): Details {
+function about({ resource, name }: DependentEntry<KubeObject>, more: Omit<Details, 'object'> = {}): Details {
   return { object: { kind: resource.kind, name }, ...more }
 }

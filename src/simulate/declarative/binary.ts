@@ -13,11 +13,11 @@ import { unspecifiedFolder } from '../../contract/mutation.ts'
 import { outputFiles } from '../../contract/output-directory.ts'
 import { type ReadMutation, readOutput, type ReadOutput } from '../../contract/output-reader.ts'
 import { readInputResources, readOutputResources } from '../../contract/resource-list.ts'
-import type { Ground } from '../../contract/world.ts'
+import type { OfflineServer } from '../../contract/offline-world.ts'
 import type { Discrepancy } from './comparison.ts'
 import { isIgnored } from './rules.ts'
 import type { StepOutput } from './run-test.ts'
-import { type DeclarativeTest, inputFolder, type Step } from './test-file.ts'
+import { type DeclarativeTest, inputFolder, type TestStep } from './test-file.ts'
 import { describeError } from '../../kube/errors.ts'
 
 /** More of what it prints is not kept. */
@@ -32,9 +32,9 @@ export const neverQuiet: Discrepancy = { title: `it was still writing after ${mo
  * manager would do it.
  */
 export async function runBinaryOn(
-  { client, clock: time }: Ground,
+  { client, clock: time }: OfflineServer,
   test: DeclarativeTest,
-  step: Step,
+  step: TestStep,
   binary: string,
   clock: Clock,
 ): Promise<StepOutput> {
@@ -86,7 +86,7 @@ function filesOf({ mutations, results = [] }: ReadOutput): ReadonlyMap<string, s
 
 export async function runBinary(
   test: DeclarativeTest,
-  step: Step,
+  step: TestStep,
   binary: string,
   clock: Clock,
   input: string = path.join(test.folder, inputFolder),

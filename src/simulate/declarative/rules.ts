@@ -13,7 +13,7 @@ import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import type { ReadMutation } from '../../contract/output-reader.ts'
 
-export interface Mask {
+export interface RuleMask {
   /** `deployments`, `deployments.apps`; absent: of every kind. */
   readonly resource?: string
   readonly namespace?: string
@@ -25,8 +25,8 @@ export interface Mask {
 
 export interface Rules {
   /** Events count as little as they do upstream, unless they are asked for. */
-  readonly ignore: readonly Mask[]
-  readonly masks: readonly Mask[]
+  readonly ignore: readonly RuleMask[]
+  readonly masks: readonly RuleMask[]
 }
 
 export const noRules: Rules = { ignore: [{ resource: 'events' }, { resource: 'events.events.k8s.io' }], masks: [] }
@@ -45,11 +45,11 @@ export function readRules(ignore: readonly Json[], masks: readonly Json[]): Rule
   }
 }
 
-function readRule(rule: Json, place: string): Mask {
+function readRule(rule: Json, place: string): RuleMask {
   if (!isJsonObject(rule)) throw invalid(`${place} holds something that is no mapping`)
   const wrong = Object.keys(rule).find((key) => !ruleKeys.includes(key))
   if (wrong !== undefined) throw invalid(`${place}: there is no key "${wrong}". There are: ${ruleKeys.join(', ')}`)
-  const mask = rule as Mask
+  const mask = rule as RuleMask
   for (const field of mask.fields ?? []) parsePath(field)
   if (mask.pattern !== undefined) patternOf(mask.pattern)
   return mask
@@ -57,10 +57,10 @@ function readRule(rule: Json, place: string): Mask {
 
 /** Whether a mutation does not count at all. */
 export function isIgnored(read: ReadMutation, { ignore }: Rules): boolean {
-  return ignore.some((rule) => rule.fields === undefined && concerns(rule, read))
+  return ignore.some((rule) => rule.fields === undefined && ruleConcerns(rule, read))
 }
 
-export function concerns(rule: Mask, { mutation: { type, namespace, name } }: ReadMutation): boolean {
+export function ruleConcerns(rule: RuleMask, { mutation: { type, namespace, name } }: ReadMutation): boolean {
   const qualified = type.group === '' ? type.resource : `${type.resource}.${type.group}`
   return (
     (rule.resource === undefined || rule.resource === qualified || rule.resource === type.resource) &&
@@ -69,18 +69,18 @@ export function concerns(rule: Mask, { mutation: { type, namespace, name } }: Re
   )
 }
 
-export const masked = '(masked)'
+export const maskedByRules = '(masked)'
 
 /** What is left to compare. */
 export function reduced(read: ReadMutation, { ignore, masks }: Rules): Json | undefined {
   let { content } = read
   for (const rule of ignore) {
-    if (content === undefined || !concerns(rule, read)) continue
+    if (content === undefined || !ruleConcerns(rule, read)) continue
     for (const field of rule.fields ?? []) content = atPath(content, parsePath(field), () => undefined)
   }
   for (const rule of masks) {
-    if (content === undefined || !concerns(rule, read)) continue
-    for (const field of rule.fields ?? []) content = atPath(content, parsePath(field), () => masked)
+    if (content === undefined || !ruleConcerns(rule, read)) continue
+    for (const field of rule.fields ?? []) content = atPath(content, parsePath(field), () => maskedByRules)
     if (rule.pattern !== undefined) content = inTexts(content, patternOf(rule.pattern))
   }
   return content
@@ -115,7 +115,7 @@ function atPath(value: Json, [part, ...rest]: readonly Part[], change: (value: J
 }
 
 function inTexts(value: Json, pattern: RegExp): Json {
-  if (typeof value === 'string') return value.replace(pattern, masked)
+  if (typeof value === 'string') return value.replace(pattern, maskedByRules)
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => inTexts(item, pattern))
   if (!isJsonObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inTexts(inner ?? null, pattern)]))

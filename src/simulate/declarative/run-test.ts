@@ -12,14 +12,27 @@ import type { ControllerResult } from '../../contract/controller-results.ts'
 import { selectControllers } from '../../contract/controller-selection.ts'
 import { readInputs } from '../../contract/input-directory.ts'
 import { unspecifiedFolder } from '../../contract/mutation.ts'
-import { outputFiles, type Placed, writeFiles } from '../../contract/output-directory.ts'
+import { outputFiles, type PlacedFile, writeFiles } from '../../contract/output-directory.ts'
 import { type ReadMutation, readOutput, type ReadOutput } from '../../contract/output-reader.ts'
-import { fillGround, type Ground, openGround, openWorld, type World } from '../../contract/world.ts'
+import {
+  fillOfflineServer,
+  type OfflineServer,
+  openOfflineServer,
+  openOfflineWorld,
+  type OfflineWorld,
+} from '../../contract/offline-world.ts'
 import { mostRuns, neverQuiet, runBinary, runBinaryOn } from './binary.ts'
 import { compareOutputs, differing, type Discrepancy } from './comparison.ts'
 import { isIgnored } from './rules.ts'
-import { openSeed } from './seeded-crypto.ts'
-import { type DeclarativeTest, expectedFolder, inputFolder, type ObjectRef, readTest, type Step } from './test-file.ts'
+import { openSeed } from '../environment/seeded-crypto.ts'
+import {
+  type DeclarativeTest,
+  expectedFolder,
+  inputFolder,
+  type TestObjectRef,
+  readTest,
+  type TestStep,
+} from './test-file.ts'
 
 export interface TestOptions {
   /** Loads the operator of a module: the reference of a test, from its folder. */
@@ -108,14 +121,14 @@ function countedFiles({ read, files }: StepOutput, { rules }: DeclarativeTest): 
   return outputFiles({ mutations: placed, results: read.results ?? [] })
 }
 
-function inStep({ title, lines }: Discrepancy, { name }: Step): Discrepancy {
+function inStep({ title, lines }: Discrepancy, { name }: TestStep): Discrepancy {
   return { title: `${name}: ${title}`, lines }
 }
 
 async function* stepsOf(
   test: DeclarativeTest,
   options: TestOptions,
-): AsyncGenerator<{ readonly step: Step; readonly output: StepOutput; readonly world: Ground | undefined }> {
+): AsyncGenerator<{ readonly step: TestStep; readonly output: StepOutput; readonly world: OfflineServer | undefined }> {
   if (test.binary !== undefined) {
     yield* binarySteps(test, test.binary, options)
     return
@@ -123,7 +136,14 @@ async function* stepsOf(
   const operator = await options.load(path.resolve(test.folder, test.operator!))
   const objects = await readInputs(path.join(test.folder, inputFolder), operator, { strict: true })
   const { now, seed, config, workloads } = test
-  const world = await openWorld({ operator, objects, seed, config, workloads, ...(now !== undefined && { now }) })
+  const world = await openOfflineWorld({
+    operator,
+    objects,
+    seed,
+    config,
+    workloads,
+    ...(now !== undefined && { now }),
+  })
   const seeded = openSeed(seed)
   for (const step of test.steps) {
     await change(step, test, world)
@@ -136,31 +156,36 @@ async function* binarySteps(
   test: DeclarativeTest,
   binary: string,
   { clock }: TestOptions,
-): AsyncGenerator<{ readonly step: Step; readonly output: StepOutput; readonly world: Ground | undefined }> {
+): AsyncGenerator<{ readonly step: TestStep; readonly output: StepOutput; readonly world: OfflineServer | undefined }> {
   const [first] = test.steps
   const isPlain = !test.hasSteps && !first!.untilQuiet && first!.objects.length + first!.absent.length === 0
   if (isPlain) {
     yield { step: first!, output: await runBinary(test, first!, binary, clock), world: undefined }
     return
   }
-  const world = await openGround({
+  const world = await openOfflineServer({
     ...(test.now !== undefined && { now: test.now }),
     seed: test.seed,
     workloads: test.workloads,
   })
-  await fillGround(world, path.join(test.folder, inputFolder))
+  await fillOfflineServer(world, path.join(test.folder, inputFolder))
   for (const step of test.steps) {
     await change(step, test, world)
     yield { step, output: await runBinaryOn(world, test, step, binary, clock), world }
   }
 }
 
-async function runStep(step: Step, test: DeclarativeTest, operator: Operator, world: World): Promise<StepOutput> {
+async function runStep(
+  step: TestStep,
+  test: DeclarativeTest,
+  operator: Operator,
+  world: OfflineWorld,
+): Promise<StepOutput> {
   const isChosen = selectControllers(
     step.controllers,
     operator.controllers.map(({ name }) => name),
   )
-  const mutations: Placed[] = []
+  const mutations: PlacedFile[] = []
   const problems: Discrepancy[] = []
   let results: readonly ControllerResult[] = []
   let hasFailed = false
@@ -184,7 +209,7 @@ async function runStep(step: Step, test: DeclarativeTest, operator: Operator, wo
   return { files: () => outputFiles(output), read, hasFailed, problems, stdout: '', stderr: '' }
 }
 
-function readOf(mutations: readonly Placed[]): readonly ReadMutation[] {
+function readOf(mutations: readonly PlacedFile[]): readonly ReadMutation[] {
   return mutations.flatMap(({ mutation, folders, content }, sequence) => {
     const places = folders.length > 0 ? folders : [unspecifiedFolder as typeof unspecifiedFolder]
     return places.map((folder) => ({ folder, mutation, content, sequence, file: '' }))
@@ -192,7 +217,11 @@ function readOf(mutations: readonly Placed[]): readonly ReadMutation[] {
 }
 
 /** What a person does before the step. */
-async function change({ apply, remove, advanceMs }: Step, { folder }: DeclarativeTest, world: Ground): Promise<void> {
+async function change(
+  { apply, remove, advanceMs }: TestStep,
+  { folder }: DeclarativeTest,
+  world: OfflineServer,
+): Promise<void> {
   const { client, clock } = world
   for (const file of apply) {
     const documents = readYamlDocuments(readFileSync(path.join(folder, file), 'utf8'), { source: file })
@@ -208,7 +237,10 @@ async function change({ apply, remove, advanceMs }: Step, { folder }: Declarativ
   if (advanceMs > 0) await clock.advance(advanceMs)
 }
 
-async function resourceOf(object: Pick<KubeObject, 'apiVersion' | 'kind'>, { client }: Ground): Promise<Resource> {
+async function resourceOf(
+  object: Pick<KubeObject, 'apiVersion' | 'kind'>,
+  { client }: OfflineServer,
+): Promise<Resource> {
   const resource = await client.discovery.resourceFor(kindOf(object))
   if (!resource) throw new MusterError('InvalidTest', `${object.kind} of ${object.apiVersion} is not served here.`)
   return resource
@@ -216,7 +248,11 @@ async function resourceOf(object: Pick<KubeObject, 'apiVersion' | 'kind'>, { cli
 
 type Judged = Discrepancy & { readonly isRequest: boolean }
 
-function judgeRequests(test: DeclarativeTest, step: Step, { read, hasFailed, stderr }: StepOutput): readonly Judged[] {
+function judgeRequests(
+  test: DeclarativeTest,
+  step: TestStep,
+  { read, hasFailed, stderr }: StepOutput,
+): readonly Judged[] {
   const failure: readonly Judged[] =
     hasFailed === step.mustFail
       ? []
@@ -251,7 +287,7 @@ function compareWith(folder: string, read: ReadOutput, { rules }: DeclarativeTes
 }
 
 /** What is there in the end. */
-async function judgeObjects(step: Step, world: Ground | undefined): Promise<readonly Judged[]> {
+async function judgeObjects(step: TestStep, world: OfflineServer | undefined): Promise<readonly Judged[]> {
   const found: Discrepancy[] = []
   for (const wanted of step.objects) {
     const object = wanted as unknown as UntypedObject
@@ -267,7 +303,7 @@ async function judgeObjects(step: Step, world: Ground | undefined): Promise<read
   return found.map(({ title, lines }) => ({ title, lines, isRequest: false }))
 }
 
-async function objectAt(object: UntypedObject, world: Ground): Promise<UntypedObject | undefined> {
+async function objectAt(object: UntypedObject, world: OfflineServer): Promise<UntypedObject | undefined> {
   const { name = '', namespace } = object.metadata
   try {
     return await world.client.get(await resourceOf(object, world), { name, namespace })
@@ -290,6 +326,6 @@ function projected(is: Json, wanted: Json): Json {
   return Object.fromEntries(shown)
 }
 
-function nameOf({ namespace, name }: Partial<ObjectRef>): string {
+function nameOf({ namespace, name }: Partial<TestObjectRef>): string {
   return namespace === undefined ? (name ?? '') : `${namespace}/${name}`
 }

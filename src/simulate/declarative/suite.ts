@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import { runTest, type TestOptions, type TestResult } from './run-test.ts'
-import { withSeeds } from './seeded-crypto.ts'
+import { withSeeds } from '../environment/seeded-crypto.ts'
 import { findTests } from './test-file.ts'
 
 export interface SuiteOptions extends TestOptions {

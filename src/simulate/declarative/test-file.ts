@@ -17,7 +17,7 @@
  */
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../../client/error-code.ts'
+import { errorCode } from '../../system/error-code.ts'
 import { durationToMs, parseDuration } from '../../kube/duration.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -43,28 +43,28 @@ export interface DeclarativeTest {
   readonly workloads: boolean
   readonly timeoutMs: number
   readonly rules: Rules
-  readonly steps: readonly Step[]
+  readonly steps: readonly TestStep[]
   /** It says which steps there are; else there is one, without a name. */
   readonly hasSteps: boolean
 }
 
-export interface Step {
+export interface TestStep {
   /** Of its folder in `expected-output`; empty for the only one. */
   readonly name: string
   readonly apply: readonly string[]
-  readonly remove: readonly ObjectRef[]
+  readonly remove: readonly TestObjectRef[]
   readonly advanceMs: number
   readonly controllers: readonly string[]
   readonly untilQuiet: boolean
   readonly mustFail: boolean
   /** Objects that are there afterwards, as far as they are told. */
   readonly objects: readonly JsonObject[]
-  readonly absent: readonly ObjectRef[]
+  readonly absent: readonly TestObjectRef[]
   /** Compare what is sent with `expected-output`. */
   readonly requests: boolean
 }
 
-export interface ObjectRef {
+export interface TestObjectRef {
   readonly apiVersion: string
   readonly kind: string
   readonly namespace: string | undefined
@@ -160,7 +160,7 @@ function readMapping(test: JsonObject, folder: string): DeclarativeTest {
   }
 }
 
-function readStep(step: JsonObject, index: number, isNamed: boolean): Step {
+function readStep(step: JsonObject, index: number, isNamed: boolean): TestStep {
   const place = isNamed ? `steps[${index}]` : ''
   checkKeys(step, stepKeys, place)
   const expect = objectOf(step['expect'] ?? {}, `${place}.expect`)
@@ -186,7 +186,7 @@ function readStep(step: JsonObject, index: number, isNamed: boolean): Step {
   }
 }
 
-function refOf(value: Json, place: string): ObjectRef {
+function refOf(value: Json, place: string): TestObjectRef {
   const ref = objectOf(value, place)
   const namespace = textIn(ref, 'namespace')
   return {

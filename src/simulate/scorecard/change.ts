@@ -10,7 +10,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
 import { hashAnnotation, ownerLabel } from '../../operator/desired.ts'
-import type { Target } from './request.ts'
+import type { ScorecardTarget } from './request.ts'
 
 /** What another actor does to a field: gives it another value, an empty one, or takes it away. */
 export type Edit = 'change' | 'empty' | 'remove'
@@ -96,7 +96,7 @@ export interface Changed {
 /** Edits a field in the first way that the server takes; undefined when it takes none, or keeps what was there. */
 export async function changeField(
   client: Client,
-  { resource, name, namespace }: Target,
+  { resource, name, namespace }: ScorecardTarget,
   object: UntypedObject,
   path: Path,
   edit: Edit,
@@ -131,7 +131,7 @@ function patchesOf(edit: Edit, value: Json, pointer: string): readonly JsonObjec
 /** Gives a field its value back, be it there or not. */
 export async function writeField(
   client: Client,
-  { resource, name, namespace }: Target,
+  { resource, name, namespace }: ScorecardTarget,
   object: UntypedObject,
   path: Path,
   value: Json,
@@ -166,7 +166,7 @@ function emptyValues(value: Json): readonly Json[] {
 }
 
 /** The leaves of a CR's spec, as paths. */
-export function specFields({ spec }: UntypedObject): readonly Path[] {
+export function ownedSpecFields({ spec }: UntypedObject): readonly Path[] {
   return isJsonObject(spec) ? [...scalarsOf(spec, [{ kind: 'field', name: 'spec' }])] : []
 }
 

@@ -4,14 +4,14 @@
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { ResourceDefinition } from '../../operator/resource.ts'
+import type { Dependent } from '../../operator/dependent.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { type Child, type Ground, type GroundOptions, openGround } from './ground.ts'
+import { type Child, type ScorecardGround, type ScorecardGroundOptions, openScorecardGround } from './ground.ts'
 import type { Request } from './request.ts'
 
 export type Result = 'passed' | 'warned' | 'failed' | 'skipped'
 
-export interface Finding {
+export interface RuleFinding {
   readonly result: Result
   /** What was seen, in a sentence. */
   readonly evidence: string
@@ -21,16 +21,16 @@ export interface Rule {
   readonly name: string
   /** What it asks of an operator. */
   readonly asks: string
-  run(examination: Examination): Promise<Finding>
+  run(examination: Examination): Promise<RuleFinding>
 }
 
 export interface Examination {
   /** For what it declares. */
   readonly operator: Operator
   /** A ground of one's own, on which the operator is at rest; closed when the rule is done. Another seed is another chance. */
-  atRest(seed?: number): Promise<Ground>
+  atRest(seed?: number): Promise<ScorecardGround>
   /** The same, before anything has begun. */
-  fresh(seed?: number): Promise<Ground>
+  fresh(seed?: number): Promise<ScorecardGround>
   /** How long it is watched at rest. */
   readonly restMs: number
   /** What the operator sent on all grounds so far. */
@@ -41,13 +41,15 @@ export interface Examination {
 /** Why a rule has nothing to say: another one has said it already. */
 export class Unexamined extends Error {}
 
-export async function openExamination(options: GroundOptions & Pick<Examination, 'restMs'>): Promise<Examination> {
+export async function openExamination(
+  options: ScorecardGroundOptions & Pick<Examination, 'restMs'>,
+): Promise<Examination> {
   const operator = await options.load()
-  const open: Ground[] = []
+  const open: ScorecardGround[] = []
   const requests: Request[] = []
 
-  const fresh = async (seed = 1): Promise<Ground> => {
-    const ground = await openGround({ ...options, seed })
+  const fresh = async (seed = 1): Promise<ScorecardGround> => {
+    const ground = await openScorecardGround({ ...options, seed })
     open.push(ground)
     return ground
   }
@@ -71,11 +73,11 @@ export async function openExamination(options: GroundOptions & Pick<Examination,
   }
 }
 
-export function passed(evidence: string): Finding {
+export function passed(evidence: string): RuleFinding {
   return { result: 'passed', evidence }
 }
 
-export function failed(evidence: string): Finding {
+export function failed(evidence: string): RuleFinding {
   return { result: 'failed', evidence }
 }
 
@@ -95,7 +97,7 @@ export function named({ object: { kind }, name }: Pick<Child, 'object' | 'name'>
 }
 
 /** What the author declared about a child; undefined for what a free-style controller makes. */
-export function declarationOf(ground: Ground, child: Child): ResourceDefinition<KubeObject> | undefined {
+export function declarationOf(ground: ScorecardGround, child: Child): Dependent<KubeObject> | undefined {
   for (const { controller: name, entries } of ground.ledgers) {
     const entry = entries.find(
       (one) =>
@@ -111,7 +113,7 @@ export function declarationOf(ground: Ground, child: Child): ResourceDefinition<
 }
 
 /** Written once and then left to itself, as declared. */
-export function isLeftAlone(ground: Ground, child: Child): boolean {
+export function isLeftAlone(ground: ScorecardGround, child: Child): boolean {
   const policy = declarationOf(ground, child)?.policy
   return policy === 'create-only' || policy === 'ignore'
 }
@@ -125,7 +127,7 @@ interface ConditionLike {
   readonly lastTransitionTime?: string
 }
 
-export interface Report {
+export interface ExaminationReport {
   readonly generation: number
   readonly observedGeneration: number | undefined
   readonly conditions: readonly ConditionLike[]
@@ -138,7 +140,7 @@ export interface Report {
 const positive: ReadonlySet<string> = new Set(['Ready', 'Available', 'Reconciled'])
 
 /** What a CR says of itself. */
-export function reportOf(cr: UntypedObject): Report {
+export function examinationReportOf(cr: UntypedObject): ExaminationReport {
   const status = (cr['status'] ?? {}) as {
     readonly conditions?: readonly ConditionLike[]
     readonly observedGeneration?: number

@@ -6,43 +6,47 @@
 import { seededRandom } from '../../clock/random.ts'
 import { type Clock, sleepOn } from '../../clock/clock.ts'
 import { type VirtualClock, virtualClock } from '../../clock/virtual-clock.ts'
-import { createApiServer } from '../../apiserver/api-server.ts'
-import type { Storage } from '../../apiserver/storage.ts'
+import { createApiServer } from '../../apiserver/server/api-server.ts'
+import type { Storage } from '../../apiserver/storage/storage.ts'
 import { simulatedWorkloads } from '../../apiserver/simulated/simulation.ts'
 import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
 import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/create-client.ts'
 import { inProcessTransport } from '../../client/in-process.ts'
-import type { Transport, TransportRequest, TransportResponse } from '../../client/transport.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
 import { parseApiVersion, type Resource } from '../../kube/kind.ts'
 import type { KubeObject, UntypedObject } from '../../kube/object.ts'
-import { type Host, hostOperator } from '../../manager/host.ts'
+import { type OperatorHost, hostOperator } from '../../manager/hosting/host.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import type { Live } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
 import { roleOf } from '../../operator/role.ts'
-import type { World } from '../record.ts'
-import { tableOf } from '../scene.ts'
-import { beginSeclusion, seclude, type Within } from '../seclusion.ts'
-import { isSame, isWrite, keyOf, type Request, requestOf, type Target } from './request.ts'
+import type { SimulatedWorld } from '../environment/world.ts'
+import { sampleTable } from '../environment/world.ts'
+import {
+  installDeterministicGlobals,
+  withDeterministicGlobals,
+  type Within,
+} from '../environment/deterministic-globals.ts'
+import { isSameTarget, isWriteRequest, requestKey, type Request, requestOf, type ScorecardTarget } from './request.ts'
 
 /** The operator, anew: what an earlier one kept in its memory is gone. */
-export type Load = () => Operator | Promise<Operator>
+export type LoadOperator = () => Operator | Promise<Operator>
 
-export interface GroundOptions {
-  readonly load: Load
+export interface ScorecardGroundOptions {
+  readonly load: LoadOperator
   /** What is put into the cluster: the CRs, and whatever they need. */
   readonly sample: readonly UntypedObject[]
   /** Pods are scheduled and run, Deployments make them. */
   readonly workloads: boolean
   /** What answers when the operator reaches outside: one for each ground. */
-  readonly live: (world: World) => Live
+  readonly live: (world: SimulatedWorld) => Live
   /** What the server allocates and what the operator's code draws follow from it. @default 1 */
   readonly seed?: number
 }
 
-export interface Ground {
+export interface ScorecardGround {
   readonly operator: Operator
   readonly clock: VirtualClock
   /** Somebody else's, who may do everything. */
@@ -51,7 +55,7 @@ export interface Ground {
   readonly requests: readonly Request[]
   readonly ledgers: readonly Ledger[]
   /** The CRs of the sample that the operator is for. */
-  readonly crs: readonly Target[]
+  readonly crs: readonly ScorecardTarget[]
   /** Starts the operator, and puts the sample there. */
   begin(): Promise<void>
   start(): Promise<void>
@@ -69,11 +73,11 @@ export interface Ground {
   onWrite(listener: (request: Request) => Promise<void>): void
   /** What the operator wrote and is still there, the CRs of the sample aside. */
   children(): Promise<readonly Child[]>
-  find(target: Target): Promise<UntypedObject | undefined>
+  find(target: ScorecardTarget): Promise<UntypedObject | undefined>
   close(): Promise<void>
 }
 
-export interface Child extends Target {
+export interface Child extends ScorecardTarget {
   readonly object: UntypedObject
 }
 
@@ -83,12 +87,18 @@ const rbac = 'rbac.authorization.k8s.io'
 const quietMs = 60_000
 const patienceMs = 1200_000
 
-export async function openGround({ load, sample, workloads, live, seed = 1 }: GroundOptions): Promise<Ground> {
+export async function openScorecardGround({
+  load,
+  sample,
+  workloads,
+  live,
+  seed = 1,
+}: ScorecardGroundOptions): Promise<ScorecardGround> {
   const clock = virtualClock()
   const random = seededRandom(seed)
-  const endSeclusion = beginSeclusion()
+  const endSeclusion = installDeterministicGlobals()
   /** Each process draws for itself: one that starts anew does not draw again what another one drew. */
-  const withinOf = (number: number): Within => seclude(seed * 1009 + number, clock)
+  const withinOf = (number: number): Within => withDeterministicGlobals(seed * 1009 + number, clock)
   const halts: (() => void)[] = []
   const simulation = simulatedWorkloads()
   let storage: Storage | undefined
@@ -106,14 +116,14 @@ export async function openGround({ load, sample, workloads, live, seed = 1 }: Gr
   const operator = await withinOf(1)(load)
   const outside = live({
     clock,
-    get: (resource, { namespace, name }) => storage?.table(tableOf(resource)).get(namespace, name),
+    get: (resource, { namespace, name }) => storage?.table(sampleTable(resource)).get(namespace, name),
   })
   const requests: Request[] = []
   const ledgers: Ledger[] = []
   const listeners: ((request: Request) => Promise<void>)[] = []
   let refused: ((request: Request) => boolean) | undefined
   let lastWrite = Infinity
-  let running: { readonly host: Host; readonly cache: SharedCache; readonly client: Client } | undefined
+  let running: { readonly host: OperatorHost; readonly cache: SharedCache; readonly client: Client } | undefined
   let process = 0
   let hasCrashed = false
 
@@ -125,7 +135,7 @@ export async function openGround({ load, sample, workloads, live, seed = 1 }: Gr
     let turn: Promise<unknown> = Promise.resolve()
     const send = async (sent: TransportRequest): Promise<TransportResponse> => {
       const request = requestOf(sent, own)
-      if (!isWrite(request) || lastWrite === Infinity) return await exchange(sent, request)
+      if (!isWriteRequest(request) || lastWrite === Infinity) return await exchange(sent, request)
       // What is sent at once may arrive in part: before a crash, writes come one by one.
       const answer = turn.then(() => exchange(sent, request))
       turn = answer.catch(() => undefined)
@@ -138,7 +148,7 @@ export async function openGround({ load, sample, workloads, live, seed = 1 }: Gr
       const answer = await inner.send({ ...sent, signal, headers: { ...sent.headers, 'impersonate-user': user } })
       const done: Request = { ...request, status: answer.status }
       requests.push(done)
-      if (isWrite(done)) {
+      if (isWriteRequest(done)) {
         if (answer.status < 300) for (const listener of listeners) await listener(done)
         if (--lastWrite === 0) {
           hasCrashed = true
@@ -192,7 +202,7 @@ export async function openGround({ load, sample, workloads, live, seed = 1 }: Gr
     const { group } = parseApiVersion(object.apiVersion)
     return operator.controllers.find(({ kind }) => kind.kind === object.kind && kind.group === group)?.kind
   }
-  const crs = sample.flatMap((object): readonly Target[] => {
+  const crs = sample.flatMap((object): readonly ScorecardTarget[] => {
     const resource = controlled(object)
     if (!resource) return []
     const { name = '', namespace = 'default' } = object.metadata
@@ -216,7 +226,7 @@ export async function openGround({ load, sample, workloads, live, seed = 1 }: Gr
       if (!isMusterError(error, 'AlreadyExists')) throw error
     })
   }
-  const find = async ({ resource, name, namespace }: Target): Promise<UntypedObject | undefined> => {
+  const find = async ({ resource, name, namespace }: ScorecardTarget): Promise<UntypedObject | undefined> => {
     try {
       return await client.get(resource, { name, namespace })
     } catch (error) {
@@ -269,15 +279,15 @@ export async function openGround({ load, sample, workloads, live, seed = 1 }: Gr
     },
     onWrite: (listener) => void listeners.push(listener),
     async children() {
-      const written = new Map<string, Target>()
+      const written = new Map<string, ScorecardTarget>()
       for (const { target, status, method } of requests) {
         if (!target || status >= 300 || method === 'GET' || target.resource.plural === 'events') continue
         const resource = operator.inputs.find(
           ({ group, plural }) => group === target.resource.group && plural === target.resource.plural,
         )
-        if (!resource || crs.some((cr) => isSame(cr, target))) continue
+        if (!resource || crs.some((cr) => isSameTarget(cr, target))) continue
         const { name, namespace } = target
-        written.set(keyOf(target), { resource, name, namespace })
+        written.set(requestKey(target), { resource, name, namespace })
       }
       const found = await Promise.all(
         [...written.values()].map(async (target) => ({ target, object: await find(target) })),

@@ -1,10 +1,20 @@
 /** Rules about the life of a CR: it is changed, and it ends. */
 import { formatPath } from '../../kube/apply/path-element.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { changeField, specFields, writeField } from './change.ts'
-import { count, declarationOf, failed, named, passed, reportOf, type Rule, some, Unexamined } from './examination.ts'
-import type { Child, Ground } from './ground.ts'
-import { isSame, isWrite, type Request, type Target } from './request.ts'
+import { changeField, ownedSpecFields, writeField } from './change.ts'
+import {
+  count,
+  declarationOf,
+  failed,
+  named,
+  passed,
+  examinationReportOf,
+  type Rule,
+  some,
+  Unexamined,
+} from './examination.ts'
+import type { Child, ScorecardGround } from './ground.ts'
+import { isSameTarget, isWriteRequest, type Request, type ScorecardTarget } from './request.ts'
 
 export const follows: Rule = {
   name: 'follows its CR',
@@ -17,14 +27,14 @@ export const follows: Rule = {
     for (const cr of ground.crs) {
       const original = (await ground.find(cr))!
       const before = signatureOf(original)
-      for (const path of specFields(original)) {
+      for (const path of ownedSpecFields(original)) {
         const now = (await ground.find(cr))!
         const changed = await changeField(ground.client, cr, now, path, 'change')
         if (!changed) continue
         changes++
         const place = `${original.kind} ${formatPath(path)}`
         problems.push(...(await unseen(ground, cr, `${place} changed`)))
-        const { troubles } = reportOf((await ground.find(cr))!)
+        const { troubles } = examinationReportOf((await ground.find(cr))!)
         if (troubles[0] !== undefined) told.push(`${place}: ${troubles[0]}`)
         await writeField(ground.client, cr, (await ground.find(cr))!, path, changed.before)
         problems.push(...(await unseen(ground, cr, `${place} changed back`)))
@@ -40,15 +50,15 @@ export const follows: Rule = {
   },
 }
 
-async function unseen(ground: Ground, cr: Target, what: string): Promise<readonly string[]> {
+async function unseen(ground: ScorecardGround, cr: ScorecardTarget, what: string): Promise<readonly string[]> {
   if (!(await ground.rest())) return [`${what}: it never comes to rest`]
-  const { generation, observedGeneration } = reportOf((await ground.find(cr))!)
+  const { generation, observedGeneration } = examinationReportOf((await ground.find(cr))!)
   return observedGeneration === generation ? [] : [`${what}: generation ${generation} is not observed`]
 }
 
 /** `Ready True, Reconciled True` */
 function signatureOf(cr: UntypedObject): string {
-  const { conditions } = reportOf(cr)
+  const { conditions } = examinationReportOf(cr)
   return conditions
     .map(({ type, status }) => `${type} ${status}`)
     .toSorted()
@@ -65,7 +75,7 @@ export const finalizes: Rule = {
     const uids = new Set<string>()
     for (const cr of ground.crs) uids.add((await ground.find(cr))?.metadata.uid ?? '')
     ground.onWrite(async (request) => {
-      const cr = ground.crs.find((one) => request.target && isSame(one, request.target))
+      const cr = ground.crs.find((one) => request.target && isSameTarget(one, request.target))
       if (!cr || request.subresource !== '' || (await hasFinalizer(ground, cr))) return
       const early = (await ground.children()).filter((child) => isOnItsOwn(child, uids) && !isKept(ground, child))
       for (const child of early) problems.push(`the finalizer went while ${named(child)} was still there`)
@@ -78,7 +88,7 @@ export const finalizes: Rule = {
     for (const cr of ground.crs) {
       const left = await ground.find(cr)
       if (!left) continue
-      const { troubles } = reportOf(left)
+      const { troubles } = examinationReportOf(left)
       problems.push(`${left.kind} ${cr.name} is still there after ten minutes: ${troubles[0] ?? 'no reason given'}`)
     }
     const leftovers = (await ground.children()).filter((child) => !isKept(ground, child))
@@ -91,7 +101,7 @@ export const finalizes: Rule = {
   },
 }
 
-async function hasFinalizer(ground: Ground, cr: Target): Promise<boolean> {
+async function hasFinalizer(ground: ScorecardGround, cr: ScorecardTarget): Promise<boolean> {
   const { finalizers = [] } = (await ground.find(cr))?.metadata ?? {}
   return finalizers.length > 0
 }
@@ -102,15 +112,15 @@ function isOnItsOwn({ object }: Child, uids: ReadonlySet<string>): boolean {
 }
 
 /** Declared to outlive its CR. */
-function isKept(ground: Ground, child: Child): boolean {
+function isKept(ground: ScorecardGround, child: Child): boolean {
   return declarationOf(ground, child)?.ownership === 'none'
 }
 
 /** A finalizer comes before the first effect, and has a name that is nobody else's. */
-function finalizerFaults({ requests, crs }: Ground): readonly string[] {
-  const writes = requests.filter(isWrite)
+function finalizerFaults({ requests, crs }: ScorecardGround): readonly string[] {
+  const writes = requests.filter(isWriteRequest)
   const isOnCr = ({ target, subresource }: Request): boolean =>
-    target !== undefined && subresource === '' && crs.some((cr) => isSame(cr, target))
+    target !== undefined && subresource === '' && crs.some((cr) => isSameTarget(cr, target))
   const added = writes.findIndex((request) => isOnCr(request) && request.body?.includes('"finalizers"'))
   if (added < 0) return []
   const first = writes.findIndex((request) => !isOnCr(request))

@@ -3,7 +3,7 @@ import { formatPath, type Path } from '../../kube/apply/path-element.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { inScope } from '../../operator/scope.ts'
+import { inHashScope } from '../../operator/scope.ts'
 import { changeField, type Edit, editsOf, isKept, locate, ownedFields, writeField } from './change.ts'
 import {
   count,
@@ -17,9 +17,9 @@ import {
   some,
   Unexamined,
 } from './examination.ts'
-import type { Child, Ground } from './ground.ts'
-import { type Chance, chanceBetween, portraitOf } from './portrait.ts'
-import { isSame, isWrite, keyOf } from './request.ts'
+import type { Child, ScorecardGround } from './ground.ts'
+import { type ChanceValue, chanceBetween, portraitOf } from './portrait.ts'
+import { isSameTarget, isWriteRequest, requestKey } from './request.ts'
 
 export const drift: Rule = {
   name: 'restores drift',
@@ -31,7 +31,7 @@ export const drift: Rule = {
     let edits = 0
     let fixed = 0
     let drawn = 0
-    let chance: Chance | undefined
+    let chance: ChanceValue | undefined
     for (const child of await ground.children()) {
       for (const path of keptFields(ground, child)) {
         const outcomes: string[] = []
@@ -63,25 +63,25 @@ export const drift: Rule = {
  * What is drawn by chance. Where a value was drawn once and is read back from the object, nothing else knows what it was: no
  * operator could put it right.
  */
-async function chanceOf(examination: Examination): Promise<Chance> {
+async function chanceOf(examination: Examination): Promise<ChanceValue> {
   const [one, other] = [await examination.atRest(), await examination.atRest(2)]
   return chanceBetween(await portraitOf(one), await portraitOf(other))
 }
 
 /** As portraits have it. */
 function placeOf(child: Child, path: Path): string {
-  return `${keyOf(child)} ${path.map((element) => (element.kind === 'field' ? `.${element.name}` : '[]')).join('')}`
+  return `${requestKey(child)} ${path.map((element) => (element.kind === 'field' ? `.${element.name}` : '[]')).join('')}`
 }
 
 /** Fields of a child that are the operator's to keep: it owns them, and does not declare them to be others'. */
-function keptFields(ground: Ground, child: Child): readonly Path[] {
+function keptFields(ground: ScorecardGround, child: Child): readonly Path[] {
   if (isLeftAlone(ground, child)) return []
   const scope = declarationOf(ground, child)?.scope ?? {}
-  const kept = inScope(child.object as unknown as JsonObject, scope)
+  const kept = inHashScope(child.object as unknown as JsonObject, scope)
   return ownedFields(child.object, ground.operator.name).filter((path) => locate(kept, path) !== undefined)
 }
 
-async function disturb(ground: Ground, child: Child, path: Path, edit: Edit): Promise<string> {
+async function disturb(ground: ScorecardGround, child: Child, path: Path, edit: Edit): Promise<string> {
   const { client } = ground
   const now = await ground.find(child)
   if (!now) return `${named(child)} is gone`
@@ -101,7 +101,7 @@ async function disturb(ground: Ground, child: Child, path: Path, edit: Edit): Pr
   }
   const writes = ground.requests
     .slice(before)
-    .filter((request) => isWrite(request) && request.target && isSame(request.target, child))
+    .filter((request) => isWriteRequest(request) && request.target && isSameTarget(request.target, child))
   return writes.length === 1 ? 'restored' : `${place} was put right with ${count(writes.length, 'write')}`
 }
 
@@ -124,7 +124,7 @@ export const foreign: Rule = {
       await ground.rest()
       const writes = ground.requests
         .slice(before)
-        .filter((request) => isWrite(request) && request.target && isSame(request.target, child))
+        .filter((request) => isWriteRequest(request) && request.target && isSameTarget(request.target, child))
       if (writes.length > 0) problems.push(`${named(child)} was written because somebody added to it`)
       const lost = await missingFrom(ground, child, added)
       await provoke(ground, child)
@@ -162,7 +162,7 @@ function additionsTo(object: UntypedObject): Additions {
 }
 
 /** Those that the server took; undefined when it took none. */
-async function inject(ground: Ground, child: Child, additions: Additions): Promise<Additions | undefined> {
+async function inject(ground: ScorecardGround, child: Child, additions: Additions): Promise<Additions | undefined> {
   const { apiVersion, kind } = child.object
   const { resource, name, namespace } = child
   const taken: Record<string, JsonObject> = {}
@@ -183,7 +183,7 @@ async function inject(ground: Ground, child: Child, additions: Additions): Promi
   return Object.keys(taken).length > 0 ? taken : undefined
 }
 
-async function missingFrom(ground: Ground, child: Child, additions: Additions): Promise<readonly string[]> {
+async function missingFrom(ground: ScorecardGround, child: Child, additions: Additions): Promise<readonly string[]> {
   const now = await ground.find(child)
   return Object.entries(additions).flatMap(([called, part]) => (holds((now ?? null) as Json, part) ? [] : [called]))
 }
@@ -198,7 +198,7 @@ function holds(value: Json | undefined, part: Json): boolean {
 }
 
 /** Makes the operator write the child, by changing the first of its fields that can be changed. */
-async function provoke(ground: Ground, child: Child): Promise<void> {
+async function provoke(ground: ScorecardGround, child: Child): Promise<void> {
   for (const path of keptFields(ground, child)) {
     const now = await ground.find(child)
     if (!now) return

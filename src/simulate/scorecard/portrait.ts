@@ -7,9 +7,9 @@ import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { Resource } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { isLeftAlone, reportOf } from './examination.ts'
-import type { Ground } from './ground.ts'
-import { keyOf } from './request.ts'
+import { isLeftAlone, examinationReportOf } from './examination.ts'
+import type { ScorecardGround } from './ground.ts'
+import { requestKey } from './request.ts'
 
 const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 
@@ -17,21 +17,24 @@ const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', 
 export type Portrait = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /** Objects, and `object path`, that are chance. */
-export type Chance = ReadonlySet<string>
+export type ChanceValue = ReadonlySet<string>
 
-export async function portraitOf(ground: Ground): Promise<Portrait> {
+export async function portraitOf(ground: ScorecardGround): Promise<Portrait> {
   const generated = (await ground.client.list(pods)).items.map(({ metadata }) => metadata.name ?? '')
   const portrait = new Map<string, ReadonlyMap<string, string>>()
   for (const child of await ground.children()) {
     const { metadata, status: _, ...rest } = child.object
     // What is written only once may be another thing each time: a password, a key, and the mark that follows from them.
     const content = isLeftAlone(ground, child) ? {} : { ...rest, metadata: lasting(metadata) }
-    portrait.set(keyOf(child), fieldsOf(content, generated))
+    portrait.set(requestKey(child), fieldsOf(content, generated))
   }
   for (const cr of ground.crs) {
     const found = await ground.find(cr)
     const { metadata, status: _, ...rest } = found ?? ({ metadata: {} } as UntypedObject)
-    portrait.set(keyOf(cr), fieldsOf({ ...rest, status: reportedBy(found), metadata: lasting(metadata) }, generated))
+    portrait.set(
+      requestKey(cr),
+      fieldsOf({ ...rest, status: reportedBy(found), metadata: lasting(metadata) }, generated),
+    )
   }
   return portrait
 }
@@ -60,14 +63,18 @@ function collect(value: Json, path: string, fields: Map<string, string>, show: (
 
 /** What a CR says of itself now. The rest of a status may tell how it came to that, and may then be another story. */
 function reportedBy(cr: UntypedObject | undefined): object {
-  const { observedGeneration, conditions } = reportOf(cr ?? { apiVersion: '', kind: '', metadata: {} })
+  const { observedGeneration, conditions } = examinationReportOf(cr ?? { apiVersion: '', kind: '', metadata: {} })
   return { observedGeneration, conditions: conditions.map(({ type, status, reason }) => ({ type, status, reason })) }
 }
 
 const timePattern = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g
 
 /** Objects that differ: missing, additional or other ones, by the first place at which they do. */
-export function differencesBetween(expected: Portrait, found: Portrait, chance: Chance = new Set()): readonly string[] {
+export function differencesBetween(
+  expected: Portrait,
+  found: Portrait,
+  chance: ChanceValue = new Set(),
+): readonly string[] {
   return differing(expected, found)
     .filter(([key, path]) => !chance.has(path === undefined ? key : `${key} ${path}`))
     .filter(([key], index, all) => all.findIndex(([other]) => other === key) === index)
@@ -79,7 +86,7 @@ export function differencesBetween(expected: Portrait, found: Portrait, chance: 
 }
 
 /** What is another one in two runs that ought to be the same. */
-export function chanceBetween(one: Portrait, other: Portrait): Chance {
+export function chanceBetween(one: Portrait, other: Portrait): ChanceValue {
   return new Set(differing(one, other).map(([key, path]) => (path === undefined ? key : `${key} ${path}`)))
 }
 

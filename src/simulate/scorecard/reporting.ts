@@ -1,8 +1,8 @@
 /** Rules about what others can see: the schema of a kind, the status of a CR. */
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
-import { count, failed, passed, reportOf, type Rule, some, Unexamined } from './examination.ts'
-import type { Ground } from './ground.ts'
-import { isSame, isWrite, type Target } from './request.ts'
+import { count, failed, passed, examinationReportOf, type Rule, some, Unexamined } from './examination.ts'
+import type { ScorecardGround } from './ground.ts'
+import { isSameTarget, isWriteRequest, type ScorecardTarget } from './request.ts'
 
 export const schema: Rule = {
   name: 'validates',
@@ -57,10 +57,10 @@ export const status: Rule = {
   },
 }
 
-async function faultsAtRest(ground: Ground, cr: Target): Promise<readonly string[]> {
+async function faultsAtRest(ground: ScorecardGround, cr: ScorecardTarget): Promise<readonly string[]> {
   const object = await ground.find(cr)
   if (!object) return [`${cr.name} is gone`]
-  const { generation, observedGeneration, conditions, isReady, troubles } = reportOf(object)
+  const { generation, observedGeneration, conditions, isReady, troubles } = examinationReportOf(object)
   const place = `${object.kind} ${cr.name}`
   const incomplete = conditions.filter(({ reason, lastTransitionTime }) => !reason || !lastTransitionTime)
   return [
@@ -83,12 +83,12 @@ interface Trouble {
 }
 
 /** Nothing that the operator makes can be written, and then it can. */
-async function trouble(ground: Ground): Promise<Trouble> {
+async function trouble(ground: ScorecardGround): Promise<Trouble> {
   let refusals = 0
   ground.refuse((request) => {
     const { target } = request
-    const isOwn = target !== undefined && ground.crs.some((cr) => isSame(cr, target))
-    if (!isWrite(request) || isOwn) return false
+    const isOwn = target !== undefined && ground.crs.some((cr) => isSameTarget(cr, target))
+    if (!isWriteRequest(request) || isOwn) return false
     refusals++
     return true
   })
@@ -98,8 +98,8 @@ async function trouble(ground: Ground): Promise<Trouble> {
   const silent: string[] = []
   const stuck: string[] = []
   let shown: string | undefined
-  const reports = async (): Promise<readonly (readonly [Target, ReturnType<typeof reportOf>])[]> =>
-    await Promise.all(ground.crs.map(async (cr) => [cr, reportOf((await ground.find(cr))!)] as const))
+  const reports = async (): Promise<readonly (readonly [ScorecardTarget, ReturnType<typeof examinationReportOf>])[]> =>
+    await Promise.all(ground.crs.map(async (cr) => [cr, examinationReportOf((await ground.find(cr))!)] as const))
   const inTrouble = await reports()
   if (inTrouble.every(([, { isReady, troubles }]) => isReady || troubles.length === 0)) {
     silent.push(`no CR says that it is not ready`)

@@ -1,5 +1,5 @@
 /** A request that the operator sent, read as what it does: a verb on a resource. */
-import type { TransportRequest } from '../../client/transport.ts'
+import type { TransportRequest } from '../../transport/transport.ts'
 import type { Resource } from '../../kube/kind.ts'
 
 /** What a path says of a resource. */
@@ -32,16 +32,16 @@ export interface NamedTarget {
 }
 
 /** An object in the cluster. */
-export interface Target extends NamedTarget {
+export interface ScorecardTarget extends NamedTarget {
   readonly resource: Resource
 }
 
 /** Whether two names mean one object, whatever the version. */
-export function isSame(one: NamedTarget, other: NamedTarget): boolean {
-  return keyOf(one) === keyOf(other)
+export function isSameTarget(one: NamedTarget, other: NamedTarget): boolean {
+  return requestKey(one) === requestKey(other)
 }
 
-export function keyOf({ resource: { group, plural }, name, namespace = '' }: NamedTarget): string {
+export function requestKey({ resource: { group, plural }, name, namespace = '' }: NamedTarget): string {
   return `${plural}.${group} ${namespace}/${name}`
 }
 
@@ -74,7 +74,7 @@ export function requestOf({ method, path, body }: TransportRequest, process: num
 }
 
 /** Asks for a change. Events are told apart from what is being done: they are not meant. */
-export function isWrite({ method, resource }: Request): boolean {
+export function isWriteRequest({ method, resource }: Request): boolean {
   return method !== 'GET' && resource !== undefined && resource.plural !== 'events'
 }
 

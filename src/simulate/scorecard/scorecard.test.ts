@@ -11,7 +11,7 @@ import type { Live } from '../../operator/live.ts'
 import { defineKind } from '../../operator/kind.ts'
 import { ConfigMap, Role, Secret, Service, ServiceAccount } from '../../operator/kinds.ts'
 import { defineOperator, type Operator } from '../../operator/operator.ts'
-import { defineResource } from '../../operator/resource.ts'
+import { defineDependent } from '../../operator/dependent.ts'
 import type { ObjectOf } from '../../operator/typed-resource.ts'
 import { rules, scorecard } from './scorecard.ts'
 import { formatSummary } from './table.ts'
@@ -25,14 +25,14 @@ const Thing = defineKind({
 })
 type Thing = ObjectOf<typeof Thing>
 type Options = Parameters<typeof defineController<Thing>>[0]
-type ResourceOptions = Parameters<typeof defineResource<Thing, ConfigMap>>[0]
+type ResourceOptions = Parameters<typeof defineDependent<Thing, ConfigMap>>[0]
 
 function operatorOf(options: Omit<Options, 'for'>): Operator {
   return defineOperator({ name: 'examined', controllers: [defineController<Thing>({ for: Thing, ...options })] })
 }
 
-function config(options: Omit<ResourceOptions, 'for' | 'kind'>): ReturnType<typeof defineResource<Thing, ConfigMap>> {
-  return defineResource<Thing, ConfigMap>({ for: Thing, kind: ConfigMap, ...options })
+function config(options: Omit<ResourceOptions, 'for' | 'kind'>): ReturnType<typeof defineDependent<Thing, ConfigMap>> {
+  return defineDependent<Thing, ConfigMap>({ for: Thing, kind: ConfigMap, ...options })
 }
 
 const sized = config({ fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }) })
@@ -58,7 +58,7 @@ const broken: Readonly<Record<string, () => Operator>> = {
       spec: { free: optional(anything()) },
     })
     type Loose = ObjectOf<typeof Loose>
-    const data = defineResource<Loose, ConfigMap>({ for: Loose, kind: ConfigMap, initial: { data: { a: 'b' } } })
+    const data = defineDependent<Loose, ConfigMap>({ for: Loose, kind: ConfigMap, initial: { data: { a: 'b' } } })
     return defineOperator({
       name: 'examined',
       controllers: [defineController<Loose>({ for: Loose, resources: [data] })],
@@ -150,7 +150,7 @@ const broken: Readonly<Record<string, () => Operator>> = {
   'least access': () =>
     operatorOf({
       resources: [
-        defineResource<Thing, Role>({
+        defineDependent<Thing, Role>({
           for: Thing,
           kind: Role,
           initial: { rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['delete'] }] },
@@ -184,12 +184,12 @@ describe('scorecard', () => {
   }, 60_000)
 
   it('passes one with addresses that the server allocates and values that are drawn once', async () => {
-    const service = defineResource<Thing, Service>({
+    const service = defineDependent<Thing, Service>({
       for: Thing,
       kind: Service,
       initial: { spec: { type: 'NodePort', selector: { app: 'a' }, ports: [{ name: 'web', port: 80 }] } },
     })
-    const password = defineResource<Thing, Secret>({
+    const password = defineDependent<Thing, Secret>({
       for: Thing,
       kind: Secret,
       policy: 'create-only',
@@ -233,7 +233,7 @@ describe('scorecard', () => {
   it.each(Object.entries(blind))(
     'finds an operator that does not see a field that is %s',
     async (_, part) => {
-      const account = defineResource<Thing, ServiceAccount>({
+      const account = defineDependent<Thing, ServiceAccount>({
         for: Thing,
         kind: ServiceAccount,
         fromCR: (at) => part(at.view.get(ServiceAccount, sample(at))),

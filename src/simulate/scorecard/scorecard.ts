@@ -6,10 +6,17 @@ import { MusterError } from '../../kube/errors.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { type Live, originOf } from '../../operator/live.ts'
 import type { Operator } from '../../operator/operator.ts'
-import type { World } from '../record.ts'
+import type { SimulatedWorld } from '../environment/world.ts'
 import { access, refusalsIn } from './access.ts'
-import { type Examination, type Finding, openExamination, type Result, type Rule, Unexamined } from './examination.ts'
-import type { Load } from './ground.ts'
+import {
+  type Examination,
+  type RuleFinding,
+  openExamination,
+  type Result,
+  type Rule,
+  Unexamined,
+} from './examination.ts'
+import type { LoadOperator } from './ground.ts'
 import { finalizes, follows } from './life.ts'
 import { drift, foreign } from './ownership.ts'
 import { schema, status } from './reporting.ts'
@@ -33,28 +40,28 @@ export const rules: readonly Rule[] = [
 
 export interface ScorecardOptions {
   /** The operator, anew each time: a restart must find nothing in its memory. */
-  readonly load: Load
+  readonly load: LoadOperator
   /** CRs and what they need. @default one CR of each kind, made from its schema */
   readonly sample?: readonly UntypedObject[] | undefined
   /** Pods are scheduled and run, Deployments make them. @default true */
   readonly workloads?: boolean
   /** What answers when the operator reaches outside. @default nobody does: no container runs here, and no network is used */
-  readonly live?: ((world: World) => Live) | undefined
+  readonly live?: ((world: SimulatedWorld) => Live) | undefined
   /** How long it is watched at rest, in virtual time. @default a day */
   readonly restMs?: number
   /** Told of each rule when it is done. */
-  readonly onLine?: (line: Line) => void
+  readonly onLine?: (line: ScorecardLine) => void
 }
 
-export interface Line extends Finding {
+export interface ScorecardLine extends RuleFinding {
   readonly rule: string
   readonly asks: string
 }
 
 export interface Scorecard {
   readonly operator: string
-  readonly lines: readonly Line[]
-  readonly level: Level
+  readonly lines: readonly ScorecardLine[]
+  readonly level: CapabilityLevel
   /** Nothing failed. */
   readonly passed: boolean
   /** How often the operator reached outside, and nobody was there. */
@@ -81,7 +88,7 @@ export async function scorecard(options: ScorecardOptions): Promise<Scorecard> {
   })
   const hasApplication = operator.controllers.some(({ options: { application } }) => application !== undefined)
   const obstacle = await obstacleOf(examination)
-  const lines: Line[] = []
+  const lines: ScorecardLine[] = []
   for (const rule of rules) {
     const { name, asks } = rule
     const isMoot = obstacle !== undefined && rule !== obstacle && rule !== schema && rule !== access
@@ -130,7 +137,7 @@ async function obstacleOf(examination: Examination): Promise<Rule | undefined> {
   return refusalsIn(examination.requests).length > 0 ? access : undefined
 }
 
-async function run(rule: Rule, examination: Examination): Promise<Finding> {
+async function run(rule: Rule, examination: Examination): Promise<RuleFinding> {
   try {
     return await rule.run(examination)
   } catch (error) {
@@ -141,11 +148,11 @@ async function run(rule: Rule, examination: Examination): Promise<Finding> {
   }
 }
 
-function skipped(evidence: string): Finding {
+function skipped(evidence: string): RuleFinding {
   return { result: 'skipped', evidence }
 }
 
-export interface Level {
+export interface CapabilityLevel {
   /** 0: not even the first. */
   readonly level: 0 | 1 | 2 | 3
   readonly name: string
@@ -166,7 +173,7 @@ const shownBy: readonly (readonly Rule[])[] = [
  * sees only that a life cycle is declared; level IV for metrics, alerts and dashboards, and
  * level V for tuning, of which it sees nothing: they are never claimed.
  */
-function levelOf(operator: Operator, lines: readonly Line[], hasTold: boolean): Level {
+function levelOf(operator: Operator, lines: readonly ScorecardLine[], hasTold: boolean): CapabilityLevel {
   const good: ReadonlySet<Result> = new Set(['passed', 'warned'])
   const resultOf = new Map(lines.map(({ rule, result }) => [rule, result]))
   for (const [index, needed] of shownBy.entries()) {

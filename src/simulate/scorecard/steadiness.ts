@@ -1,9 +1,9 @@
 /** Rules about doing the same again, or nothing: idempotence, rest, restarts, crashes. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { count, type Examination, failed, passed, type Rule, some, Unexamined } from './examination.ts'
-import type { Ground } from './ground.ts'
-import { type Chance, chanceBetween, differencesBetween, type Portrait, portraitOf } from './portrait.ts'
-import { isCall, isWrite, type Request } from './request.ts'
+import type { ScorecardGround } from './ground.ts'
+import { type ChanceValue, chanceBetween, differencesBetween, type Portrait, portraitOf } from './portrait.ts'
+import { isCall, isWriteRequest, type Request } from './request.ts'
 
 /** `PATCH /apis/apps/v1/…` */
 export function shown({ method, path }: Request): string {
@@ -24,14 +24,14 @@ export const idempotent: Rule = {
     const before = second.requests.length
     await touch(second)
     if (!(await second.rest())) return failed('an event that changes nothing sets it off, and it never rests again')
-    const writes = second.requests.slice(before).filter(isWrite)
+    const writes = second.requests.slice(before).filter(isWriteRequest)
     if (writes.length > 0) return failed(`an event that changes nothing made it write: ${some(writes.map(shown))}`)
     return passed(`${count(one.length, 'write')} in two runs, the same; none for an event that changes nothing`)
   },
 }
 
-function writesOf({ requests }: Ground): readonly string[] {
-  return requests.filter(isWrite).map((request) => `${shown(request)} ${request.body ?? ''}`)
+function writesOf({ requests }: ScorecardGround): readonly string[] {
+  return requests.filter(isWriteRequest).map((request) => `${shown(request)} ${request.body ?? ''}`)
 }
 
 function head(text: string | undefined): string {
@@ -39,7 +39,7 @@ function head(text: string | undefined): string {
 }
 
 /** Another manager says what is so already: the objects get a new version, and nothing in them is new. */
-async function touch(ground: Ground): Promise<void> {
+async function touch(ground: ScorecardGround): Promise<void> {
   for (const cr of ground.crs) {
     const object = await ground.find(cr)
     if (!object) continue
@@ -58,7 +58,7 @@ export const quiet: Rule = {
     const ground = await examination.fresh()
     await ground.begin()
     if (!(await ground.rest())) {
-      const last = ground.requests.filter(isWrite).slice(-3)
+      const last = ground.requests.filter(isWriteRequest).slice(-3)
       return failed(`it never comes to rest; its last writes: ${some(last.map(shown))}`)
     }
     ground.haltWorkloads()
@@ -89,7 +89,7 @@ export const restart: Rule = {
     const reconciled = ground.ledgers.length
     await ground.start()
     if (!(await ground.rest())) return failed('it never comes to rest after a restart')
-    const writes = ground.requests.slice(before).filter(isWrite)
+    const writes = ground.requests.slice(before).filter(isWriteRequest)
     if (writes.length > 0) return failed(`${count(writes.length, 'write')}: ${some(writes.map(shown))}`)
     return passed(`${count(ground.ledgers.length - reconciled, 'reconcile')}, no write`)
   },
@@ -106,7 +106,7 @@ export const crash: Rule = {
     const expected = await portraitOf(ground)
     // What the server allocates and what is drawn once is another one after a crash: that is found out, not declared.
     const chance = chanceBetween(expected, await portraitOf(await examination.atRest(2)))
-    const writes = ground.requests.filter(isWrite)
+    const writes = ground.requests.filter(isWriteRequest)
     await examination.closeAll()
     const step = Math.max(1, writes.length / mostCrashes)
     let crashes = 0
@@ -130,7 +130,7 @@ async function crashAt(
   examination: Examination,
   write: number,
   expected: Portrait,
-  chance: Chance,
+  chance: ChanceValue,
 ): Promise<readonly string[] | undefined> {
   const ground = await examination.fresh()
   ground.crashAfter(write)

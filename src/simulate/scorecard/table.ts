@@ -1,9 +1,9 @@
 /** A scorecard for people. */
-import { type Line, noAnswer, type Scorecard } from './scorecard.ts'
+import { type ScorecardLine, noAnswer, type Scorecard } from './scorecard.ts'
 
 const marks = { passed: 'passed', warned: 'warned', failed: 'FAILED', skipped: 'skipped' } as const
 
-export function formatLine({ rule, result, evidence }: Line, width: number): string {
+export function formatScorecardLine({ rule, result, evidence }: ScorecardLine, width: number): string {
   return `${marks[result].padEnd(7)}  ${rule.padEnd(width)}  ${evidence}`
 }
 

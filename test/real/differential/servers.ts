@@ -1,6 +1,6 @@
 /** The two servers that are compared, down to what both are: something that takes a request and answers. */
 import { Agent, request } from 'node:https'
-import { type ApiServer, createApiServer } from '../../../src/apiserver/api-server.ts'
+import { type ApiServer, createApiServer } from '../../../src/apiserver/server/api-server.ts'
 import type { Clock } from '../../../src/clock/clock.ts'
 import { systemClock } from '../../../src/clock/system-clock.ts'
 import type { Access } from '../cluster.ts'

@@ -1,5 +1,5 @@
 /** An operator whose webhooks and conversions do what the object tells them, however bad: for tests. */
-import { invalidValue } from '../../../kube/cause.ts'
+import { invalidValue } from '../../../kube/validation/cause.ts'
 import { defineController } from '../../../operator/controller.ts'
 import { defineConversion } from '../../../operator/conversion.ts'
 import { integer, optional, string } from '../../../operator/field.ts'

@@ -1,0 +1,60 @@
+/**
+ * What a cluster has from its first moment on: the namespaces, priority classes and service that every client counts on.
+ * It is stored as the write path would leave it, and without it: a new cluster can be read at once.
+ */
+import { formatTime } from '../../kube/duration.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { bootstrapPolicy } from './bootstrap-policy.ts'
+import { provideApiService } from '../controllers/api-service.ts'
+import { provide } from '../controllers/provisions.ts'
+import type { ClusterState } from '../cluster/state.ts'
+
+const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const
+
+const priorityClasses = [
+  {
+    name: 'system-node-critical',
+    value: 2_000_001_000,
+    description: 'Used for system critical pods that must not be moved from their current node.',
+  },
+  {
+    name: 'system-cluster-critical',
+    value: 2_000_000_000,
+    description:
+      'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+  },
+] as const
+
+/** `rootCa` is what pods trust, where they act for service accounts. */
+export function seed(state: ClusterState, rootCa?: string): void {
+  const { storage, clock, ids } = state
+  const put = (table: string, object: UntypedObject, uid = ids()): void =>
+    void storage.put(table, {
+      ...object,
+      metadata: { ...object.metadata, uid, creationTimestamp: formatTime(clock.now()) },
+    })
+  const uids = new Map(namespaces.map((name) => [name, ids()]))
+  // By the uid of this namespace clusters are told apart everywhere.
+  storage.lay(bootstrapPolicy(clock.now(), uids.get('kube-system')!, storage.revision + 1))
+  for (const [name, uid] of uids) {
+    const namespace = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
+    }
+    put('namespaces', namespace, uid)
+  }
+  for (const { name, ...rest } of priorityClasses) {
+    put('priorityclasses.scheduling.k8s.io', {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name, generation: 1 },
+      preemptionPolicy: 'PreemptLowerPriority',
+      ...rest,
+    })
+  }
+  provideApiService(state)
+  if (rootCa !== undefined) for (const name of namespaces) provide(state, name, rootCa)
+}

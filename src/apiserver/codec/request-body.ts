@@ -1,0 +1,109 @@
+/** What a client sends, as JSON: whatever it wrote it in. */
+import { isMusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/json.ts'
+import { isJsonArray } from '../../kube/json-member.ts'
+import { badRequest, tooLarge, unsupportedMediaType } from '../errors/status-error.ts'
+
+/** As real servers. */
+export const maxBodyBytes: number = 3 * 1024 * 1024
+
+/** Deeper than any object; what walks objects calls itself once a level. */
+const maxDepth = 500
+
+const protobuf = 'application/vnd.kubernetes.protobuf'
+const readable = ['application/json', 'application/yaml', protobuf]
+
+/** The media type of a request, without parameters; JSON where none is said. */
+export function contentType(headers: Readonly<Record<string, string | readonly string[]>>): string {
+  const header = headers['content-type']
+  const text = typeof header === 'string' ? header : (header?.[0] ?? '')
+  return text.split(';', 1)[0]!.trim().toLowerCase() || 'application/json'
+}
+
+/** An object in a body of JSON, YAML or, for built-in kinds, protobuf. */
+export async function readBody(body: string | Uint8Array | undefined, type: string): Promise<Json> {
+  if (type === 'application/json') return readJsonBody(body)
+  // On its way to JSON YAML loses the order of its members, which shows in what is complained of first.
+  if (type === 'application/yaml') return sorted(await readYamlBody(body))
+  const value = type === protobuf ? await readProtobufBody(body) : undefined
+  if (value === undefined) throw unsupportedMediaType(readable.filter((one) => one !== type))
+  return value
+}
+
+function sorted(value: Json): Json {
+  if (isJsonArray(value)) return value.map(sorted)
+  if (!isJsonObject(value)) return value
+  const names = Object.keys(value).toSorted()
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))
+}
+
+/** Undefined for a custom kind, which protobuf has no words for. */
+async function readProtobufBody(body: string | Uint8Array | undefined): Promise<Json | undefined> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array())
+  if (bytes.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  const { decodeProtobuf } = await import('../../kube/protobuf/decode.ts')
+  try {
+    const value = decodeProtobuf(bytes)
+    if (value) checkDepth(value)
+    return value
+  } catch (error) {
+    if (isMusterError(error, 'InvalidProtobuf'))
+      throw badRequest(`the object provided is unrecognized: ${error.message}`)
+    throw error
+  }
+}
+
+export function readJsonBody(body: string | Uint8Array | undefined): Json {
+  const text = readText(body)
+  let value: Json
+  try {
+    value = parseJson(text)
+  } catch {
+    // The parser's message would quote the body.
+    throw badRequest('the body of the request is no valid JSON')
+  }
+  checkDepth(value)
+  return value
+}
+
+/** At once, if it is JSON. */
+export function readYamlBody(body: string | Uint8Array | undefined): Json | Promise<Json> {
+  const text = readText(body)
+  return /^\s*\{/.test(text) ? readJsonBody(text) : yamlIn(text)
+}
+
+async function yamlIn(text: string): Promise<Json> {
+  const { readYamlDocuments } = await import('../../kube/yaml.ts')
+  try {
+    // Of several documents the first one counts.
+    const [value = null] = readYamlDocuments(text)
+    checkDepth(value)
+    return value
+  } catch (error) {
+    if (isMusterError(error, 'InvalidYaml')) throw badRequest(`error decoding YAML: ${error.message}`)
+    throw error
+  }
+}
+
+function readText(body: string | Uint8Array | undefined): string {
+  if (body === undefined) return ''
+  const size = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+  if (size > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  if (typeof body === 'string') return body
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body)
+  } catch {
+    throw badRequest('the body of the request is not UTF-8')
+  }
+}
+
+/** Refuses what is nested too deep, and numbers that no reader of JSON could hold. */
+export function checkDepth(value: Json | undefined, depth = 0): void {
+  if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw badRequest('a number in the body of the request is out of range')
+  }
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) for (const item of value as readonly Json[]) checkDepth(item, depth + 1)
+  else for (const key of Object.keys(value)) checkDepth((value as JsonObject)[key], depth + 1)
+}

@@ -1,0 +1,157 @@
+/**
+ * How an object of a built-in kind looks once it has been a Go struct, which on the real server every one has.
+ *
+ * What is empty goes, unless somebody can tell it from absent (a pointer: `replicas: 0`) or it is always written
+ * (`resources: {}`, `status: {}`); what is always written comes, if nobody wrote it. Members stand in the order of the
+ * struct. Quantities and times come back in the form in which the server writes them.
+ */
+import { isMusterError } from '../../kube/errors.ts'
+import { base64Problem } from '../../kube/go-base64.ts'
+import { readGoTime } from '../../kube/go-time.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { type ProtobufField, type Message, messageNamed, messageOfKind } from '../../kube/protobuf/table.ts'
+import { storedQuantity } from '../../kube/quantity.ts'
+import { badRequest } from '../errors/status-error.ts'
+
+/** A custom object, or one of a kind that is not in the table, stays as it is. */
+export function structForm(object: UntypedObject): UntypedObject {
+  const { apiVersion, kind } = object
+  const message = messageOfKind(apiVersion, kind)
+  if (!message) return object
+  try {
+    const members = structOf(object as unknown as JsonObject, message)
+    return { apiVersion, kind, ...members } as unknown as UntypedObject
+  } catch (error) {
+    const why = error instanceof Unfit ? error.message : isMusterError(error, 'InvalidQuantity') && quantityRule
+    if (!why) throw error
+    const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
+  }
+}
+
+/** A text that is not what it is the text of; the message is Go's. */
+class Unfit extends Error {}
+
+/** What is empty is stored as nothing. Until then it counts: who sends `rules: []` owns the rules. */
+export function storedForm(object: UntypedObject): UntypedObject {
+  const message = hasEmptyList(object as unknown as JsonObject) && messageOfKind(object.apiVersion, object.kind)
+  if (!message) return object
+  const { apiVersion, kind } = object
+  return { apiVersion, kind, ...structOf(object as unknown as JsonObject, message, null) } as unknown as UntypedObject
+}
+
+function hasEmptyList(value: Json | undefined): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (isJsonArray(value)) {
+    if (value.length === 0) return true
+    for (const item of value) if (hasEmptyList(item)) return true
+    return false
+  }
+  for (const name in value) if (hasEmptyList(value[name])) return true
+  return false
+}
+
+const quantityRule = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+/** What a member is before anybody wrote to it: the `status` of a new StatefulSet. */
+export function zeroOf(apiVersion: string, kind: string, member: string): Json | undefined {
+  const field = messageOfKind(apiVersion, kind)?.fields.find(({ name }) => name === member)
+  return field && memberOf(undefined, field)
+}
+
+/** `empty` stands for a list or map that is always written, and was sent without content: itself by default. */
+function structOf(source: JsonObject, message: Message, empty?: null): JsonObject {
+  const members: { [name: string]: Json } = {}
+  for (const field of message.fields) {
+    if (field.name === '') {
+      Object.assign(members, structOf(source, messageNamed(field.type), empty))
+      continue
+    }
+    const member = memberOf(ownMember(source, field.name) ?? undefined, field, empty)
+    if (member !== undefined) members[field.name] = member
+  }
+  return members
+}
+
+/** Undefined: it is left out. */
+function memberOf(value: Json | undefined, field: ProtobufField, empty?: null): Json | undefined {
+  if (field.many === 'list') {
+    if (isJsonArray(value) && value.length > 0) return value.map((item) => itemOf(item, field, empty))
+    return value === undefined || isJsonArray(value)
+      ? field.always
+        ? empty === null
+          ? null
+          : (value ?? null)
+        : undefined
+      : value
+  }
+  if (field.many === 'map') {
+    if (isJsonObject(value) && Object.keys(value).length > 0) return mapOf(value, field, empty)
+    return value === undefined || isJsonObject(value)
+      ? field.always
+        ? empty === null
+          ? null
+          : (value ?? null)
+        : undefined
+      : value
+  }
+  if (value === undefined && (field.pointer || field.special === 'time' || field.special === 'microtime')) {
+    return field.always ? null : undefined
+  }
+  if (value === undefined && !field.always) return undefined
+  const form = itemOf(value, field, empty)
+  return field.pointer || field.always || !isZero(form) ? form : undefined
+}
+
+function isZero(value: Json): boolean {
+  return value === '' || value === 0 || value === false
+}
+
+/** Go writes maps in the order of their keys. */
+function mapOf(value: JsonObject, field: ProtobufField, empty?: null): JsonObject {
+  const keys = Object.keys(value).toSorted()
+  return Object.fromEntries(
+    keys.map((key) => [key, itemOf(value[key] ?? (field.scalar === 'bytes' ? '' : undefined), field, empty)]),
+  )
+}
+
+const zeroScalars = { string: '', bytes: null, bool: false, int32: 0, int64: 0, double: 0 } as const
+
+function itemOf(value: Json | undefined, { scalar, special, type }: ProtobufField, empty?: null): Json {
+  if (scalar === 'bytes' && isJsonArray(value)) return Buffer.from(value.map(Number)).toString('base64')
+  if (scalar === 'bytes' && typeof value === 'string') return bytesOf(value)
+  if (scalar) return value ?? zeroScalars[scalar]
+  if (special === 'quantity') {
+    const sent = value ?? 0
+    if (typeof sent === 'object' || typeof sent === 'boolean') throw new Unfit(quantityRule)
+    return storedQuantity(sent)
+  }
+  if (special === 'time' || special === 'microtime') {
+    if (value === undefined || value === null) return null
+    if (typeof value !== 'string') throw new Unfit('a time must be text')
+    return timeOf(value, special === 'microtime')
+  }
+  if (special === 'intorstring') return value ?? 0
+  if (special) return value ?? null
+  const message = messageNamed(type)
+  if (message.unwrapped) return memberOf(value, { ...message.fields[0]!, always: false }, empty) ?? null
+  return value === undefined || value === null
+    ? structOf({}, message, empty)
+    : isJsonObject(value)
+      ? structOf(value, message, empty)
+      : value
+}
+
+function timeOf(sent: string, isMicro: boolean): string {
+  const { text, problem } = readGoTime(sent, isMicro)
+  if (text === undefined) throw new Unfit(problem)
+  return text
+}
+
+function bytesOf(sent: string): string {
+  const at = base64Problem(sent)
+  if (at !== undefined) throw new Unfit(`illegal base64 data at input byte ${at}`)
+  return /[\r\n]/.test(sent) ? sent.replaceAll(/[\r\n]/g, '') : sent
+}

@@ -1,0 +1,102 @@
+/**
+ * The Service `kubernetes` in the namespace `default`, with its Endpoints and its EndpointSlice: the way to the API
+ * server for clients inside a cluster; and the ServiceCIDR of the same name, the range of its address and of all others.
+ * The API server writes these objects, and writes them again when one is deleted.
+ */
+import { formatTime } from '../../kube/duration.ts'
+import type { Json } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { ClusterState } from '../cluster/state.ts'
+
+const place = { name: 'kubernetes', namespace: 'default' }
+/** An embedded API server listens on loopback alone. The port is the one that the Service names, wherever it listens. */
+const address = '127.0.0.1'
+const port = { name: 'https', port: 6443, protocol: 'TCP' }
+const serviceRange = '10.0.0.0/16'
+const retryMs = 5000
+
+const objects: ReadonlyMap<string, UntypedObject> = new Map<string, UntypedObject>([
+  [
+    'servicecidrs.networking.k8s.io',
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'ServiceCIDR',
+      metadata: { name: place.name, generation: 1 },
+      spec: { cidrs: [serviceRange] },
+    },
+  ],
+  [
+    'services',
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { ...place, labels: { component: 'apiserver', provider: 'kubernetes' } },
+      spec: {
+        type: 'ClusterIP',
+        clusterIP: '10.0.0.1',
+        clusterIPs: ['10.0.0.1'],
+        ipFamilies: ['IPv4'],
+        ipFamilyPolicy: 'SingleStack',
+        internalTrafficPolicy: 'Cluster',
+        sessionAffinity: 'None',
+        ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: port.port }],
+      },
+      status: { loadBalancer: {} },
+    },
+  ],
+  [
+    'endpoints',
+    {
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { ...place, labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
+      subsets: [{ addresses: [{ ip: address }], ports: [port] }],
+    },
+  ],
+  [
+    'endpointslices.discovery.k8s.io',
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { ...place, generation: 1, labels: { 'kubernetes.io/service-name': place.name } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: [port],
+    },
+  ],
+])
+
+/** Writes those of the objects that are missing. */
+export function provideApiService({ storage, ids, clock }: ClusterState): void {
+  for (const [table, object] of objects) {
+    if (storage.table(table).get(object.metadata.namespace, place.name)) continue
+    const time = formatTime(clock.now())
+    const metadata = { ...object.metadata, uid: ids(), creationTimestamp: time }
+    const isRange = object.kind === 'ServiceCIDR'
+    storage.put(table, { ...object, metadata, ...(isRange && { status: { conditions: [readySince(time)] } }) })
+  }
+}
+
+function readySince(lastTransitionTime: string): Json {
+  const message = 'Kubernetes default Service CIDR is ready'
+  return { type: 'Ready', status: 'True', lastTransitionTime, reason: '', message }
+}
+
+/** Starts to write the objects again when one is deleted. */
+export function keepApiService(state: ClusterState): void {
+  let isScheduled = false
+  state.storage.onChange(({ name: table }, { type, object, isUndoing }) => {
+    const { name, namespace } = object.metadata
+    const own = type === 'DELETED' && name === place.name ? objects.get(table) : undefined
+    if (!own || namespace !== own.metadata.namespace) return
+    if (isScheduled) return
+    isScheduled = true
+    const provide = (): void => {
+      isScheduled = false
+      provideApiService(state)
+    }
+    // A write that the disk did not take is tried again later.
+    if (isUndoing) state.clock.after(retryMs, provide)
+    else queueMicrotask(provide)
+  })
+}

@@ -1,0 +1,113 @@
+/**
+ * The objects of one file of a must-gather directory: an object, a list of them, several documents, in YAML or in JSON. Files
+ * of usual size are read whole; larger ones in pieces, so that what is in memory is one object and not the file.
+ */
+import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { MusterError } from '../../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { readYamlDocuments } from '../../kube/yaml.ts'
+import { piecesOf } from './gather-pieces.ts'
+
+/** May an object of this kind be wanted that stands in this text? What may not is passed over without being read. */
+export type Wants = (kind: string, text: string) => boolean
+
+/** Of larger ones the text alone would be more than what most of them are read for. */
+const largestWhole = 4 * 1024 * 1024
+
+/**
+ * @param whole how many bytes may be read at once
+ * @throws GatherUnreadable, InvalidYaml
+ */
+export async function* objectsInFile(
+  file: string,
+  wants?: Wants,
+  whole: number = largestWhole,
+): AsyncGenerator<UntypedObject> {
+  const about = statSync(file)
+  // A pipe or a device that lies in a directory has no end.
+  if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is no file.')
+  if (about.size > whole) yield* objectsInPieces(file, wants)
+  else {
+    const text = readFileSync(file, 'utf8')
+    if (mayHold(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
+  }
+}
+
+async function* objectsInPieces(file: string, wants: Wants | undefined): AsyncGenerator<UntypedObject> {
+  const isJson = await startsWithBrace(file)
+  // What a list is a list of often stands behind its items.
+  const heads = new Map<number, JsonObject>()
+  for await (const { document, isItem, hasItems, text } of piecesOf(chunksOf(file), isJson)) {
+    if (isItem || !hasItems) continue
+    const [head] = readYamlDocuments(text)
+    if (isJsonObject(head)) heads.set(document, head)
+  }
+  for await (const { document, isItem, hasItems, text } of piecesOf(chunksOf(file), isJson)) {
+    if (!isItem) {
+      if (!hasItems && mayHold(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
+      continue
+    }
+    const head = heads.get(document)
+    if (!head || !mayBe(text, head, wants)) continue
+    const [read] = readYamlDocuments(text)
+    // With its dash an item is a list of one.
+    yield* objectsOf({ ...head, items: Array.isArray(read) ? (read as readonly Json[]) : [read ?? null] })
+  }
+}
+
+async function* chunksOf(file: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  for await (const chunk of createReadStream(file, { highWaterMark: 2 ** 20 })) {
+    yield decoder.decode(chunk as Uint8Array, { stream: true })
+  }
+  yield decoder.decode()
+}
+
+async function startsWithBrace(file: string): Promise<boolean> {
+  const { open } = await import('node:fs/promises')
+  const handle = await open(file)
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4096), 0, 4096, 0)
+    return /^\s*\{/.test(buffer.toString('utf8', 0, bytesRead))
+  } finally {
+    await handle.close()
+  }
+}
+
+/** By what stands at the beginning of its lines; what does not show there may be anything. */
+function mayHold(text: string, wants: Wants | undefined): boolean {
+  if (!wants) return true
+  const kinds = Array.from(text.matchAll(/^kind:[ \t]*["']?(\w+)/gm), ([, kind = '']) => kind)
+  return kinds.length === 0 || kinds.some((kind) => isOf(kind, text, wants))
+}
+
+/** The same of an item: it may say itself what it is. */
+function mayBe(text: string, head: JsonObject, wants: Wants | undefined): boolean {
+  if (!wants) return true
+  const indent = /^ *- /.exec(text)?.[0].length
+  const own = indent === undefined ? undefined : new RegExp(`^[ -]{${indent}}kind:[ \\t]*["']?(\\w+)`, 'm').exec(text)
+  if (own?.[1] !== undefined) return isOf(own[1], text, wants)
+  return typeof head['kind'] !== 'string' || isOf(head['kind'], text, wants)
+}
+
+function isOf(kind: string, text: string, wants: Wants): boolean {
+  return kind === 'List' || wants(kind, text) || (kind.endsWith('List') && wants(kind.slice(0, -'List'.length), text))
+}
+
+/** A document is an object, a list of them, or something else: discovery, a log in YAML's clothing. */
+function objectsOf(document: Json): readonly UntypedObject[] {
+  if (!isJsonObject(document)) return []
+  const { kind, apiVersion, items } = document
+  if (typeof kind !== 'string' || typeof apiVersion !== 'string') return []
+  if (kind.endsWith('List') && Array.isArray(items)) {
+    // Items of a typed list do not repeat what they are.
+    const itemKind = kind.slice(0, -'List'.length)
+    return (items as readonly Json[]).flatMap((item) =>
+      isJsonObject(item) ? objectsOf({ apiVersion, kind: itemKind, ...item }) : [],
+    )
+  }
+  const metadata = document['metadata']
+  const isObject = isJsonObject(metadata) && typeof metadata['name'] === 'string'
+  return isObject ? [document as unknown as UntypedObject] : []
+}

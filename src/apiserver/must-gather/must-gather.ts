@@ -1,0 +1,313 @@
+/**
+ * A must-gather directory: a cluster as files, one object or one list in each. It is read in whatever form it was
+ * written (`oc adm inspect`, `kubectl cluster-info dump`, by hand): what a file holds counts, not where it lies. So an
+ * embedded cluster can be what some real one was, with all that an API server does on top.
+ *
+ * Objects keep all they have, uid, status and owners included; only their versions are the new cluster's.
+ */
+import { type Dirent, readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { errorCode } from '../../system/error-code.ts'
+import { makeFolder } from '../../system/folder.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import type { Json } from '../../kube/json.ts'
+import { parseApiVersion } from '../../kube/kind.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import { writeYaml } from '../../kube/yaml.ts'
+import type { Catalog, ServedResource } from '../catalog/catalog.ts'
+import { crdTable } from '../crd/definition-rules.ts'
+import { objectsInFile, type Wants } from './gather-file.ts'
+import type { ClusterState } from '../cluster/state.ts'
+
+export interface ImportOptions {
+  /** A file that cannot be read is an error. @default false: it is named and left out */
+  readonly strict?: boolean | undefined
+  /** Told of files that were left out. @default nobody */
+  readonly warn?: ((message: string) => void) | undefined
+  /** Others are passed over. Some of them may be given all the same. @default all */
+  readonly wants?: Wants | undefined
+}
+
+export interface Imported {
+  readonly objects: number
+  /** Files that could not be read. */
+  readonly skipped: readonly string[]
+  /** Resources that no CRD of the directory describes: served as they are, without a schema. */
+  readonly undescribed: readonly string[]
+}
+
+/** An object of a directory, and the file that it was found in. */
+export interface Gathered {
+  readonly object: UntypedObject
+  readonly file: string
+}
+
+export async function importGather(
+  state: ClusterState,
+  folder: string,
+  options: ImportOptions = {},
+): Promise<Imported> {
+  const skipped: string[] = []
+  const { add, imported } = openImport(state)
+  // Definitions first: what they define is then known, and keeps its schema.
+  for (const isDefinition of [true, false]) {
+    for await (const { object, file } of readGather(folder, options, skipped, isDefinition)) {
+      if (isDefinitionOf(object) === isDefinition) add(object, file)
+    }
+  }
+  return { ...imported(), skipped }
+}
+
+/** The same for objects at hand. */
+export function importObjects(state: ClusterState, objects: readonly UntypedObject[]): Omit<Imported, 'skipped'> {
+  const { add, imported } = openImport(state)
+  for (const object of objects) if (isDefinitionOf(object)) add(object, '')
+  for (const object of objects) if (!isDefinitionOf(object)) add(object, '')
+  return imported()
+}
+
+interface Import {
+  add(this: void, object: UntypedObject, file: string): void
+  imported(this: void): Omit<Imported, 'skipped'>
+}
+
+function openImport(state: ClusterState): Import {
+  const undescribed = new Set<string>()
+  const versions = new Map<string, number>()
+  let objects = 0
+  return {
+    add(object, file) {
+      const isCrd = isDefinitionOf(object)
+      const served = isCrd ? state.catalog.ofTable(crdTable) : servedAs(state.catalog, object)
+      const known = served ?? describe(state, object, file, undescribed)
+      if (load(state, known, isCrd ? established(object) : object, versions)) objects++
+    },
+    imported: () => ({ objects, undescribed: [...undescribed].toSorted() }),
+  }
+}
+
+function isDefinitionOf({ kind }: UntypedObject): boolean {
+  return kind === 'CustomResourceDefinition'
+}
+
+/**
+ * The objects of a directory, file by file, and of large files one by one. `skipped` is told of files that cannot be read;
+ * `definitions` leaves out files that are not about definitions by their names.
+ */
+export async function* readGather(
+  folder: string,
+  options: ImportOptions = {},
+  skipped: string[] = [],
+  definitions = false,
+): AsyncGenerator<Gathered> {
+  const leave = (place: string, error: MusterError, found = 0): void => {
+    if (skipped.includes(place)) return
+    skipped.push(place)
+    options.warn?.(`${place} is left out${found > 0 ? ` from its object ${found + 1} on` : ''}: ${error.message}`)
+  }
+  let read = 0
+  let bytes = 0
+  for (const file of filesIn(folder, options.strict ? undefined : leave)) {
+    // Whole directories of logs and nodes need not be parsed twice.
+    if (definitions && !/definition/i.test(file)) continue
+    bytes += statSync(path.join(folder, file), { throwIfNoEntry: false })?.size ?? 0
+    // Who wants to know of every broken file must have them all read; where there are few that costs nothing.
+    const isThorough = options.strict || (options.warn && bytes <= thoroughBytes)
+    const wants = isThorough ? undefined : options.wants
+    yield* readObjects(folder, file, { ...options, wants }, leave)
+    if (++read % filesInARow === 0) await setImmediate()
+  }
+}
+
+/**
+ * Files are small and many: to read one at once takes a fraction of what it takes to ask for it and wait. After so many
+ * others in this process have a turn.
+ */
+const filesInARow = 32
+
+/** So much of a directory is parsed whether it is wanted or not: a broken file in it is named. More of it would take its time. */
+const thoroughBytes = 16 * 1024 * 1024
+
+/** Told of what cannot be read, and how many objects of it were. */
+type Leave = (place: string, error: MusterError, found?: number) => void
+
+/** Files in the order of their names, so that an import is the same every time. */
+function* filesIn(folder: string, leave: Leave | undefined, below = ''): Generator<string> {
+  let entries: readonly Dirent[]
+  try {
+    entries = readdirSync(path.join(folder, below), { withFileTypes: true })
+  } catch (error) {
+    if (below === '' || !leave) {
+      const why = errorCode(error) ?? 'for an unknown reason'
+      throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read (${why}).`, {
+        cause: error,
+      })
+    }
+    // A folder that one may not open is as good as a broken file.
+    leave(below, unreadable(error))
+    return
+  }
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const name = path.join(below, entry.name)
+    if (entry.isDirectory()) yield* filesIn(folder, leave, name)
+    else if (/\.(?:ya?ml|json)$/.test(entry.name)) yield name
+  }
+}
+
+async function* readObjects(
+  folder: string,
+  file: string,
+  { strict = false, wants }: ImportOptions,
+  leave: Leave,
+): AsyncGenerator<Gathered> {
+  let found = 0
+  try {
+    for await (const object of objectsInFile(path.join(folder, file), wants)) {
+      found++
+      yield { object, file }
+    }
+  } catch (cause) {
+    // A link to nowhere, a file that one may not read: as good as one that says nothing.
+    const error = isMusterError(cause, 'InvalidYaml', 'GatherUnreadable') ? cause : unreadable(cause)
+    if (strict) throw new MusterError('GatherUnreadable', `${file}: ${error.message}`, { cause: error })
+    leave(file, error, found)
+  }
+}
+
+function unreadable(cause: unknown): MusterError {
+  return new MusterError('GatherUnreadable', `it cannot be read (${errorCode(cause) ?? 'for an unknown reason'}).`, {
+    cause,
+  })
+}
+
+function servedAs(catalog: Catalog, { apiVersion, kind }: UntypedObject): ServedResource | undefined {
+  const { group, version } = parseApiVersion(apiVersion)
+  const ofKind = catalog.all().filter((served) => served.group === group && served.kind === kind)
+  return ofKind.find((served) => served.version === version) ?? ofKind[0]
+}
+
+/**
+ * Stores the object as it is, unless a newer state of it is there: directories often hold an object twice. True when it
+ * is the first.
+ */
+function load(
+  { storage, ids }: ClusterState,
+  served: ServedResource,
+  object: UntypedObject,
+  versions: Map<string, number>,
+): boolean {
+  const { uid = ids(), resourceVersion } = object.metadata
+  const version = Number(resourceVersion ?? 0)
+  const known = versions.get(uid)
+  if (known !== undefined && known >= version) return false
+  versions.set(uid, version)
+  const isRenamed = !served.convert && object.apiVersion !== served.storedAs
+  const metadata = { ...object.metadata, uid }
+  storage.put(served.table, { ...object, ...(isRenamed && { apiVersion: served.storedAs }), metadata })
+  return known === undefined
+}
+
+/** A definition that was never on a cluster says nothing about itself yet: here it is accepted as it is. */
+function established(object: UntypedObject): UntypedObject {
+  const { spec, status } = object as UntypedObject & {
+    readonly spec?: { readonly names?: Json; readonly versions?: readonly { name: string; storage?: boolean }[] }
+    readonly status?: { readonly conditions?: readonly Json[] | null }
+  }
+  if (status?.conditions && status.conditions.length > 0) return object
+  const storedVersions = (spec?.versions ?? []).filter(({ storage }) => storage).map(({ name }) => name)
+  return Object.assign({}, object, { status: { ...accepted(spec?.names ?? {}), storedVersions } })
+}
+
+function accepted(names: Json): { readonly acceptedNames: Json; readonly conditions: Json } {
+  const condition = (type: string, reason: string, message: string): Json => ({ type, status: 'True', reason, message })
+  return {
+    acceptedNames: names,
+    conditions: [
+      condition('NamesAccepted', 'NoConflicts', 'no conflicts found'),
+      condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted'),
+    ],
+  }
+}
+
+/** A kind that nothing describes gets a definition that lets everything through. */
+function describe(state: ClusterState, object: UntypedObject, file: string, undescribed: Set<string>): ServedResource {
+  const { group, version } = parseApiVersion(object.apiVersion)
+  const { kind } = object
+  const plural = pluralIn(file, kind)
+  const name = `${plural}.${group}`
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }
+  state.storage.put(crdTable, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name, uid: state.ids(), generation: 1, annotations: { 'muster.dev/undescribed': 'true' } },
+    spec: {
+      group,
+      names,
+      scope: object.metadata.namespace === undefined ? 'Cluster' : 'Namespaced',
+      conversion: { strategy: 'None' },
+      versions: [
+        { name: version, served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: open } },
+      ],
+    },
+    status: { ...accepted(names), storedVersions: [version] },
+  })
+  undescribed.add(name)
+  return state.catalog.find(group, version, plural)!
+}
+
+/** Directories are named after resources: `routes.yaml` is a list of them, `routes/web.yaml` one. */
+function pluralIn(file: string, kind: string): string {
+  const parts = file.split(path.sep)
+  const lower = kind.toLowerCase()
+  const isOfKind = (word: string): boolean => word.startsWith(lower.slice(0, -1))
+  const base = path.basename(file).replace(/\.\w+$/, '')
+  return [base, parts.at(-2) ?? ''].find(isOfKind) ?? `${lower}s`
+}
+
+export interface ExportOptions {
+  /** Write the data of Secrets, too. @default false: their keys, and no values */
+  readonly secrets?: boolean | undefined
+}
+
+/** Writes everything in the form that `oc adm inspect` uses. Returns how many objects there were. */
+export async function exportGather(state: ClusterState, folder: string, options: ExportOptions = {}): Promise<number> {
+  const { writeFile } = await import('node:fs/promises')
+  let objects = 0
+  for (const table of state.storage.tables()) {
+    const served = state.catalog.ofTable(table.name)
+    if (!served) continue
+    for (const stored of table.objects()) {
+      const object = table.name === 'secrets' && !options.secrets ? withoutValues(stored) : stored
+      const file = path.join(folder, placeOf(served, object))
+      makeFolder(path.dirname(file), 0o700)
+      await writeFile(file, writeYaml(object as unknown as Json), { mode: 0o600 })
+      objects++
+    }
+  }
+  return objects
+}
+
+function placeOf({ group, plural, namespaced }: ServedResource, { metadata }: UntypedObject): string {
+  const name = fileName(metadata.name ?? '')
+  if (group === '' && plural === 'namespaces') return path.join('namespaces', name, `${name}.yaml`)
+  const scope = namespaced ? path.join('namespaces', fileName(metadata.namespace ?? '')) : 'cluster-scoped-resources'
+  return path.join(scope, group === '' ? 'core' : group, plural, `${name}.yaml`)
+}
+
+/** Names that were imported may be anything; a file stays in its folder. */
+function fileName(name: string): string {
+  return name.replaceAll(/[/\\]/g, '-SLASH-').replace(/^\.+$/, '-DOTS-') || '-NONE-'
+}
+
+function withoutValues(secret: UntypedObject): UntypedObject {
+  const keys = Object.keys(secret['data'] ?? {})
+  const { 'kubectl.kubernetes.io/last-applied-configuration': _applied, ...annotations } =
+    secret.metadata.annotations ?? {}
+  return {
+    ...secret,
+    metadata: { ...secret.metadata, ...(secret.metadata.annotations && { annotations }) },
+    ...(keys.length > 0 && { data: Object.fromEntries(keys.map((key) => [key, ''])) }),
+  }
+}

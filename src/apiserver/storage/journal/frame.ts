@@ -1,0 +1,70 @@
+/**
+ * Frames: how records lie in a file so that a reader can tell what is whole. A frame holds all records that became
+ * durable together, behind a mark, and a checksum over its length, its place in the sequence, and all it holds.
+ *
+ * The next frame is written only when the one before is safe on disk. So a broken frame with a whole one behind it was
+ * safe once, and has been damaged since; a broken frame with nothing behind it was being written when the power went.
+ */
+import { hash } from 'node:crypto'
+
+/** Four bytes that JSON text cannot hold in this order. */
+const mark = 0x01_fe_4d_55
+export const headerBytes = 16
+/** Behind the mark and the checksum itself. */
+const checkedFrom = 8
+
+export interface JournalFrame {
+  readonly sequence: number
+  readonly payload: Uint8Array
+}
+
+export function encodeFrame({ sequence, payload }: JournalFrame): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + payload.byteLength)
+  bytes.writeUInt32BE(mark, 0)
+  bytes.writeUInt32BE(payload.byteLength, 8)
+  bytes.writeUInt32BE(sequence, 12)
+  bytes.set(payload, headerBytes)
+  bytes.writeUInt32BE(checksumOf(bytes.subarray(checkedFrom)), 4)
+  return bytes
+}
+
+/** Not a CRC: for that all of node:zlib would be loaded, which is megabytes, and this one is there anyway. */
+function checksumOf(bytes: Uint8Array): number {
+  return hash('sha256', bytes, 'buffer').readUInt32BE(0)
+}
+
+export interface FrameScan {
+  readonly frames: readonly JournalFrame[]
+  /** Bytes of whole frames from the start on. */
+  readonly wholeBytes: number
+  /** Where the first broken frame is, if a whole one follows it: the file is damaged. */
+  readonly damagedAt: number | undefined
+}
+
+export function scanFrames(bytes: Buffer): FrameScan {
+  const frames: JournalFrame[] = []
+  let at = 0
+  for (let frame = frameAt(bytes, at); frame; frame = frameAt(bytes, at)) {
+    frames.push(frame)
+    at += headerBytes + frame.payload.byteLength
+  }
+  return { frames, wholeBytes: at, damagedAt: at < bytes.byteLength && hasFrameAfter(bytes, at) ? at : undefined }
+}
+
+function frameAt(bytes: Buffer, at: number): JournalFrame | undefined {
+  if (at + headerBytes > bytes.byteLength || bytes.readUInt32BE(at) !== mark) return undefined
+  const length = bytes.readUInt32BE(at + 8)
+  const end = at + headerBytes + length
+  if (end > bytes.byteLength) return undefined
+  if (bytes.readUInt32BE(at + 4) !== checksumOf(bytes.subarray(at + checkedFrom, end))) return undefined
+  return { sequence: bytes.readUInt32BE(at + 12), payload: bytes.subarray(at + headerBytes, end) }
+}
+
+const markBytes = Buffer.from([0x01, 0xfe, 0x4d, 0x55])
+
+function hasFrameAfter(bytes: Buffer, broken: number): boolean {
+  for (let at = bytes.indexOf(markBytes, broken + 1); at >= 0; at = bytes.indexOf(markBytes, at + 1)) {
+    if (frameAt(bytes, at)) return true
+  }
+  return false
+}

@@ -1,0 +1,154 @@
+/**
+ * Recovery: what is on disk, read back. A write that was under way when the process died is cut off: nobody was told of
+ * it. Anything else that is not as it was written is damage, is named, and nothing of it is served.
+ */
+import { MusterError } from '../../../kube/errors.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../../kube/json.ts'
+import type { StoredObject } from '../storage.ts'
+import type { Disk } from './disk.ts'
+import { type JournalFrame, headerBytes, scanFrames } from './frame.ts'
+
+/** What is known of a cluster, one thing at a time. */
+export type JournalEntry = ObjectEntry | FoundationEntry | RevisionEntry
+
+/** One object of one table, as it is or as it went. */
+export interface ObjectEntry {
+  readonly cluster: string
+  readonly table: string
+  readonly isRemoval: boolean
+  readonly object: StoredObject
+}
+
+/** What the cluster started with: what it takes to make it again. */
+export interface FoundationEntry {
+  readonly cluster: string
+  readonly foundation: JsonObject
+}
+
+/** The revision that all entries before this one add up to. Only a snapshot has it. */
+export interface RevisionEntry {
+  readonly cluster: string
+  readonly revision: number
+}
+
+/** A record is `[cluster, table, code, value]`; the value is an object, unless the code says what else. */
+export const codes = { put: 0, removal: 1, foundation: 2, revision: 3 } as const
+
+export interface Recovered {
+  readonly entries: Iterable<JournalEntry>
+  /** The segment to go on with, how much of it is whole, and the number of its next frame. */
+  readonly segment: number
+  readonly segmentBytes: number
+  readonly sequence: number
+  readonly tornBytes: number
+  /** Segments whose end was being written, and how much of them is whole. */
+  readonly tornEnds: readonly { readonly name: string; readonly bytes: number }[]
+}
+
+export function segmentName(kind: 'segment' | 'snapshot', number: number): string {
+  return `${kind}-${String(number).padStart(8, '0')}`
+}
+
+export async function recover(disk: Disk): Promise<Recovered> {
+  const names = await disk.list()
+  const numbersOf = (kind: string): readonly number[] =>
+    names
+      .map((name) => new RegExp(`^${kind}-(\\d+)$`).exec(name)?.[1])
+      .filter((digits) => digits !== undefined)
+      .map(Number)
+      .toSorted((a, b) => a - b)
+  const snapshot = numbersOf('snapshot').at(-1)
+  const first = snapshot ?? 1
+  const segments = numbersOf('segment').filter((number) => number >= first)
+  const last = segments.at(-1) ?? first
+  // Only a folder that never held anything has neither.
+  const isNew = snapshot === undefined && segments.length === 0
+  for (let number = first; number <= last; number++) {
+    if (isNew || segments.includes(number)) continue
+    const isAll = snapshot === undefined && number === 1
+    const what = isAll ? `${segmentName('snapshot', segments[0]!)}, or all before it,` : segmentName('segment', number)
+    throw new MusterError('StorageDamaged', `${what} is missing.`)
+  }
+
+  const payloads: Payload[] = []
+  let sequence = 1
+  if (snapshot !== undefined) {
+    const read = await readSnapshot(disk, segmentName('snapshot', snapshot))
+    payloads.push(...read.payloads)
+    sequence = read.sequence
+  }
+  let segmentBytes = 0
+  let tornBytes = 0
+  let isEnded = false
+  const tornEnds: { name: string; bytes: number }[] = []
+  for (const number of segments) {
+    const name = segmentName('segment', number)
+    const bytes = await disk.read(name)
+    const { frames, wholeBytes, damagedAt } = scanFrames(bytes)
+    const torn = bytes.byteLength - wholeBytes
+    if (damagedAt !== undefined) throw damaged(name, wholeBytes)
+    // Only in the last one can a frame have been under way, or the end of the one before while the last is empty.
+    const [before] = tornEnds
+    if (before && bytes.byteLength > 0) throw damaged(before.name, before.bytes)
+    if (torn > 0 && number !== last) {
+      if (torn > headerBytes) throw damaged(name, wholeBytes)
+      tornEnds.push({ name, bytes: wholeBytes })
+    }
+    isEnded = frames.at(-1)?.payload.byteLength === 0
+    for (const frame of frames) {
+      if (frame.sequence !== sequence) throw damaged(name, 0, `frame ${sequence} is missing`)
+      sequence++
+      payloads.push({ name, frame })
+    }
+    segmentBytes = wholeBytes
+    tornBytes = torn
+  }
+  if (isEnded) throw new MusterError('StorageDamaged', `${segmentName('segment', last + 1)} is missing.`)
+  return { entries: entriesOf(payloads), segment: last, segmentBytes, sequence, tornBytes, tornEnds }
+}
+
+interface Payload {
+  readonly name: string
+  readonly frame: JournalFrame
+}
+
+async function readSnapshot(
+  disk: Disk,
+  name: string,
+): Promise<{ readonly payloads: readonly Payload[]; readonly sequence: number }> {
+  const bytes = await disk.read(name)
+  const { frames, wholeBytes } = scanFrames(bytes)
+  const end = frames.at(-1)
+  // It bears this name since it was whole: every other state is damage.
+  if (!end || wholeBytes < bytes.byteLength) throw damaged(name, wholeBytes)
+  const footer = parseJson(Buffer.from(end.payload).toString())
+  const { end: count, sequence } = isJsonObject(footer) ? footer : {}
+  if (count !== frames.length - 1 || typeof sequence !== 'number') throw damaged(name, wholeBytes, 'it has no end')
+  return { payloads: frames.slice(0, -1).map((frame) => ({ name, frame })), sequence }
+}
+
+function* entriesOf(payloads: readonly Payload[]): Generator<JournalEntry> {
+  for (const { name, frame } of payloads) {
+    if (frame.payload.byteLength === 0) continue
+    for (const line of Buffer.from(frame.payload).toString().split('\n')) {
+      const entry = entryOf(parseJson(line))
+      if (!entry) throw damaged(name, 0, 'a record cannot be read')
+      yield entry
+    }
+  }
+}
+
+function entryOf(record: Json): JournalEntry | undefined {
+  const [cluster, table, code, value] = Array.isArray(record) ? (record as readonly Json[]) : []
+  if (typeof cluster !== 'string' || typeof table !== 'string') return undefined
+  if (code === codes.revision) return typeof value === 'number' ? { cluster, revision: value } : undefined
+  if (!isJsonObject(value)) return undefined
+  if (code === codes.foundation) return { cluster, foundation: value }
+  const isRemoval = code === codes.removal
+  if (!isRemoval && code !== codes.put) return undefined
+  return { cluster, table, isRemoval, object: value as unknown as StoredObject }
+}
+
+function damaged(name: string, at: number, why = `at byte ${at}`): MusterError {
+  return new MusterError('StorageDamaged', `${name} is damaged: ${why}.`)
+}

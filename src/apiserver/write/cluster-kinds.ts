@@ -1,0 +1,103 @@
+/** The rules of every kind that makes no pods. */
+import { structForm } from '../codec/struct-form.ts'
+import { seeingNoNulls } from '../kinds/absent.ts'
+import {
+  mutatingAdmissionPolicyBindingRules,
+  mutatingAdmissionPolicyRules,
+  validatingAdmissionPolicyBindingRules,
+  validatingAdmissionPolicyRules,
+} from '../policy/admission-policy.ts'
+import { apiServiceRules } from '../kinds/api-service.ts'
+import { certificateSigningRequestRules } from '../kinds/certificate-signing-request.ts'
+import { configMapRules } from '../kinds/config-map.ts'
+import { csiDriverRules, csiNodeRules, csiStorageCapacityRules } from '../kinds/csi.ts'
+import {
+  deviceClassRules,
+  deviceTaintRuleRules,
+  resourceClaimRules,
+  resourceClaimTemplateRules,
+} from '../kinds/device.ts'
+import { endpointSliceRules } from '../kinds/endpoint-slice.ts'
+import { endpointsRules } from '../kinds/endpoints.ts'
+import { eventRules } from '../kinds/event.ts'
+import { flowSchemaRules, priorityLevelConfigurationRules } from '../kinds/flow-control.ts'
+import { horizontalPodAutoscalerRules } from '../kinds/horizontal-pod-autoscaler.ts'
+import { ingressClassRules, ingressRules } from '../kinds/ingress.ts'
+import { leaseRules } from '../kinds/lease.ts'
+import { limitRangeRules } from '../kinds/limit-range.ts'
+import { namespaceRules } from '../kinds/namespace.ts'
+import { networkPolicyRules } from '../kinds/network-policy.ts'
+import { nodeRules } from '../kinds/node.ts'
+import { persistentVolumeClaimRules } from '../kinds/persistent-volume-claim.ts'
+import { persistentVolumeRules } from '../kinds/persistent-volume.ts'
+import { podCertificateRequestRules } from '../kinds/pod-certificate-request.ts'
+import { podDisruptionBudgetRules } from '../kinds/pod-disruption-budget.ts'
+import { priorityClassRules } from '../kinds/priority-class.ts'
+import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleRules } from '../kinds/rbac.ts'
+import { resourceQuotaRules } from '../kinds/resource-quota.ts'
+import { runtimeClassRules } from '../kinds/runtime-class.ts'
+import { secretRules } from '../kinds/secret.ts'
+import { ipAddressRules, serviceCidrRules } from '../kinds/service-cidr.ts'
+import { serviceRules } from '../kinds/service.ts'
+import { storageClassRules, volumeAttributesClassRules } from '../kinds/storage-class.ts'
+import { volumeAttachmentRules } from '../kinds/volume-attachment.ts'
+import { webhookConfigurationRules } from '../policy/webhook-configuration.ts'
+import type { KindRules } from '../kinds/kind-rules.ts'
+
+/** Nothing to fill in or to refuse beyond the schema. */
+const plain: KindRules = { defaults: structForm }
+
+const rules: readonly (readonly [table: string, rules: KindRules])[] = [
+  ['configmaps', configMapRules],
+  ['endpoints', endpointsRules],
+  ['events', eventRules],
+  ['limitranges', limitRangeRules],
+  ['namespaces', namespaceRules],
+  ['nodes', nodeRules],
+  ['persistentvolumeclaims', persistentVolumeClaimRules],
+  ['persistentvolumes', persistentVolumeRules],
+  ['resourcequotas', resourceQuotaRules],
+  ['secrets', secretRules],
+  ['serviceaccounts', plain],
+  ['services', serviceRules],
+  ['validatingwebhookconfigurations.admissionregistration.k8s.io', webhookConfigurationRules],
+  ['mutatingwebhookconfigurations.admissionregistration.k8s.io', webhookConfigurationRules],
+  ['validatingadmissionpolicies.admissionregistration.k8s.io', validatingAdmissionPolicyRules],
+  ['validatingadmissionpolicybindings.admissionregistration.k8s.io', validatingAdmissionPolicyBindingRules],
+  ['mutatingadmissionpolicies.admissionregistration.k8s.io', mutatingAdmissionPolicyRules],
+  ['mutatingadmissionpolicybindings.admissionregistration.k8s.io', mutatingAdmissionPolicyBindingRules],
+  ['apiservices.apiregistration.k8s.io', apiServiceRules],
+  ['horizontalpodautoscalers.autoscaling', horizontalPodAutoscalerRules],
+  ['certificatesigningrequests.certificates.k8s.io', certificateSigningRequestRules],
+  ['podcertificaterequests.certificates.k8s.io', podCertificateRequestRules],
+  ['leases.coordination.k8s.io', leaseRules],
+  ['endpointslices.discovery.k8s.io', endpointSliceRules],
+  ['flowschemas.flowcontrol.apiserver.k8s.io', flowSchemaRules],
+  ['prioritylevelconfigurations.flowcontrol.apiserver.k8s.io', priorityLevelConfigurationRules],
+  ['ingresses.networking.k8s.io', ingressRules],
+  ['ingressclasses.networking.k8s.io', ingressClassRules],
+  ['networkpolicies.networking.k8s.io', networkPolicyRules],
+  ['servicecidrs.networking.k8s.io', serviceCidrRules],
+  ['ipaddresses.networking.k8s.io', ipAddressRules],
+  ['runtimeclasses.node.k8s.io', runtimeClassRules],
+  ['poddisruptionbudgets.policy', podDisruptionBudgetRules],
+  ['roles.rbac.authorization.k8s.io', roleRules],
+  ['clusterroles.rbac.authorization.k8s.io', clusterRoleRules],
+  ['rolebindings.rbac.authorization.k8s.io', roleBindingRules],
+  ['clusterrolebindings.rbac.authorization.k8s.io', clusterRoleBindingRules],
+  ['deviceclasses.resource.k8s.io', deviceClassRules],
+  ['devicetaintrules.resource.k8s.io', deviceTaintRuleRules],
+  ['resourceclaims.resource.k8s.io', resourceClaimRules],
+  ['resourceclaimtemplates.resource.k8s.io', resourceClaimTemplateRules],
+  ['priorityclasses.scheduling.k8s.io', priorityClassRules],
+  ['csidrivers.storage.k8s.io', csiDriverRules],
+  ['csinodes.storage.k8s.io', csiNodeRules],
+  ['csistoragecapacities.storage.k8s.io', csiStorageCapacityRules],
+  ['storageclasses.storage.k8s.io', storageClassRules],
+  ['volumeattachments.storage.k8s.io', volumeAttachmentRules],
+  ['volumeattributesclasses.storage.k8s.io', volumeAttributesClassRules],
+]
+
+export const clusterKinds: ReadonlyMap<string, KindRules> = new Map(
+  rules.map(([table, own]) => [table, seeingNoNulls(own)]),
+)

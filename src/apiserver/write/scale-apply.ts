@@ -1,0 +1,87 @@
+/**
+ * Server-side apply through `/scale`: what is applied is a Scale, and what it is merged into is the Scale of the live
+ * object, with the owners of its replicas. Only the outcome goes back into the object.
+ */
+import { applyObject } from '../../kube/apply/apply.ts'
+import { builtinDefinitions } from '../../kube/builtin.ts'
+import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
+import type { GroupVersionKind } from '../../kube/kind.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { ServedResource } from '../catalog/catalog.ts'
+import { checkVersion } from './change.ts'
+import type { SchemaOfKind } from '../codec/prune.ts'
+import { conflict, StatusError } from '../errors/status-error.ts'
+import { scaleOf, withScale } from '../catalog/scale.ts'
+import { ownersFromScale, ownersOfScale } from './scale-owners.ts'
+import { resetFields } from './reset-fields.ts'
+import type { ClusterState } from '../cluster/state.ts'
+import type { StoredObject } from '../storage/storage.ts'
+import { checkIdentity, type Writing } from './writing.ts'
+
+/** What is applied through `/scale`, in place of the resource itself. */
+export function scaleKind(): GroupVersionKind & SchemaOfKind {
+  const definitions = builtinDefinitions()
+  const schema = definitions['io.k8s.api.autoscaling.v1.Scale']
+  return { group: 'autoscaling', version: 'v1', kind: 'Scale', schema, definitions, custom: false }
+}
+
+/** The object with the replicas that the applied Scale asks for, and the record of who owns what. */
+export function applyScale(
+  state: ClusterState,
+  writing: Writing,
+  live: StoredObject,
+  { applied, merge }: { readonly applied: UntypedObject; readonly merge: MergeScale },
+): UntypedObject {
+  const { served, name = '' } = writing
+  const scale = scaleOf(live, served.scale!, true)
+  const managedFields = ownersOfScale(state, served, live)
+  const merged = merge({ ...scale, metadata: { ...scale.metadata, managedFields } })
+  checkConversion(served, scale, merged, applied)
+  checkIdentity(writing, merged)
+  const wanted = withScale(live, merged as unknown as JsonObject, served.scale!)
+  checkVersion(served, live, applied)
+  const { uid } = applied.metadata
+  if (uid && uid !== live.metadata.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`
+    throw conflict({ group: served.group, plural: `${served.plural}/scale` }, name, why)
+  }
+  const settled = resetFields(writing, live, wanted)
+  const owners = ownersFromScale(state, served, live, merged.metadata.managedFields)
+  const { managedFields: _before, ...metadata } = settled.metadata
+  return { ...settled, metadata: { ...metadata, ...(owners.length > 0 && { managedFields: owners }) } }
+}
+
+type MergeScale = (live: UntypedObject) => UntypedObject
+
+export function scaleMerge(
+  state: ClusterState,
+  { manager }: Writing,
+  applied: UntypedObject,
+  force: boolean,
+): MergeScale {
+  const { schema, definitions } = scaleKind()
+  const how = { manager, subresource: 'scale', schema, definitions, now: state.clock.now() }
+  return (live) => applyObject<UntypedObject>({ ...how, live, applied, force })
+}
+
+/** Whatever is merged becomes a Scale again, which only the server of built-in kinds knows how to do. */
+function checkConversion(
+  served: ServedResource,
+  before: UntypedObject,
+  after: UntypedObject,
+  applied: UntypedObject,
+): void {
+  const replicasIn = ({ spec }: UntypedObject): Json | undefined => (spec as JsonObject | undefined)?.['replicas']
+  if (equalJson(replicasIn(before), replicasIn(after))) return
+  const { name = '', namespace = '' } = applied.metadata
+  const where = `failed to convert new object (${namespace}/${name}; autoscaling/v1, Kind=Scale) to proper version`
+  if (served.custom) {
+    const why = 'request to convert CR to an invalid group/version: autoscaling/v1'
+    throw new StatusError(500, '', `${where}: ${why}`)
+  }
+  const replicas = replicasIn(after)
+  if (typeof replicas === 'number' && !Number.isInteger(replicas)) {
+    const why = 'unable to convert unstructured object to autoscaling/v1, Kind=Scale: cannot convert float64 to int32'
+    throw new StatusError(500, '', `${where}: ${why}`)
+  }
+}

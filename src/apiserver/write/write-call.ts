@@ -1,0 +1,97 @@
+/** A request that writes: what it brings, and the answer that tells what became of it. */
+import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
+import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
+import type { Recall } from '../../kube/recall.ts'
+import type { ApiCall } from '../cluster/call.ts'
+import {
+  type KeyScan,
+  type Noticed,
+  noticedInYaml,
+  scanJsonPatch,
+  scanKeys,
+  scanMergePatch,
+} from '../codec/duplicate-keys.ts'
+import { objectText } from '../codec/object-text.ts'
+import { answer, dressObject, dressValue } from '../representation/representation.ts'
+import { contentType, readBody } from '../codec/request-body.ts'
+import type { StoredObject } from '../storage/storage.ts'
+import { warningHeaders } from '../representation/warning-header.ts'
+import { type WriteRequest, type Writing, writingOf } from './writing.ts'
+
+export async function readRequest({ request }: ApiCall): Promise<Json> {
+  const type = contentType(request.headers)
+  const value = await readBody(request.body, type)
+  if (type === 'application/yaml') noticed.set(request, await noticedInYaml(textOfBody(request)))
+  return value
+}
+
+/** What reading a body of YAML has noticed, which takes a parser that is loaded late. */
+const noticed = new WeakMap<TransportRequest, Noticed | undefined>()
+
+function textOfBody({ body = '' }: TransportRequest): string {
+  return typeof body === 'string' ? body : Buffer.from(body).toString()
+}
+
+/** A write under way. What it has to warn of is known when it is done, and goes into the answer. */
+export interface WriteAnswering {
+  readonly writing: Writing
+  object(status: number, object: StoredObject): TransportResponse | Promise<TransportResponse>
+  /** An answer that is no object of the resource. */
+  value(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
+  /** An answer in the form that the client asked for. */
+  shown(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
+}
+
+const optionsKinds: Readonly<Record<string, WriteRequest['optionsKind']>> = {
+  POST: 'CreateOptions',
+  PUT: 'UpdateOptions',
+  PATCH: 'PatchOptions',
+}
+
+export function startWriting({ state, request, route, query, user, dressing, warnings }: ApiCall): WriteAnswering {
+  const userAgent = request.headers['user-agent']
+  const writing = writingOf(route, {
+    query,
+    userAgent: typeof userAgent === 'string' ? userAgent : '',
+    user,
+    optionsKind: optionsKinds[request.method] ?? 'UpdateOptions',
+    scan: () => scanOf(request, state.recall),
+    warn: (text) => void warnings.add(text),
+  })
+  const headers = (): Readonly<Record<string, string>> => warningHeaders(warnings)
+  return {
+    writing,
+    object(status, object) {
+      const say = (shown: unknown): TransportResponse | Promise<TransportResponse> => {
+        // Here it has not changed since it was stored, so the journal and watches want the same text.
+        if (shown === object) objectText(object)
+        return answer(status, shown, dressing.syntax, headers())
+      }
+      const dressed = dressObject(object, dressing)
+      return dressed instanceof Promise ? dressed.then(say) : say(dressed)
+    },
+    shown: (status, value) => answer(status, value, dressing.syntax, headers()),
+    value: (status, value) => answer(status, dressValue(value, dressing), dressing.syntax, headers()),
+  }
+}
+
+const nothingTwice: KeyScan = { duplicates: [], order: [] }
+
+/** Protobuf has no doubles; an apply patch reports its own. */
+function scanOf(request: TransportRequest, recall: Recall): KeyScan {
+  const type = contentType(request.headers)
+  if (type === 'application/yaml') return { ...nothingTwice, before: noticed.get(request) }
+  if (request.body === undefined || !type.endsWith('json')) return nothingTwice
+  const text = textOfBody(request)
+  return recall(
+    () => `${type} ${text}`,
+    () => {
+      const value = parseJson(text)
+      if (type === 'application/json-patch+json') return scanJsonPatch(text, value)
+      // What comes out of the parser as it went in has nothing that the parser dropped.
+      if (stringifyJson(value) === text) return nothingTwice
+      return type === 'application/json' ? scanKeys(text) : scanMergePatch(text)
+    },
+    'scan',
+  )
+}

@@ -1,0 +1,69 @@
+/**
+ * A run of a program in the form in which the manager drives runs: so that what stands around those of other operators
+ * (noted for health, measured for costs, traced) stands around these. It has no CR and no steps; what it does is `once`.
+ */
+import type { Clock } from '../../clock/clock.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { RunReconcile } from '../../manager/run/run-reconcile.ts'
+import type { Execute } from '../../manager/run/executor.ts'
+import type { Ledger } from '../../operator/ledger.ts'
+import { type LiveCommandOptions, type Live, offline } from '../../operator/live.ts'
+import { noMemory, type Situation } from '../../operator/reconcile.ts'
+
+export interface ProgramSituation extends Omit<Situation<KubeObject>, 'view'> {
+  /** What is laid out for it. */
+  readonly view: { readonly reads: readonly KubeObject[] }
+  readonly isHeld: () => boolean
+  readonly once: (situation: ProgramSituation, execute: Execute) => Promise<Ledger>
+}
+
+/** In place of `drive`. */
+export const reconcileProgram: RunReconcile = async (situation, execute) => {
+  const known = situation as unknown as ProgramSituation
+  return { ledger: await known.once(known, execute), memory: noMemory }
+}
+
+export interface ProgramRun extends Pick<ProgramSituation, 'operator' | 'isHeld' | 'once'> {
+  readonly controller: string
+  readonly key: string
+  /** What is laid out for it. */
+  readonly objects: readonly KubeObject[]
+  readonly clock: Clock
+}
+
+export function situationOf({ controller, key, objects, ...run }: ProgramRun): Situation<KubeObject> {
+  return {
+    ...run,
+    controller: { name: controller },
+    cr: { apiVersion: '', kind: 'Program', metadata: { name: key } },
+    view: { reads: objects },
+    config: {},
+    live: outside,
+    memory: noMemory,
+  } as unknown as Situation<KubeObject>
+}
+
+interface Command extends LiveCommandOptions {
+  readonly run: () => Promise<void>
+}
+
+/** A program is outside of this process as a command in a container is: whoever measures does not count its time as ours. */
+const outside: Live = {
+  ...offline,
+  async exec(_, __, command) {
+    await (command as Command).run()
+    return { exitCode: 0, stdout: '', stderr: '' }
+  },
+}
+
+/** Waits for what is done elsewhere. */
+export async function aside<T>(live: Live, work: () => Promise<T>): Promise<T> {
+  let result: T | undefined
+  const command: Command = {
+    run: async () => {
+      result = await work()
+    },
+  }
+  await live.exec({ name: 'program' }, [], command)
+  return result!
+}

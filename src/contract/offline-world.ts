@@ -1,0 +1,322 @@
+/**
+ * A world for an operator that has no cluster: an embedded API server that holds what some directory held, a clock that
+ * stands still, and nothing beyond. In it an operator runs as it would live, once for each of its CRs, and what it
+ * wants is written down.
+ *
+ * It reads what was there when the run began, and never its own writes; those are kept by the server, for the next run.
+ * There is no way out: the only transport leads to the embedded server, and `live` fails.
+ */
+import { seededRandom } from '../clock/random.ts'
+import { type VirtualClock, virtualClock } from '../clock/virtual-clock.ts'
+import { type ApiServer, createApiServer } from '../apiserver/server/api-server.ts'
+import { readGather } from '../apiserver/must-gather/must-gather.ts'
+import type { Client } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
+import { inProcessTransport } from '../client/in-process.ts'
+import { isJsonObject, type Json } from '../kube/json.ts'
+import { formatResource, type Resource } from '../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../kube/object.ts'
+import { eventsOf, type Ledger } from '../operator/ledger.ts'
+import { type Live, offline } from '../operator/live.ts'
+import type { Controller } from '../operator/controller.ts'
+import { selects } from '../operator/coverage.ts'
+import type { Operator } from '../operator/operator.ts'
+import type { Wave } from '../operator/plan.ts'
+import { noMemory, type Situation } from '../operator/reconcile.ts'
+import { isCustom } from '../operator/role.ts'
+import { openView, type ViewSource } from '../operator/view.ts'
+import { runReconcile } from '../manager/run/run-reconcile.ts'
+import { createEventRecorder } from '../manager/run/event-recorder.ts'
+import { createExecutor, openRun } from '../manager/run/executor.ts'
+import { isPausedObject } from '../manager/run/paused.ts'
+import type { ControllerResult } from './controller-results.ts'
+import { outputResourcesOf } from './declaration.ts'
+import { describeMutation } from './mutation.ts'
+import type { OutputDirectory, PlacedFile } from './output-directory.ts'
+import { recording } from './recorder.ts'
+import { foldersOf } from './resource-list.ts'
+import { snapshot } from './snapshot.ts'
+
+export interface OfflineRunOptions {
+  readonly operator: Operator
+  /** What there is. */
+  readonly objects: readonly UntypedObject[]
+  /** Where its clock stands. @default 2026-01-01 */
+  readonly now?: number
+  /** Of uids and generated names. @default 1 */
+  readonly seed?: number
+  /** As the operator's own `config` declares it. @default its defaults */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** Pods are scheduled and run, Deployments make them, as the clock moves. @default false */
+  readonly workloads?: boolean
+  /** What is outside. @default nothing: whoever reaches for it fails with `NeedsCluster` */
+  readonly live?: Live
+}
+
+/** A cluster without anybody in it. */
+export interface OfflineServer {
+  readonly clock: VirtualClock
+  readonly server: ApiServer
+  /** Somebody else's, whose writes are not recorded. */
+  readonly client: Client
+}
+
+export interface OfflineWorld extends OfflineServer {
+  /** Runs the chosen controllers, once for each CR. @default all */
+  run(isChosen?: (controller: string) => boolean): Promise<WorldRun>
+}
+
+export interface WorldRun extends OutputDirectory {
+  /** What was written without having been declared: `Create-ConfigMap.v1./a[default]`. */
+  readonly undeclared: readonly string[]
+  /** What was read without having been declared: it was not shown. */
+  readonly refusedReads: readonly string[]
+  readonly ledgers: readonly Ledger[]
+}
+
+/** Here nothing passes by itself, and no clock moves while somebody waits to try again. */
+const once = { attempts: 1 }
+
+export type OfflineServerOptions = Pick<OfflineRunOptions, 'now' | 'seed' | 'workloads'>
+
+export async function openOfflineServer({
+  now,
+  seed = 1,
+  workloads = false,
+}: OfflineServerOptions): Promise<OfflineServer> {
+  const clock = virtualClock(now)
+  const simulated = workloads ? await import('../apiserver/simulated/simulation.ts') : undefined
+  const server = createApiServer({
+    clock,
+    random: seededRandom(seed),
+    // What was gathered is a part of a cluster: nothing is deleted because its owner is elsewhere.
+    collectGarbage: false,
+    ...(simulated && { workloads: simulated.simulatedWorkloads() }),
+  })
+  return {
+    clock,
+    server,
+    client: createClient({ transport: inProcessTransport(server), clock, random: seededRandom(seed), retry: once }),
+  }
+}
+
+/** With all that a directory holds, and the namespaces that it is in. */
+export async function fillOfflineServer({ server }: OfflineServer, folder: string): Promise<void> {
+  const namespaces = new Set<string>()
+  const known = new Set(first)
+  for await (const { object } of readGather(folder)) {
+    namespaces.add(object.metadata.namespace ?? 'default')
+    if (object.kind === 'Namespace') known.add(object.metadata.name ?? '')
+  }
+  await server.importGather(folder, { strict: true })
+  await server.importObjects([...namespaces].filter((name) => !known.has(name)).map(namespaceObject))
+}
+
+/** Every cluster has these. */
+const first: readonly string[] = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
+
+export async function openOfflineWorld(options: OfflineRunOptions): Promise<OfflineWorld> {
+  const { operator, objects, seed = 1 } = options
+  const { clock, server, client } = await openOfflineServer(options)
+  const transport = inProcessTransport(server)
+  const namespaces = new Set(first)
+  const missing = namespacesMissing(objects, namespaces)
+  await server.importObjects([...definitionsFor(operator, objects), ...missing, ...objects])
+  const declared = outputResourcesOf(operator)
+  const config: unknown = operator.config?.read(options.config ?? {}) ?? {}
+
+  return {
+    clock,
+    server,
+    client,
+    async run(isChosen = () => true) {
+      const source = await snapshot(client, operator.inputs)
+      const mutations: PlacedFile[] = []
+      const undeclared: string[] = []
+      const refusedReads = new Set<string>()
+      const ledgers: Ledger[] = []
+      const results: ControllerResult[] = []
+      for (const controller of operator.controllers) {
+        if (!isChosen(controller.name)) {
+          results.push({ controller: controller.name, status: 'Skipped', errors: [] })
+          continue
+        }
+        const own = createClient({
+          transport: recording({
+            transport,
+            controller: controller.name,
+            record: (mutation, body) => {
+              const folders = foldersOf(declared, mutation)
+              mutations.push({ mutation, folders, content: body })
+              if (folders.length === 0)
+                undeclared.push(describeMutation(mutation, kindIn(body, mutation.type.resource)))
+              return folders.length > 0
+            },
+            prepare: async (namespace) => {
+              // Who has only a part of a cluster cannot know that a namespace is missing.
+              if (namespaces.has(namespace)) return
+              namespaces.add(namespace)
+              await server.importObjects([namespaceObject(namespace)])
+            },
+          }),
+          clock,
+          random: seededRandom(seed),
+          retry: once,
+        })
+        const run = await runController({
+          controller,
+          operator,
+          source,
+          client: own,
+          clock,
+          config,
+          live: options.live ?? offline,
+          onRefused: (message) => void refusedReads.add(`${controller.name} ${message}`),
+        })
+        ledgers.push(...run.ledgers)
+        results.push(run.result)
+      }
+      return { mutations, results, undeclared, refusedReads: [...refusedReads], ledgers }
+    },
+  }
+}
+
+/** Which CRs a controller is for follows from no other object. */
+const noReferences = { has: () => false, of: () => [] }
+
+interface ControllerRun {
+  readonly controller: Controller
+  readonly operator: Operator
+  readonly source: ViewSource
+  readonly client: Client
+  readonly clock: VirtualClock
+  readonly config: unknown
+  readonly live: Live
+  readonly onRefused: (message: string) => void
+}
+
+async function runController(
+  at: ControllerRun,
+): Promise<{ readonly result: ControllerResult; readonly ledgers: readonly Ledger[] }> {
+  const { controller, operator, source, client, clock } = at
+  const { name, kind } = controller
+  const ledgers: Ledger[] = []
+  const errors: string[] = []
+  const recorder = createEventRecorder({ client, clock, operator: operator.name, onProblem: () => undefined })
+  try {
+    for (const cr of source.list(kind)) {
+      if (isPausedObject(cr) || !selects(controller.own, cr, noReferences)) continue
+      const view = openView({
+        source,
+        reader: `${operator.name}, controller ${name}`,
+        inputs: controller.declaredInputs,
+        given: { resource: kind, object: cr },
+        onRefused: at.onRefused,
+      })
+      const situation = {
+        ...at,
+        operator: operator.name,
+        cr,
+        view,
+        memory: noMemory,
+      } as unknown as Situation<KubeObject>
+      const run = openRun(name, keyOf(cr))
+      const execute = (wave: Wave): ReturnType<ReturnType<typeof createExecutor>> => {
+        // The record says what was declared, down to the name; the executor only sends.
+        const outputs = wave.map(({ resource }) => resource)
+        return createExecutor({ writer: client, fieldManager: operator.name, outputs, kinds: outputs, parallel: 1 })(
+          wave,
+          run,
+        )
+      }
+      const { ledger } = await runReconcile(situation, execute)
+      ledgers.push(ledger)
+      for (const event of eventsOf(ledger)) await recorder.record(cr, event)
+      const { failure } = ledger
+      // Giving up is a decision, and told on the CR.
+      if (failure && !failure.gaveUp)
+        errors.push(`${ledger.key}: ${failure.step}, ${failure.subject}: ${failure.message}`)
+    }
+  } catch (error) {
+    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined }
+    return {
+      ledgers,
+      result: { controller: name, status: 'Panicked', errors: [...errors, message], panicStack: stack },
+    }
+  }
+  return { ledgers, result: { controller: name, status: errors.length > 0 ? 'Failed' : 'Succeeded', errors } }
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`
+}
+
+function kindIn(body: Json | undefined, resource: string): string {
+  return isJsonObject(body) && typeof body['kind'] === 'string' ? body['kind'] : resource
+}
+
+/** The kinds that the operator brings, and a definition that lets everything through for those of others. */
+function definitionsFor(operator: Operator, objects: readonly UntypedObject[]): readonly UntypedObject[] {
+  const known = new Set(
+    objects.flatMap(({ kind, metadata }) => (kind === 'CustomResourceDefinition' ? [metadata.name ?? ''] : [])),
+  )
+  return ownDefinitions(operator).filter(({ metadata }) => !known.has(metadata.name ?? ''))
+}
+
+const definitions = new WeakMap<Operator, readonly UntypedObject[]>()
+
+/** The same objects each time: an API server compiles a schema once as long as its definition lives. */
+function ownDefinitions(operator: Operator): readonly UntypedObject[] {
+  const made = definitions.get(operator)
+  if (made) return made
+  const own = operator.kinds.map((kind) => kind.crd() as unknown as UntypedObject)
+  const others = [...operator.controllers.map(({ kind }) => kind), ...operator.outputs]
+    .filter(
+      (resource) =>
+        isCustom(resource) && !operator.kinds.some((kind) => formatResource(kind) === formatResource(resource)),
+    )
+    .map(openDefinition)
+  const all = new Map([...others, ...own].map((crd) => [crd.metadata.name ?? '', crd]))
+  definitions.set(operator, [...all.values()])
+  return [...all.values()]
+}
+
+function openDefinition({ group, version, kind, plural, namespaced }: Resource): UntypedObject {
+  const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names,
+      scope: namespaced ? 'Namespaced' : 'Cluster',
+      versions: [{ name: version, served: true, storage: true, subresources: { status: {} }, schema }],
+    },
+  }
+}
+
+/** Namespaces that objects are in, and that are not among them. */
+function namespacesMissing(objects: readonly UntypedObject[], known: Set<string>): readonly UntypedObject[] {
+  for (const { kind, apiVersion, metadata } of objects) {
+    if (kind === 'Namespace' && apiVersion === 'v1') known.add(metadata.name ?? '')
+  }
+  const missing = new Set(
+    objects.flatMap(({ metadata: { namespace } }) =>
+      namespace === undefined || known.has(namespace) ? [] : [namespace],
+    ),
+  )
+  for (const name of missing) known.add(name)
+  return [...missing].map(namespaceObject)
+}
+
+function namespaceObject(name: string): UntypedObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }
+}

@@ -1,0 +1,26 @@
+/** What the server has against objects that are embedded in custom ones: the same as against any other. */
+import type { Cause } from './cause.ts'
+import type { JsonObject } from '../json.ts'
+import type { ObjectMeta } from '../object.ts'
+import type { EmbeddedChecks } from '../structural/embedded.ts'
+import { dns1035Label, pathSegment } from './name-validation.ts'
+import { eachInvalid } from './field-error.ts'
+import { metadataProblems } from './object-meta.ts'
+
+export const embeddedChecks: EmbeddedChecks = {
+  kind: dns1035Label,
+  metadata: (metadata: JsonObject, field: string): readonly Cause[] => {
+    const { name, generateName } = metadata as ObjectMeta
+    const causes = [
+      ...(generateName ? eachInvalid('metadata.generateName', generateName, pathSegment(generateName)) : []),
+      ...(name ? eachInvalid('metadata.name', name, pathSegment(name)) : []),
+      ...metadataProblems(metadata, true),
+    ]
+    const below = 'metadata'.length
+    return causes.map(({ field: own = '', reason = '', message = '' }) => ({
+      reason,
+      message,
+      field: field + own.slice(below),
+    }))
+  },
+}

@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest'
+import { app, App as AppKind, type AppController, conditionsOf, since, tryApp, wire } from '../../../test/kit.ts'
+import { configMap } from '../../../test/embedded.ts'
+import { defineDependent } from '../../operator/dependent.ts'
+import { exactName } from '../../operator/input.ts'
+import { ConfigMap, Secret } from '../../operator/kinds.ts'
+import { findingCondition } from '../../operator/status.ts'
+import type { TestEnvironment } from '../testing/test-environment.ts'
+
+const ref = { name: 'a', namespace: 'default' }
+
+async function found({
+  client,
+}: TestEnvironment): Promise<{ readonly reason: string; readonly message: string } | undefined> {
+  return (await conditionsOf(client, 'a'))[findingCondition]
+}
+
+async function eventsAbout({ client }: TestEnvironment): Promise<readonly string[]> {
+  const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+  const { items } = await client.list(events, { namespace: 'default' })
+  return items.map((event) => String(event['reason']))
+}
+
+const size = (value: number): object => ({ spec: { size: value } })
+const change = async ({ client }: TestEnvironment, to: object): Promise<void> => {
+  await client.patch(AppKind, ref, to, { type: 'merge' })
+}
+
+/** Reads a Secret that it did not declare, as long as its size is 1. */
+const nosy: AppController = {
+  resources: [
+    defineDependent({ for: AppKind, kind: ConfigMap, fromCR: ({ cr }) => ({ data: { size: String(cr.spec.size) } }) }),
+  ],
+  check({ cr, view }) {
+    if (cr.spec.size === 1) view.get(Secret, { name: 'secret', namespace: 'default' })
+  },
+}
+
+describe('a finding stands on the CR it happened for', () => {
+  it('as a condition, told as an Event and logged; gone with the run that does not do it again', async () => {
+    const lines: unknown[] = []
+    const trial = await tryApp(nosy, { log: (line) => void lines.push(line) })
+    await trial.create(AppKind, app('a', { size: 1 }))
+    await trial.settle()
+    const message =
+      'kit, controller app, for default/a: reads secrets/v1, but declares apps.test.example.com/v1, configmaps/v1 only.'
+    expect(await found(trial)).toMatchObject({
+      status: 'True',
+      reason: 'UndeclaredRead',
+      message,
+      observedGeneration: 1,
+    })
+    expect(lines).toContainEqual({ operator: 'kit', finding: 'undeclaredRead', message })
+    expect(await eventsAbout(trial)).toContain('UndeclaredRead')
+    await change(trial, size(2))
+    await trial.settle()
+    expect(await found(trial)).toBeUndefined()
+    const { sent } = since(trial)
+    await trial.settle(3_600_000)
+    expect(sent()).toEqual([])
+    await trial.close()
+  })
+
+  it('is written once, however often it is found, and wakes nobody', async () => {
+    const trial = await tryApp({
+      resources: [defineDependent({ for: AppKind, kind: ConfigMap })],
+      // It goes on without what it was refused.
+      check({ view }) {
+        for (const name of ['x', 'y']) {
+          try {
+            view.get(Secret, { name, namespace: 'default' })
+          } catch {
+            // As careless authors do.
+          }
+        }
+      },
+      resyncMs: 1000,
+    })
+    await trial.create(AppKind, app('a'))
+    await trial.settle()
+    const { writes } = since(trial)
+    const from = trial.ledgers.length
+    await trial.settle(10_000)
+    expect(trial.ledgers.length - from).toBeGreaterThan(8)
+    expect(trial.ledgers.length - from).toBeLessThan(13)
+    expect(writes()).toEqual([])
+    expect((await found(trial))?.reason).toBe('UndeclaredRead')
+    await trial.close()
+  })
+
+  it('is taken away after a restart, too, once it is over', async () => {
+    const trial = await tryApp(nosy)
+    await trial.create(AppKind, app('a', { size: 1 }))
+    await trial.settle()
+    await trial.stop()
+    await change(trial, size(2))
+    await trial.start()
+    await trial.settle()
+    expect(await found(trial)).toBeUndefined()
+    await trial.close()
+  })
+
+  it('a write outside of the declared names is refused, and told with what is declared', async () => {
+    const trial = await tryApp({
+      writes: [exactName(ConfigMap, { name: 'mine', namespace: 'default' })],
+      reconcile: ({ cr }) => ({ objects: [configMap(cr.spec.text), configMap('mine')] }),
+    })
+    await trial.create(AppKind, app('a', { text: 'theirs' }))
+    await trial.settle()
+    expect(await found(trial)).toMatchObject({ reason: 'UndeclaredWrite' })
+    expect((await found(trial))?.message).toContain(
+      'wants ConfigMap default/theirs, but declares configmaps/v1 default/mine only.',
+    )
+    const { items } = await trial.client.list(ConfigMap, { namespace: 'default' })
+    expect(items.map(({ metadata }) => metadata.name)).not.toContain('theirs')
+    await trial.close()
+  })
+
+  it('a hot loop stands until a run finds nothing to write, and the operator itself leaves it alone', async () => {
+    let turn = 0
+    let isMad = true
+    const trial = await tryApp({
+      resources: [
+        defineDependent({
+          for: AppKind,
+          kind: ConfigMap,
+          fromCR: () => ({ data: { turn: String(isMad ? ++turn : 0) } }),
+        }),
+      ],
+      resyncMs: 500,
+      status: () => ({ seen: String(turn) }),
+    })
+    await trial.create(AppKind, app('a'))
+    await trial.clock.advance(6000)
+    expect(await found(trial)).toMatchObject({ reason: 'HotLoop' })
+    const during = turn
+    await trial.clock.advance(20_000)
+    // It is held: the condition has not woken it.
+    expect(turn).toBe(during)
+    expect(await found(trial)).toMatchObject({ reason: 'HotLoop' })
+    isMad = false
+    await trial.clock.advance(45_000)
+    expect(await found(trial)).toBeUndefined()
+    await trial.close()
+  })
+
+  it('a hot loop whose input changed is over with the next run that finds nothing', async () => {
+    let turn = 0
+    const trial = await tryApp({
+      resources: [
+        defineDependent({
+          for: AppKind,
+          kind: ConfigMap,
+          fromCR: ({ cr }) => ({ data: { turn: String(cr.spec.size === 1 ? ++turn : cr.spec.size) } }),
+        }),
+      ],
+      resyncMs: 500,
+    })
+    await trial.create(AppKind, app('a', { size: 1 }))
+    await trial.clock.advance(6000)
+    expect(await found(trial)).toMatchObject({ reason: 'HotLoop' })
+    await change(trial, size(2))
+    await trial.clock.advance(200)
+    expect(await found(trial)).toBeUndefined()
+    await trial.close()
+  })
+
+  it('that cannot be written harms nothing', async () => {
+    const line = wire()
+    const trial = await tryApp(nosy, { wire: line.through })
+    line.hinder = ({ path }) => {
+      if (path.includes('muster-findings')) throw new Error('no')
+    }
+    await trial.create(AppKind, app('a', { size: 1 }))
+    await trial.settle()
+    await change(trial, size(2))
+    await trial.settle()
+    expect((await conditionsOf(trial.client, 'a'))['Ready']).toMatchObject({ status: 'True' })
+    await trial.close()
+  })
+})

@@ -1,0 +1,243 @@
+/**
+ * A manager: any number of operators, on any number of clusters, with one set of caches a cluster and one scheduler for
+ * all. Fifty operators that read the same kind cost one watch and one copy of it; each gets its share of the places, and no
+ * more changes than it is allowed. Operators come and go while the others run.
+ */
+import { systemClock } from '../../clock/system-clock.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { Client } from '../../client/client.ts'
+import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { PlacementRole } from '../../operator/placement-role.ts'
+import { type Budget, createBudgetKeeper } from '../budgets/budget-keeper.ts'
+import { countedCache, countedClient } from '../budgets/counted.ts'
+import { type RunReconcile, runReconcile } from '../run/run-reconcile.ts'
+import type { UnderWay } from '../observability/health.ts'
+import { type OperatorHost, hostOperator, type OperatorHostOptions } from './host.ts'
+import { blockingOf } from '../findings/blocking.ts'
+import { type Blocking, describeFinding, type OverBudget } from '../findings/finding.ts'
+import { createCausalityTracker, type CausalityTracker } from '../findings/causality-tracker.ts'
+import type { TargetCluster } from '../placement/cluster.ts'
+import {
+  createScheduler,
+  defaultGates,
+  type GateOptions,
+  type SchedulerLane,
+  type LaneObserver,
+  type LaneState,
+  type PauseReason,
+} from '../schedule/scheduler.ts'
+import { createThreadWatch } from '../threads/thread-watch.ts'
+import type { MarkBoard } from '../threads/mark-board.ts'
+
+type Shared = Pick<OperatorHostOptions, 'log' | 'metrics' | 'webhooks' | 'onLedger' | 'onFinding' | 'live'>
+
+export interface ManagerOptions extends Shared {
+  readonly client: Client
+  /** @default one of its own */
+  readonly cache?: SharedCache
+  readonly clock?: Clock
+  /** Reconciles of all operators at once. @default 16 */
+  readonly concurrency?: number
+  /** Hears what waits and runs. */
+  readonly observer?: LaneObserver
+  /** Where another thread sees who has this one: the watchdog's. */
+  readonly board?: MarkBoard | undefined
+}
+
+/** How one of them is hosted. */
+export interface HostedOptions
+  extends
+    Shared,
+    Pick<
+      OperatorHostOptions,
+      'config' | 'namespaces' | 'run' | 'writeTimeoutMs' | 'fieldValidation' | 'term' | 'placement' | 'kubeconfig'
+    > {
+  /** What it is called here: one operator may serve several clusters. @default its own name */
+  readonly as?: string
+  /** @default the manager's */
+  readonly cluster?: Pick<TargetCluster, 'client' | 'cache'>
+  /** @default as `defaultGates` says */
+  readonly gates?: Partial<GateOptions>
+  /** Its caches are filled, and it waits. @default false */
+  readonly paused?: PauseReason
+  /** Who hosts it, where it is no set of controllers. @default `hostOperator` */
+  readonly host?: (options: OperatorHostOptions) => OperatorHost
+}
+
+export interface Manager {
+  /** Resolves when its caches are filled; one that fails to start is not here. @throws InvalidController when one of that name is */
+  add(operator: Operator, options?: HostedOptions): Promise<void>
+  /** Lets what is under way finish. What it made stays. */
+  remove(name: string): Promise<void>
+  /** Nothing of it runs until it is resumed; without a name: of nobody. */
+  pause(name?: string, why?: PauseReason): void
+  resume(name?: string, why?: PauseReason): void
+  /** Its gates, from now on; what is left out is as `defaultGates` says. */
+  regate(name: string, gates: Partial<GateOptions>): void
+  /** Reconciles of all operators at once, from now on. */
+  resize(concurrency: number): void
+  /** What is under way. */
+  runs(): readonly UnderWay[]
+  /** How each stands. */
+  lanes(): ReadonlyMap<string, LaneState>
+  /** Resolves when nothing is waiting or under way. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface Hosted {
+  readonly host: OperatorHost
+  readonly lane: SchedulerLane
+  readonly budget: Budget
+  readonly webhooks: OperatorHostOptions['webhooks']
+  /** Whom to tell about it, in place of the manager's own. */
+  readonly told: Shared
+}
+
+export function createManager(options: ManagerOptions): Manager {
+  const { client, clock = systemClock, concurrency = 16, cache: given, observer, board, ...shared } = options
+  const cache = given ?? createSharedCache({ client, clock })
+  const scheduler = createScheduler({ clock, concurrency, ...(observer && { observer }) })
+  /** By what is cached of a cluster. */
+  const histories = new WeakMap<SharedCache, CausalityTracker>()
+  const historyOf = (known: SharedCache): CausalityTracker => {
+    const history = histories.get(known) ?? createCausalityTracker(clock)
+    histories.set(known, history)
+    return history
+  }
+  const hosted = new Map<string, Hosted>()
+  const underWay = new Set<UnderWay>()
+  /** About an operator as a whole, or the thread of all: nothing that its host would know. */
+  const find = (finding: Blocking | OverBudget): void => {
+    const { log, metrics, onFinding } = { ...shared, ...hosted.get(finding.operator)?.told }
+    log?.({ operator: finding.operator, finding: finding.kind, message: describeFinding(finding) })
+    metrics?.find(finding)
+    onFinding?.(finding)
+  }
+  const budgets = createBudgetKeeper({ clock, onFinding: find })
+  const thread = createThreadWatch({
+    clock,
+    board,
+    onHeld: (held) => {
+      const finding = blockingOf(held, clock.now())
+      if (finding) find(finding)
+    },
+  })
+
+  const noted =
+    (operator: string, run: RunReconcile): RunReconcile =>
+    async (situation, execute) => {
+      const { namespace, name = '' } = situation.cr.metadata
+      const one = { operator, key: namespace === undefined ? name : `${namespace}/${name}`, since: clock.now() }
+      underWay.add(one)
+      const marks = thread.enter({ operator, controller: situation.controller.name, key: one.key })
+      try {
+        return await run({ ...situation, marks }, async (wave) => {
+          marks.outside()
+          const outcomes = await execute(wave)
+          marks.back()
+          return outcomes
+        })
+      } finally {
+        marks.leave()
+        underWay.delete(one)
+      }
+    }
+
+  const chosen = (name: string | undefined): readonly Hosted[] => {
+    if (name === undefined) return [...hosted.values()]
+    const one = hosted.get(name)
+    if (!one) throw new MusterError('InvalidController', `There is no operator ${name} here.`)
+    return [one]
+  }
+
+  const manager: Manager = {
+    async add(operator, hosting = {}) {
+      const { as: name = operator.name, gates, cluster, placement, paused, run = runReconcile, ...rest } = hosting
+      const { host: hostWith = hostOperator } = rest
+      if (hosted.has(name)) throw new MusterError('InvalidController', `Operator ${name} is hosted already.`)
+      let joined: SchedulerLane | undefined
+      // The host joins the scheduler by itself; what it gets there is kept, to be paused and looked at.
+      const joining = {
+        ...scheduler,
+        join: (_: string, ...others: [GateOptions, (key: string) => Promise<void>]) =>
+          (joined = scheduler.join(name, ...others)),
+      }
+      let budget: Budget | undefined
+      const at = { client, cache, ...cluster }
+      const onRequest = (): void => budget?.request()
+      const counted = (one: Pick<TargetCluster, 'client' | 'cache'>): Pick<TargetCluster, 'client' | 'cache'> => ({
+        client: countedClient(one.client, onRequest),
+        cache: countedCache(one.cache, onRequest),
+      })
+      const inRole = (role: PlacementRole): TargetCluster => ({ ...placement![role], ...counted(placement![role]) })
+      const host = hostWith({
+        ...shared,
+        ...rest,
+        ...counted(at),
+        ...(placement && {
+          placement: {
+            configuration: inRole('configuration'),
+            management: inRole('management'),
+            userWorkload: inRole('userWorkload'),
+          },
+        }),
+        run: noted(name, run),
+        history: historyOf(at.cache),
+        clock,
+        operator,
+        schedule: { scheduler: joining, gates: { ...defaultGates, ...gates } },
+      })
+      const lane = joined!
+      if (paused) lane.pause(paused)
+      const { name: consumer } = operator
+      budget = budgets.join({ operator: name, consumer, cache: at.cache, lane, budget: gates?.budget ?? {} })
+      hosted.set(name, { host, lane, budget, webhooks: rest.webhooks ?? shared.webhooks, told: rest })
+      try {
+        await host.start()
+      } catch (error) {
+        // Half of one is none: it may be added again.
+        if (hosted.get(name)?.host === host) await manager.remove(name)
+        throw error
+      }
+      // What was cached for it on the way counts from the start.
+      budgets.look()
+    },
+    async remove(name) {
+      const [one] = chosen(name)
+      hosted.delete(name)
+      one!.budget.leave()
+      await one!.host.stop()
+      await one!.webhooks?.delete(name)
+    },
+    pause(name, why) {
+      for (const { lane } of chosen(name)) lane.pause(why)
+    },
+    resume(name, why) {
+      for (const { lane } of chosen(name)) lane.resume(why)
+    },
+    regate(name, gates) {
+      for (const { lane, budget } of chosen(name)) {
+        lane.regate({ ...defaultGates, ...gates })
+        budget.change(gates.budget ?? {})
+      }
+    },
+    resize: (places) => scheduler.resize(places),
+    runs: () => [...underWay],
+    lanes: () => new Map([...hosted].map(([name, { lane }]) => [name, lane.state()])),
+    async idle() {
+      // One operator's writes may wake another.
+      const isBusy = ({ lane }: Hosted): boolean => lane.state().waiting + lane.state().running > 0
+      while ([...hosted.values()].some(isBusy)) await Promise.all([...hosted.values()].map(({ host }) => host.idle()))
+    },
+    async stop() {
+      for (const { budget } of hosted.values()) budget.leave()
+      await Promise.all([...hosted.values()].map(({ host }) => host.stop()))
+      hosted.clear()
+      if (!given) cache.close()
+    },
+  }
+  return manager
+}

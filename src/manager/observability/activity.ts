@@ -1,0 +1,242 @@
+/**
+ * The activity of a manager: what each hosted operator just did and what it costs, kept as it happens and told as one
+ * {@link ManagerReport}. It holds a few lines for each operator, however long it runs. Whoever runs the manager has it
+ * listen (`onLedger`, `onFinding`, `observer`) and samples it now and then: memory costs by the second.
+ */
+import type { InformerReport } from '../../cache/shared-cache.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { cutText } from '../../kube/hidden-text.ts'
+import { formatResource } from '../../kube/kind.ts'
+import { doneIn, type Ledger, outcomeOf } from '../../operator/ledger.ts'
+import {
+  addEvents,
+  addReconcile,
+  type Cost,
+  noCost,
+  noProcessCost,
+  type ProcessUsage,
+  sampleMemory,
+  sampleProcess,
+} from './cost.ts'
+import { describeFinding, describeObject, type Finding } from '../findings/finding.ts'
+import type { HealthReport } from './health.ts'
+import type {
+  Deed,
+  FeedSummary,
+  FindingSummary,
+  LeaseReport,
+  PostReport,
+  ManagerReport,
+  OperatorReport,
+  OperatorState,
+} from './report.ts'
+import type { LaneObserver, LaneState } from '../schedule/scheduler.ts'
+
+export interface Activity extends LaneObserver {
+  /** A run has ended. `as`: what the operator is called here. @default its own name */
+  note(ledger: Ledger, as?: string): void
+  find(finding: Finding, as?: string): void
+  /** What is cached, and what the process takes, now. Some times a minute will do. */
+  sample(standing: Standing): void
+  /** Samples, too. */
+  report(standing: Standing): ManagerReport
+}
+
+/** What activity cannot know by listening. */
+export interface Standing {
+  readonly lanes: ReadonlyMap<string, LaneState>
+  /** Of all clusters. */
+  readonly feeds: readonly InformerReport[]
+  /** Of the cluster that an operator works on, where there are several. @default all */
+  readonly feedsOf?: (lane: string) => readonly InformerReport[]
+  /** `processUsage()` of `process-usage.ts`; left out, the process costs nothing. */
+  readonly usage?: ProcessUsage
+  readonly health?: HealthReport
+  readonly leases?: readonly LeaseReport[]
+  readonly posts?: readonly PostReport[]
+  readonly replica?: string
+  /** What else is in the process: `an embedded cluster`. */
+  readonly beside?: string
+}
+
+interface Kept {
+  cost: Cost
+  deeds: readonly Deed[]
+  findings: readonly FindingSummary[]
+  found: number
+  /** CRs whose last run failed, and until when that is worth telling. */
+  readonly failing: Map<string, number>
+}
+
+const mostDeeds = 20
+const mostFindings = 20
+const mostWords = 300
+/** A finding is evidence: it is told whole, within reason. */
+const mostEvidence = 1000
+const mostFields = 20
+const mostFailing = 1000
+/** Nobody tells of a CR that is gone: a failure that is not repeated in this time after it was due is forgotten. */
+const forgetMs = 600_000
+
+export function createActivity({ clock }: { readonly clock: Clock }): Activity {
+  const since = clock.now()
+  const operators = new Map<string, Kept>()
+  let processCost = noProcessCost(since)
+
+  const of = (name: string): Kept => {
+    const known = operators.get(name)
+    if (known) return known
+    const made: Kept = { cost: noCost(clock.now()), deeds: [], findings: [], found: 0, failing: new Map() }
+    operators.set(name, made)
+    return made
+  }
+
+  const sample = ({ lanes, feeds, feedsOf = () => feeds, usage }: Standing): void => {
+    const now = clock.now()
+    for (const name of lanes.keys()) {
+      const kept = of(name)
+      // `memcached@west` is how memcached is called where it serves several clusters; caches know it by its own name.
+      kept.cost = sampleMemory(kept.cost, feedsOf(name), name.split('@', 1)[0]!, now)
+    }
+    const watches = feeds.reduce((sum, feed) => sum + feed.watches, 0)
+    processCost = sampleProcess(processCost, usage, watches, now)
+  }
+
+  return {
+    note(ledger, as = ledger.operator) {
+      const kept = of(as)
+      kept.cost = addReconcile(kept.cost, ledger)
+      // Two that raced each other are no news: the loser looks again.
+      if (ledger.failure?.retry === 'conflict') return
+      const now = clock.now()
+      const { key, failure, requeueAfterMs = 0 } = ledger
+      kept.failing.delete(key)
+      if (failure && kept.failing.size < mostFailing) kept.failing.set(key, now + requeueAfterMs + forgetMs)
+      const deed = deedOf(ledger, now)
+      if (deed) kept.deeds = remember(kept.deeds, deed)
+    },
+    find(finding, as = finding.operator) {
+      const kept = of(as)
+      kept.found++
+      kept.findings = [findingSummary(finding), ...kept.findings].slice(0, mostFindings)
+    },
+    added(lane, cause) {
+      if (cause !== 'change') return
+      const kept = of(lane)
+      kept.cost = addEvents(kept.cost, 1)
+    },
+    started: () => undefined,
+    ended: () => undefined,
+    sample,
+    report(standing) {
+      sample(standing)
+      const { lanes, feeds, health, leases = [], posts, replica, beside } = standing
+      return {
+        version: 1,
+        at: clock.now(),
+        since,
+        ...(replica !== undefined && { replica }),
+        isReady: health?.isReady ?? true,
+        problems: health?.problems ?? [],
+        operators: [...lanes]
+          .toSorted(([one], [other]) => (one < other ? -1 : 1))
+          .map(([name, lane]) => operatorReport(name, lane, of(name), clock.now())),
+        feeds: feeds.map(feedSummary),
+        leases,
+        ...(posts && { posts }),
+        process: processCost,
+        ...(beside !== undefined && { beside }),
+      }
+    },
+  }
+}
+
+function findingSummary(finding: Finding): FindingSummary {
+  const { at, kind, controller, key } = finding
+  const told = { at, kind, message: cut(describeFinding(finding), mostEvidence), controller, key }
+  if (finding.kind !== 'hotLoop' && finding.kind !== 'conflict') return told
+  return {
+    ...told,
+    object: describeObject(finding.object),
+    fields: finding.fields.slice(0, mostFields).map((field) => cut(field)),
+    ...(finding.kind === 'conflict' && { with: finding.with.slice(0, mostFields).map((name) => cut(name)) }),
+  }
+}
+
+/** Undefined where there is nothing to tell. */
+function deedOf(ledger: Ledger, now: number): Deed | undefined {
+  const { controller, key, failure, waiting, startedAt, effort } = ledger
+  const done = doneIn(ledger)
+  const outcome = outcomeOf(ledger)
+  if (outcome === 'success' && done.length === 0) return undefined
+  const why = failure ? `${failure.reason}: ${failure.message}` : waiting
+  const at = effort?.endedAt ?? now
+  return {
+    at,
+    ...(effort && { id: effort.id }),
+    controller,
+    key,
+    outcome,
+    done,
+    ...(why !== undefined && { why: cut(why) }),
+    tookMs: at - startedAt,
+    times: 1,
+  }
+}
+
+/** The same again counts; it does not push out what was before. */
+function remember(deeds: readonly Deed[], deed: Deed): readonly Deed[] {
+  const [last, ...rest] = deeds
+  const isSame =
+    last?.key === deed.key &&
+    last.outcome === deed.outcome &&
+    last.why === deed.why &&
+    last.done.join() === deed.done.join()
+  return isSame ? [{ ...deed, times: last.times + 1 }, ...rest] : [deed, ...deeds].slice(0, mostDeeds)
+}
+
+function operatorReport(name: string, lane: LaneState, kept: Kept, now: number): OperatorReport {
+  const { waiting, running, runs, later, places, heldBy } = lane
+  const ages = runs.map(({ since }) => Math.max(now - since, 0))
+  const { cost, deeds, findings, found, failing } = kept
+  for (const [key, until] of failing) if (until < now) failing.delete(key)
+  return {
+    name,
+    state: stateOf(lane, failing.size),
+    failing: failing.size,
+    waiting,
+    running,
+    runningMs: { all: ages.reduce((sum, age) => sum + age, 0), longest: Math.max(0, ...ages) },
+    later,
+    places,
+    heldBy,
+    deeds,
+    findings: { total: found, latest: findings },
+    cost,
+  }
+}
+
+function stateOf({ isPaused, heldBy, running, waiting }: LaneState, failing: number): OperatorState {
+  if (isPaused) return heldBy === 'standby' ? 'standby' : 'paused'
+  if (running > 0) return 'working'
+  if (failing > 0) return 'failing'
+  return waiting > 0 ? 'waiting' : 'idle'
+}
+
+function feedSummary({ resource, freshness, watches, objects, bytes, consumers }: InformerReport): FeedSummary {
+  const { state, since, reason } = freshness
+  return {
+    resource: formatResource(resource),
+    state,
+    since,
+    ...(reason !== undefined && { reason: cut(reason) }),
+    watches,
+    objects,
+    bytes,
+    consumers: consumers.length,
+  }
+}
+
+function cut(words: string, most = mostWords): string {
+  return cutText(words, most)
+}

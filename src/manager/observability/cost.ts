@@ -1,0 +1,145 @@
+/**
+ * What an operator costs: what comes in for it, what it reads and writes, what is cached on its behalf, the time it takes.
+ * Counted as it happens and told for a day, so that dozens of resident processes can be compared with one.
+ */
+import type { InformerReport } from '../../cache/shared-cache.ts'
+import { isWrite, type Ledger } from '../../operator/ledger.ts'
+
+export interface Cost {
+  readonly since: number
+  readonly reconciles: number
+  /** Changes that woke it. */
+  readonly events: number
+  /** Objects and lists that it looked at: none of them is a request. */
+  readonly reads: number
+  /** Requests that changed something. */
+  readonly writes: number
+  readonly failures: number
+  /** Time that its code and the kit's took for it. */
+  readonly cpuMs: number
+  /** Its part of the cache, now. */
+  readonly bytes: number
+  /** What it would cache alone: everything that it sees, undivided. */
+  readonly aloneBytes: number
+  /** Watches that it would keep alone. */
+  readonly aloneWatches: number
+  /** Its part of the cache over time. */
+  readonly gbSeconds: number
+  readonly sampledAt: number
+}
+
+export function noCost(now: number): Cost {
+  return {
+    since: now,
+    reconciles: 0,
+    events: 0,
+    reads: 0,
+    writes: 0,
+    failures: 0,
+    cpuMs: 0,
+    bytes: 0,
+    aloneBytes: 0,
+    aloneWatches: 0,
+    gbSeconds: 0,
+    sampledAt: now,
+  }
+}
+
+export function addEvents(cost: Cost, events: number): Cost {
+  return { ...cost, events: cost.events + events }
+}
+
+/** What the run took is in its ledger, where somebody measured it. */
+export function addReconcile(cost: Cost, ledger: Ledger): Cost {
+  const { reads = 0, cpuMs = 0 } = ledger.effort ?? {}
+  return {
+    ...cost,
+    reconciles: cost.reconciles + 1,
+    reads: cost.reads + reads,
+    writes: cost.writes + ledger.entries.filter(isWrite).length,
+    failures: cost.failures + (ledger.failure && !ledger.failure.gaveUp ? 1 : 0),
+    cpuMs: cost.cpuMs + cpuMs,
+  }
+}
+
+/** What is cached for it costs as long as it is there. */
+export function sampleMemory(cost: Cost, feeds: readonly InformerReport[], consumer: string, now: number): Cost {
+  const shares = feeds.flatMap(({ consumers, bytes, objects, watches }) =>
+    consumers
+      .filter((share) => share.consumer === consumer)
+      .map((share) => ({
+        bytes: share.bytes,
+        aloneBytes: objects === 0 ? 0 : (bytes / objects) * share.objects,
+        watches: Math.min(watches, 1),
+      })),
+  )
+  const sum = (of: (share: (typeof shares)[number]) => number): number =>
+    Math.round(shares.reduce((total, share) => total + of(share), 0))
+  return {
+    ...cost,
+    bytes: sum((share) => share.bytes),
+    aloneBytes: sum((share) => share.aloneBytes),
+    aloneWatches: sum((share) => share.watches),
+    gbSeconds: cost.gbSeconds + gbSecondsOf(cost, now),
+    sampledAt: now,
+  }
+}
+
+/** Between two samples it is taken to have been what it was at the first. */
+function gbSecondsOf(cost: { readonly bytes: number; readonly sampledAt: number }, now: number): number {
+  return (cost.bytes / 1e9) * (Math.max(now - cost.sampledAt, 0) / 1000)
+}
+
+/** What it would come to in that time, if it went on like this; what is cached now counts as it is. */
+export function extrapolate(cost: Cost, overMs: number): Cost {
+  const passed = Math.max(cost.sampledAt - cost.since, 1)
+  const scaled = (value: number): number => Math.round((value * overMs) / passed)
+  return {
+    ...cost,
+    reconciles: scaled(cost.reconciles),
+    events: scaled(cost.events),
+    reads: scaled(cost.reads),
+    writes: scaled(cost.writes),
+    failures: scaled(cost.failures),
+    cpuMs: scaled(cost.cpuMs),
+    gbSeconds: (cost.gbSeconds * overMs) / passed,
+  }
+}
+
+/** What the process takes, whoever it is for. */
+export interface ProcessCost {
+  readonly since: number
+  /** Of a processor, all threads. */
+  readonly cpuMs: number
+  /** Resident memory. */
+  readonly bytes: number
+  readonly peakBytes: number
+  readonly gbSeconds: number
+  /** Watches open on servers. */
+  readonly watches: number
+  /** Requests sent to servers, each retry counted. */
+  readonly requests: number
+  readonly sampledAt: number
+}
+
+/** As the process stands at the moment. */
+export interface ProcessUsage {
+  readonly cpuMs: number
+  readonly bytes: number
+  readonly peakBytes: number
+  readonly requests: number
+}
+
+export function noProcessCost(now: number): ProcessCost {
+  return { since: now, cpuMs: 0, bytes: 0, peakBytes: 0, gbSeconds: 0, watches: 0, requests: 0, sampledAt: now }
+}
+
+export function sampleProcess(
+  cost: ProcessCost,
+  usage: ProcessUsage | undefined,
+  watches: number,
+  now: number,
+): ProcessCost {
+  const gbSeconds = cost.gbSeconds + gbSecondsOf(cost, now)
+  return { ...cost, ...usage, watches, gbSeconds, sampledAt: now }
+}

@@ -1,0 +1,338 @@
+/**
+ * What an operator would do, without doing it. Its reconciles run on the real caches; what they want is not sent, but assumed
+ * to have been done, so that later waves, and other controllers of the operator, go on from there until nothing moves.
+ *
+ * Nothing is written: there is no executor here at all. What reaches outside (commands in containers, calls to applications)
+ * fails with `NeedsCluster`, for nobody can tell what it would do. What waits for something to become ready waits on: a plan
+ * says so, and shows what can be shown.
+ */
+import type { SharedCache } from '../../cache/shared-cache.ts'
+import type { Subscription } from '../../cache/subscription.ts'
+import type { Client } from '../../client/client.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { equalJson, type JsonObject } from '../../kube/json.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { formatApiVersion, formatResource, type Resource } from '../../kube/kind.ts'
+import { nearest } from '../../kube/nearest.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import type { Controller } from '../../operator/controller.ts'
+import type { Ledger } from '../../operator/ledger.ts'
+import { offline } from '../../operator/live.ts'
+import type { Operator } from '../../operator/operator.ts'
+import { mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
+import { type Memory, noMemory, type Situation } from '../../operator/reconcile.ts'
+import {
+  type InputChange,
+  readConcerns,
+  type ObjectName,
+  openView,
+  type ViewRead,
+  type ViewSource,
+} from '../../operator/view.ts'
+import { runReconcile } from '../run/run-reconcile.ts'
+import { isPausedObject } from '../run/paused.ts'
+import { assume } from './assumption.ts'
+import { type FieldChange, fieldChanges } from './field-change.ts'
+import { mask, maskText, meetSecrets, noting } from './mask.ts'
+import { overlayKey, overlayOn } from './overlay.ts'
+
+export interface DryRunOptions {
+  readonly operator: Operator
+  readonly client: Client
+  readonly cache: SharedCache
+  readonly clock?: Clock
+  /** As the operator's own `config` declares it. @default its defaults */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** @default all */
+  readonly namespaces?: readonly string[]
+  /** CRs to plan for: `namespace/name`, or a name in any namespace. @default all */
+  readonly crs?: readonly string[]
+  /** The longest wait for the caches. @default 30_000 */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+
+export interface OperatorPlan {
+  readonly operator: string
+  /** One for each object, in the order of their first writes. */
+  readonly changes: readonly PlannedChange[]
+  /** One for each CR that was looked at. */
+  readonly crs: readonly PlannedCr[]
+}
+
+/** Of an object: what it is before, and after everything was done. Secrets are masked. */
+export interface PlannedChange {
+  /** The CR that it is done for: `namespace/name`. */
+  readonly cr: string
+  readonly controller: string
+  readonly action: 'create' | 'change' | 'delete'
+  readonly object: {
+    readonly apiVersion: string
+    readonly kind: string
+    readonly namespace?: string
+    readonly name: string
+  }
+  readonly fields: readonly FieldChange[]
+  readonly before?: JsonObject
+  readonly after?: JsonObject
+}
+
+export interface PlannedCr {
+  readonly cr: string
+  readonly kind: string
+  readonly controller: string
+  /** `paused`: nothing is done for it. `unsettled`: it was still changing its mind when this stopped looking. */
+  readonly outcome: 'settled' | 'waiting' | 'failed' | 'paused' | 'unsettled'
+  /** What it waits for, or why it fails. */
+  readonly message?: string
+}
+
+/** One CR of one controller. */
+interface Task {
+  readonly controller: Controller
+  readonly key: string
+}
+
+/** So often is a CR looked at: an operator that needs more may never come to rest. */
+const mostRuns = 16
+
+/** @throws KindNotServed, NotFound, SyncTimeout */
+export async function dryRun(options: DryRunOptions): Promise<OperatorPlan> {
+  const { operator, clock = systemClock } = options
+  const { source: base, close } = await openCaches(options)
+  try {
+    return await walk(options, base, operator.config?.read(options.config ?? {}) ?? {}, clock)
+  } finally {
+    close()
+  }
+}
+
+async function walk(options: DryRunOptions, base: ViewSource, config: unknown, clock: Clock): Promise<OperatorPlan> {
+  const { operator, crs } = options
+  // The rules of all built-in kinds: those who never plan need not load them.
+  const { filledIn } = await import('./filling.ts')
+  const overlay = overlayOn(base)
+  const secrets = meetSecrets()
+  const source = noting(overlay, secrets)
+  const tasks = new Map<string, Task>()
+  const runs = new Map<string, number>()
+  const memories = new Map<string, Memory>()
+  const reads = new Map<string, readonly ViewRead[]>()
+  const found = new Map<string, PlannedCr>()
+  const written = new Map<string, { readonly resource: Resource; readonly name: ObjectName; readonly task: Task }>()
+  const due = new Set<string>()
+
+  const idOf = ({ controller, key }: Task): string => `${controller.name} ${key}`
+  const add = (task: Task): void => {
+    const id = idOf(task)
+    tasks.set(id, task)
+    due.add(id)
+  }
+
+  /** An assumed write concerns whoever read what it changed, and makes CRs of what is one. */
+  const tell = (change: InputChange, by: string): void => {
+    for (const [id, seen] of reads) if (id !== by && seen.some((read) => readConcerns(read, change))) due.add(id)
+    const object = change.after ?? change.before
+    for (const controller of operator.controllers) {
+      if (!object || formatResource(controller.kind) !== formatResource(change.resource)) continue
+      const task = { controller, key: overlayKey(object.metadata) }
+      const isNew = change.before === undefined
+      if (idOf(task) !== by && (isNew || tasks.has(idOf(task)))) add(task)
+    }
+  }
+
+  const assumed = (wave: Wave, task: Task): readonly MutationOutcome[] =>
+    wave.map((mutation): MutationOutcome => {
+      const { resource } = mutation
+      const name = mutationName(mutation)
+      const before = overlay.get(resource, name) as UntypedObject | undefined
+      try {
+        const after = assume(mutation, before, { fieldManager: operator.name, now: clock.now(), fill: filledIn })
+        if (after !== before) {
+          overlay.write(resource, name, after)
+          secrets.note(after)
+          const place = `${formatResource(resource)} ${overlayKey(name)}`
+          if (!written.has(place)) written.set(place, { resource, name, task })
+          tell({ resource, before, after }, idOf(task))
+        }
+        return { result: 'done', ...(after && { object: after }) }
+      } catch (error) {
+        return { result: 'failed', error }
+      }
+    })
+
+  const run = async (task: Task): Promise<void> => {
+    const { controller, key } = task
+    const id = idOf(task)
+    const cr = overlay.get(controller.kind, parseKey(key))
+    if (!cr) return
+    const at = { cr: shownKey(key), kind: controller.kind.kind, controller: controller.name }
+    if (isPausedObject(cr)) {
+      found.set(id, { ...at, outcome: 'paused' })
+      return
+    }
+    const times = (runs.get(id) ?? 0) + 1
+    runs.set(id, times)
+    if (times > mostRuns) {
+      found.set(id, { ...at, outcome: 'unsettled', message: `it was still changing after ${mostRuns} reconciles.` })
+      return
+    }
+    const view = openView({
+      source,
+      reader: `${operator.name}, controller ${controller.name}`,
+      inputs: controller.declaredInputs,
+      given: { resource: controller.kind, object: cr },
+    })
+    const situation = {
+      operator: operator.name,
+      controller,
+      cr,
+      view,
+      clock,
+      config,
+      live: offline,
+      memory: memories.get(id) ?? noMemory,
+    } as unknown as Situation<KubeObject>
+    const { ledger, memory } = await runReconcile(situation, (wave) => Promise.resolve(assumed(wave, task)))
+    memories.set(id, memory)
+    reads.set(id, view.reads)
+    found.set(id, { ...at, ...outcomeOf(ledger, secrets.values) })
+    if (isGoingOn(ledger)) due.add(id)
+  }
+
+  for (const task of chosen(operator, base, crs)) add(task)
+  // One after the other: a plan has an order.
+  for (const id of due) {
+    options.signal?.throwIfAborted()
+    due.delete(id)
+    await run(tasks.get(id)!)
+  }
+
+  const changes = [...written.values()].flatMap(({ resource, name, task }): readonly PlannedChange[] => {
+    const [before, after] = [base.get(resource, name), overlay.get(resource, name)].map(
+      (object) => object && shown(object),
+    )
+    if (equalJson(before, after)) return []
+    const pair = mask({ before, after }, secrets.values)
+    const isDeletion = !after || (isGoing(after) && !isGoing(before))
+    return [
+      {
+        cr: shownKey(task.key),
+        controller: task.controller.name,
+        action: isDeletion ? 'delete' : before ? 'change' : 'create',
+        object: {
+          apiVersion: formatApiVersion(resource),
+          kind: resource.kind,
+          ...(name.namespace !== undefined && { namespace: name.namespace }),
+          name: name.name,
+        },
+        fields: before && after ? fieldChanges(pair.before, pair.after) : [],
+        ...(pair.before && { before: pair.before }),
+        ...(pair.after && { after: pair.after }),
+      },
+    ]
+  })
+  return { operator: operator.name, changes, crs: [...found.values()] }
+}
+
+/** The CRs that were asked for. */
+function chosen({ controllers }: Operator, source: ViewSource, crs: readonly string[] | undefined): readonly Task[] {
+  const all = controllers.flatMap((controller) =>
+    source.list(controller.kind).map(({ metadata }): Task => ({ controller, key: overlayKey(metadata) })),
+  )
+  if (!crs || crs.length === 0) return all
+  return crs.flatMap((wanted) => {
+    const matching = all.filter(({ key }) => shownKey(key) === wanted || parseKey(key).name === wanted)
+    if (matching.length > 0) return matching
+    const kinds = controllers.map(({ kind }) => kind.kind).join(' or ')
+    const near = nearest(
+      wanted,
+      all.map(({ key }) => shownKey(key)),
+    )
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+    throw new MusterError('NotFound', `there is no ${kinds} "${wanted}".${hint}`)
+  })
+}
+
+/** It has more to do right away, as it says itself. */
+function isGoingOn({ entries, failure, requeueAfterMs }: Ledger): boolean {
+  if (failure) return false
+  return requeueAfterMs === 0 || entries.some(({ operation }) => operation === 'delayed')
+}
+
+function outcomeOf({ failure, waiting }: Ledger, values: ReadonlySet<string>): Pick<PlannedCr, 'outcome' | 'message'> {
+  if (failure) {
+    const message = `${failure.step}, ${failure.subject}: ${failure.message}`
+    return { outcome: 'failed', message: maskText(message, values) }
+  }
+  return waiting === undefined ? { outcome: 'settled' } : { outcome: 'waiting', message: maskText(waiting, values) }
+}
+
+/** Without what a server keeps for itself: nobody writes it. */
+function shown(object: KubeObject): JsonObject {
+  const { metadata, ...rest } = object
+  const { managedFields: _m, resourceVersion: _r, uid: _u, generation: _g, creationTimestamp: _c, ...meta } = metadata
+  return { ...rest, metadata: meta } as unknown as JsonObject
+}
+
+function isGoing(object: JsonObject | undefined): boolean {
+  return (object as unknown as KubeObject | undefined)?.metadata.deletionTimestamp !== undefined
+}
+
+function parseKey(key: string): { readonly namespace: string | undefined; readonly name: string } {
+  const slash = key.indexOf('/')
+  return { namespace: key.slice(0, slash) || undefined, name: key.slice(slash + 1) }
+}
+
+/** `a` for what has no namespace. */
+function shownKey(key: string): string {
+  return key.replace(/^\//, '')
+}
+
+async function openCaches(
+  options: DryRunOptions,
+): Promise<{ readonly source: ViewSource; readonly close: () => void }> {
+  const { operator, client, cache, namespaces, timeoutMs = 30_000, signal } = options
+  const served = await Promise.all(operator.inputs.map((input) => client.discovery.resourceFor(input)))
+  const missing = operator.controllers.find(({ kind }) => {
+    const at = operator.inputs.findIndex((input) => formatResource(input) === formatResource(kind))
+    return !served[at]
+  })
+  if (missing) {
+    const { kind } = missing
+    throw new MusterError(
+      'KindNotServed',
+      `${kind.kind} (${formatResource(kind)}) is not installed: nothing can be planned.`,
+    )
+  }
+  const open = new Map<string, Subscription>()
+  const close = (): void => {
+    for (const subscription of open.values()) subscription.close()
+  }
+  try {
+    for (const [index, input] of operator.inputs.entries()) {
+      if (!served[index]) continue
+      open.set(
+        formatResource(input),
+        // Who owns which field decides what an apply takes away.
+        cache.subscribe(input, { consumer: 'plan', managedFields: true, ...(namespaces && { namespaces }) }),
+      )
+    }
+    const limits = { timeoutMs, ...(signal && { signal }) }
+    await Promise.all([...open.values()].map((subscription) => subscription.synced(limits)))
+  } catch (error) {
+    close()
+    throw error
+  }
+  const of = (resource: Resource): Subscription | undefined => open.get(formatResource(resource))
+  return {
+    close,
+    source: {
+      get: (resource, name) => of(resource)?.get(name),
+      list: (resource, namespace) => of(resource)?.list(namespace) ?? [],
+      byOwner: (resource, uid) => of(resource)?.byOwner(uid) ?? [],
+      serves: (resource) => of(resource) !== undefined,
+    },
+  }
+}

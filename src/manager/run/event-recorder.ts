@@ -1,0 +1,131 @@
+/**
+ * Kubernetes Events, told once: what is said again about the same object is counted, not repeated. The name of an Event
+ * follows from what it says, so that a restart does not begin anew.
+ */
+import { hash } from 'node:crypto'
+import type { Client } from '../../client/client.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { formatTime } from '../../kube/duration.ts'
+import { isMusterError } from '../../kube/errors.ts'
+import { cutText } from '../../kube/hidden-text.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import type { EventDraft } from '../../operator/ledger.ts'
+
+export interface EventRecorder {
+  /**
+   * Never rejects: an Event that cannot be written harms nobody. `isHeld` is asked before each change: it may take several.
+   */
+  record(about: KubeObject, event: EventDraft, isHeld?: () => boolean): Promise<void>
+}
+
+export interface EventRecorderOptions {
+  readonly client: Client
+  readonly clock: Clock
+  /** Who tells. */
+  readonly operator: string
+  /** The least time between two writes about the same thing; what comes in between is counted. @default 60_000 */
+  readonly quietMs?: number
+  /** The longest that one request may take. @default the client's */
+  readonly timeoutMs?: number | undefined
+  readonly onProblem: (error: unknown) => void
+}
+
+const events: Resource = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+
+interface Told {
+  count: number
+  readonly first: string
+  writtenAt: number
+}
+
+/** Beyond this many, the oldest is forgotten: it would be told as new. */
+const mostRemembered = 4096
+const longestMessage = 1024
+
+export function createEventRecorder({
+  client,
+  clock,
+  operator,
+  quietMs = 60_000,
+  timeoutMs,
+  onProblem,
+}: EventRecorderOptions): EventRecorder {
+  const told = new Map<string, Told>()
+  const limits = timeoutMs === undefined ? {} : { timeoutMs }
+
+  return {
+    async record(about, { type, reason, message }, isHeld = () => true) {
+      const { name = '', namespace = 'default', uid = '', resourceVersion = '' } = about.metadata
+      const text = cutText(message, longestMessage)
+      const id = hash('sha256', JSON.stringify([uid, operator, type, reason, text])).slice(0, 16)
+      const now = clock.now()
+      const time = formatTime(now)
+      const known = told.get(id)
+      if (known) {
+        known.count++
+        if (now - known.writtenAt < quietMs) return
+      }
+      const entry = known ?? { count: 1, first: time, writtenAt: now }
+      entry.writtenAt = now
+      told.delete(id)
+      told.set(id, entry)
+      if (told.size > mostRemembered) told.delete(told.keys().next().value!)
+      const eventName = `${name.slice(0, 230)}.${id}`
+      const { apiVersion, kind } = about
+      const object = {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: eventName, namespace },
+        involvedObject: {
+          apiVersion,
+          kind,
+          name,
+          ...(about.metadata.namespace !== undefined && { namespace }),
+          uid,
+          resourceVersion,
+        },
+        type,
+        reason,
+        message: text,
+        source: { component: operator },
+        reportingComponent: operator,
+        reportingInstance: operator,
+        firstTimestamp: entry.first,
+        lastTimestamp: time,
+        count: entry.count,
+      } as UntypedObject
+      try {
+        const isCounted = known !== undefined && (await countOn(eventName, namespace, entry.count, time))
+        if (!isCounted && isHeld()) await create(object, entry, time, isHeld)
+      } catch (error) {
+        onProblem(error)
+      }
+    },
+  }
+
+  /** False when the server has forgotten it: Events do not live long. */
+  async function countOn(name: string, namespace: string, count: number, lastTimestamp: string): Promise<boolean> {
+    try {
+      const change = { count, lastTimestamp }
+      await client.patch(events, { name, namespace }, change, { type: 'merge', fieldManager: operator, ...limits })
+      return true
+    } catch (error) {
+      if (isMusterError(error, 'NotFound')) return false
+      throw error
+    }
+  }
+
+  /** One that was told before a restart is counted on. */
+  async function create(object: UntypedObject, entry: Told, time: string, isHeld: () => boolean): Promise<void> {
+    try {
+      await client.create(events, object, { fieldManager: operator, ...limits })
+    } catch (error) {
+      if (!isMusterError(error, 'AlreadyExists')) throw error
+      const { name = '', namespace = '' } = object.metadata
+      const before = await client.get(events, { name, namespace })
+      entry.count += Number(before['count'] ?? 1)
+      if (isHeld()) await countOn(name, namespace, entry.count, time)
+    }
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Carries plans out: each mutation becomes one request, made as the operator, and answered into the shared cache before
+ * anything else is done. What one wave holds goes out side by side, some at a time.
+ *
+ * What fails is repeated by its class, and only where that is safe:
+ *
+ * | class     | here                                                                 | then                                  |
+ * | --------- | -------------------------------------------------------------------- | ------------------------------------- |
+ * | conflict  | never: what was read is old                                          | the reconcile comes again             |
+ * | throttled | after the time the server asks for, if that ends before `timeoutMs`  | the reconcile waits at least as long  |
+ * | transient | a few times: applies, deletes by uid, patches with a resourceVersion | the reconcile backs off               |
+ * | terminal  | never                                                                | something has to change               |
+ *
+ * The repeating itself is the client's (`client/retry.ts`): a second loop around it would multiply.
+ */
+import type { FieldValidation, PatchOptions } from '../../client/client.ts'
+import type { Writer } from '../../cache/writer.ts'
+import { isReleased, isStillThere } from '../../kube/deletion.ts'
+import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { formatResource, type Resource } from '../../kube/kind.ts'
+import type { KubeObject, UntypedObject } from '../../kube/object.ts'
+import { mayWrite } from '../../operator/coverage.ts'
+import { kindText } from '../../operator/entry.ts'
+import { describeInput, inputOf, type DeclaredOutput } from '../../operator/input.ts'
+import { type Mutation, mutationName, type MutationOutcome, type Wave } from '../../operator/plan.ts'
+import { combine, type Combined, targetOf } from './combined-wave.ts'
+import type { WrittenObject } from '../findings/finding.ts'
+import { termOver } from '../leases/term.ts'
+import { withoutSecrets } from './secret-errors.ts'
+
+export interface ExecutorOptions {
+  /** Whose requests are made as the operator: see `identity.ts`. */
+  readonly writer: Writer
+  /** Under which the operator owns fields. */
+  readonly fieldManager: string
+  /** What it may write. */
+  readonly outputs: readonly (Resource | DeclaredOutput)[]
+  /** The kinds whose status and finalizers it keeps. */
+  readonly kinds: readonly Resource[]
+  /** Writes of one wave at once. @default 8 */
+  readonly parallel?: number
+  /** The longest that one write may take, its repeats and what the server asks to wait included. @default the client's */
+  readonly timeoutMs?: number
+  /** How the server shall look for fields that it does not know in what is applied. @default as it does by itself */
+  readonly fieldValidation?: ((resource: Resource) => FieldValidation | undefined) | undefined
+  /** Told of each wave how many writes it sent, whatever became of them: what an allowance is spent by. */
+  readonly onSent?: (writes: number) => void
+  readonly onFinding?: (finding: WriteFinding, run: WriteRun | undefined) => void
+}
+
+/** Something about a plan that its author should know, with the evidence. */
+export interface WriteFinding {
+  readonly kind: 'undeclaredWrite' | 'severalWrites'
+  readonly object: WrittenObject
+  /** The author's names of what was to be written. */
+  readonly subjects: readonly string[]
+  /** What they disagree about, as paths; empty where they do not, or cannot. */
+  readonly fields: readonly string[]
+  readonly message: string
+}
+
+/** One reconcile, from its first wave to its last. */
+export interface WriteRun {
+  readonly controller: string
+  /** Of the CR: `namespace/name`. */
+  readonly key: string
+  /** What it has written so far; kept by the executor. */
+  readonly written: Set<string>
+  /** Whether its writes may still leave: asked before each. Undefined: always. */
+  readonly isHeld: (() => boolean) | undefined
+}
+
+export function openRun(controller: string, key: string, isHeld?: () => boolean): WriteRun {
+  return { controller, key, written: new Set(), isHeld }
+}
+
+/** `run` says which waves belong together: without one, each stands for itself. */
+export type Execute = (wave: Wave, run?: WriteRun) => Promise<readonly MutationOutcome[]>
+
+export function createExecutor(options: ExecutorOptions): Execute {
+  const { writer, fieldManager, outputs, kinds, parallel = 8, timeoutMs, onSent, onFinding } = options
+  const declared = outputs.map((output) => inputOf<KubeObject, DeclaredOutput>(output))
+  const reported = new Set(kinds.map(formatResource))
+  const limits = timeoutMs === undefined ? {} : { timeoutMs }
+
+  const isDeclared = (mutation: Mutation): boolean => {
+    if (mutation.verb === 'status' || mutation.verb === 'finalizers')
+      return reported.has(formatResource(mutation.resource))
+    return mayWrite(declared, mutation.resource, mutationName(mutation))
+  }
+
+  const send = async (mutation: Mutation): Promise<UntypedObject | undefined> => {
+    const { resource } = mutation
+    switch (mutation.verb) {
+      case 'apply':
+        return await writer.apply(resource, mutation.object, {
+          fieldManager,
+          fieldValidation: options.fieldValidation?.(resource),
+          force: mutation.force,
+          ...limits,
+        })
+      case 'status':
+        return await writer.apply(resource, mutation.object, {
+          fieldManager,
+          force: true,
+          subresource: 'status',
+          ...limits,
+        })
+      case 'finalizers': {
+        const { uid, resourceVersion, finalizers } = mutation
+        const patch = { metadata: { uid, resourceVersion, finalizers } }
+        const patching: PatchOptions = { type: 'merge', fieldManager, ...limits }
+        const answer = await writer.patch(resource, mutation.name, patch, patching)
+        return isReleased(answer) ? undefined : answer
+      }
+      default: {
+        const { uid } = mutation
+        const answer = await writer.delete(resource, mutation.name, {
+          preconditions: { uid },
+          propagation: 'Background',
+          ...limits,
+        })
+        return isStillThere(answer) ? answer : undefined
+      }
+    }
+  }
+
+  const carryOut = async (mutation: Mutation): Promise<MutationOutcome> => {
+    try {
+      const object = await send(mutation)
+      return { result: 'done', ...(object && { object }) }
+    } catch (error) {
+      // Gone already is what was wanted, and so is an end that came before the last finalizer was taken away.
+      const isGone = isMusterError(error, 'NotFound') && isEnding(mutation)
+      return isGone ? { result: 'done' } : { result: 'failed', error: withoutSecrets(error, mutation) }
+    }
+  }
+
+  /** Why it is not sent. */
+  const refusal = (
+    combined: Combined,
+    subjects: readonly string[],
+    run: WriteRun | undefined,
+  ): MusterError | undefined => {
+    const { mutation, contradictions } = combined
+    const object = { kind: kindText(mutation.resource), name: mutationName(mutation) }
+    if (!isDeclared(mutation)) {
+      const name = formatResource(mutation.resource)
+      const same = declared.filter((output) => formatResource(output.resource) === name).map(describeInput)
+      const message =
+        same.length === 0
+          ? `${fieldManager} wants to write ${name}, which it does not declare.`
+          : `${fieldManager} wants to write ${placeOf(mutation)}, but declares ${same.toSorted().join(', ')} only.`
+      onFinding?.({ kind: 'undeclaredWrite', object, subjects, fields: [], message }, run)
+      return new MusterError('UndeclaredOutput', message)
+    }
+    if (contradictions.length > 0) {
+      const about = contradictions.filter((path) => path !== '').join(', ') || 'whether it shall be there at all'
+      const message = `${fieldManager}: ${subjects.join(' and ')} both write ${placeOf(mutation)}, and disagree about ${about}.`
+      onFinding?.({ kind: 'severalWrites', object, subjects, fields: contradictions, message }, run)
+      return new MusterError('ContradictoryWrites', message)
+    }
+    const target = targetOf(mutation)
+    if (run?.written.has(target)) {
+      const message = `${fieldManager}: ${subjects.join(' and ')} is written more than once in one run: ${placeOf(mutation)}.`
+      onFinding?.({ kind: 'severalWrites', object, subjects, fields: [], message }, run)
+    }
+    run?.written.add(target)
+    return undefined
+  }
+
+  return async (wave, run) => {
+    const outcomes: MutationOutcome[] = wave.map(() => ({ result: 'done' }))
+    const answer = ({ positions }: Combined, outcome: MutationOutcome): void => {
+      for (const position of positions) outcomes[position] = outcome
+    }
+    const due: Combined[] = []
+    for (const combined of combine(wave)) {
+      const subjects = [...new Set(combined.positions.map((position) => wave[position]!.subject))]
+      const error = refusal(combined, subjects, run)
+      if (error) answer(combined, { result: 'failed', error })
+      else due.push(combined)
+    }
+    // What is sent costs the server, whatever it answers.
+    if (due.length > 0) onSent?.(due.length)
+    const left = due.values()
+    const work = async (): Promise<void> => {
+      for (const combined of left) {
+        const mayLeave = run?.isHeld?.() ?? true
+        answer(combined, mayLeave ? await carryOut(combined.mutation) : { result: 'failed', error: termOver() })
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(parallel, due.length) }, work))
+    return outcomes
+  }
+}
+
+function isEnding(mutation: Mutation): boolean {
+  return mutation.verb === 'delete' || (mutation.verb === 'finalizers' && mutation.why === 'removed')
+}
+
+function placeOf(mutation: Mutation): string {
+  const { namespace, name } = mutationName(mutation)
+  return `${mutation.resource.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`
+}

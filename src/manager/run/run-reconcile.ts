@@ -1,0 +1,18 @@
+/** How a reconcile gets from its first wave to its conclusion: each wave is carried out, and it is told what came of it. */
+import type { KubeObject } from '../../kube/object.ts'
+import { type Conclusion, reconcile, type Situation } from '../../operator/reconcile.ts'
+import type { Execute } from './executor.ts'
+
+/** Who drives: this thread, a worker, another process. */
+export type RunReconcile = (situation: Situation<KubeObject>, execute: Execute) => Promise<Conclusion>
+
+/** In this thread. */
+export async function runReconcile<CR extends KubeObject>(
+  situation: Situation<CR>,
+  execute: Execute,
+): Promise<Conclusion> {
+  const walk = reconcile(situation)
+  let step = await walk.next([])
+  while (!step.done) step = await walk.next(await execute(step.value))
+  return step.value
+}

@@ -1,0 +1,83 @@
+/** Clusters reached over HTTP, as settings say: by a kubeconfig here, by one in a Secret, or as the Pod that we are in. */
+import type { Clock } from '../../clock/clock.ts'
+import type { Client } from '../../client/client.ts'
+import type { Connection } from '../../client/connection.ts'
+import { createClient } from '../../client/create-client.ts'
+import { createFlowControl, type FlowLimits } from '../../client/flow-control.ts'
+import { inClusterConnection } from '../../client/credentials/in-cluster.ts'
+import { systemMachine } from '../../client/credentials/machine.ts'
+import { httpTransport } from '../../client/http/http-transport.ts'
+import { connectionFromKubeconfig, loadConnection } from '../../client/load-connection.ts'
+import type { Transport } from '../../transport/transport.ts'
+import { MusterError } from '../../kube/errors.ts'
+import { Secret } from '../../operator/kinds.ts'
+import { objectNameOf } from '../config/options-of.ts'
+import type { ClusterSettings, Settings } from '../config/settings.ts'
+import type { Reached } from './clusters.ts'
+import { renewedConnection } from './renewed-connection.ts'
+
+export interface ReachOptions {
+  readonly clock: Clock
+  /** Around each transport: to count and mark what goes over it. */
+  readonly around?: (transport: Transport, server: string) => Transport
+}
+
+/** The cluster that the manager is at home in. */
+export async function reachLocal(
+  { kubeconfig, context, qps, burst }: Settings['clientConnection'],
+  options: ReachOptions,
+): Promise<Reached> {
+  const connection = await loadConnection({ kubeconfig, context, clock: options.clock })
+  return over(connection, options, qps > 0 ? { qps, burst } : undefined)
+}
+
+export async function reachCluster(
+  name: string,
+  settings: ClusterSettings,
+  local: Client,
+  options: ReachOptions,
+): Promise<Reached> {
+  return over(await connectionOf(name, settings, local, options), options)
+}
+
+async function connectionOf(
+  name: string,
+  { inCluster, secret, secretKey, kubeconfig, context }: ClusterSettings,
+  local: Client,
+  { clock }: ReachOptions,
+): Promise<Connection> {
+  if (inCluster) return await inClusterConnection({ machine: systemMachine, clock })
+  if (secret === undefined) return await loadConnection({ kubeconfig, context, clock })
+  const source = `Secret ${secret}`
+  const read = async (): Promise<Connection> => {
+    const { data = {} } = await local.get(Secret, objectNameOf(secret))
+    const held = Object.hasOwn(data, secretKey) ? data[secretKey] : undefined
+    if (held === undefined) {
+      throw new MusterError('InvalidConfiguration', `clusters.${name}.secretKey: ${source} has no key ${secretKey}.`)
+    }
+    return await connectionFromKubeconfig(Buffer.from(held, 'base64').toString(), { source, context, clock })
+  }
+  return await renewedConnection({ source, read, clock })
+}
+
+function over(
+  connection: Connection,
+  { clock, around = (transport) => transport }: ReachOptions,
+  limits?: FlowLimits,
+): Reached {
+  // One for all: whoever writes as somebody else is no exception.
+  const flow = limits && createFlowControl(limits, clock)
+  const through = (to: Connection): Client =>
+    createClient({
+      transport: around(httpTransport(to, { clock }), new URL(to.server).host),
+      clock,
+      flow: flow ?? false,
+    })
+  return {
+    client: through(connection),
+    // A certificate that is shown would outweigh any token.
+    as: (credentials) => through({ ...connection, credentials }),
+    address: connection,
+    ...(flow && { flow }),
+  }
+}

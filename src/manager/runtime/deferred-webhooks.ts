@@ -1,0 +1,50 @@
+/**
+ * Webhooks that are served from when the first operator brings some: until then there is no certificate, no Secret and
+ * nobody listens.
+ */
+import { MusterError } from '../../kube/errors.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
+
+export type DeferredWebhooks = Pick<Webhooks, 'set' | 'settled' | 'delete' | 'close'>
+
+export function deferredWebhooks(start: () => Promise<Webhooks>): DeferredWebhooks {
+  let started: Promise<Webhooks> | undefined
+  let serving: Webhooks | undefined
+  const early = new Map<string, Parameters<Webhooks['set']>>()
+
+  let isClosed = false
+
+  const begin = async (): Promise<Webhooks> => {
+    if (isClosed) throw new MusterError('TransportClosed', 'Webhooks are not served any more.')
+    const starting = (started ??= start())
+    try {
+      serving = await starting
+    } catch (error) {
+      // Whoever asks next tries again.
+      if (started === starting) started = undefined
+      throw error
+    }
+    for (const parameters of early.values()) serving.set(...parameters)
+    early.clear()
+    return serving
+  }
+
+  return {
+    set(...parameters) {
+      if (serving) serving.set(...parameters)
+      else early.set(parameters[0], parameters)
+    },
+    async settled(operator) {
+      await (await begin()).settled(operator)
+    },
+    async delete(operator) {
+      early.delete(operator)
+      await serving?.delete(operator)
+    },
+    async close() {
+      isClosed = true
+      await started?.catch(() => undefined)
+      await serving?.close()
+    },
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * What a manager may do beside what its operators declare: hold the Lease by which it leads or shares, read and keep the record
+ * of the quarantine, follow its configuration, register webhooks and keep their certificates, act as its operators' accounts.
+ *
+ * Nothing is granted that its settings do not use, and what has a name is granted by its name. RBAC knows no name when an
+ * object is created by POST: `create` is then granted for the kind, in the one namespace where the object is.
+ */
+import type { Resource } from '../../kube/kind.ts'
+import type { PolicyRule } from '../../kube/types/rbac/v1.ts'
+import { conversionName } from '../../operator/conversion.ts'
+import { ConfigMap, Secret, ServiceAccount } from '../../operator/kinds.ts'
+import type { Operator } from '../../operator/operator.ts'
+import { createGrants, type Grants } from '../../operator/role.ts'
+import { objectNameOf } from '../config/options-of.ts'
+import { durationMs } from '../config/setting-fields.ts'
+import type { Settings } from '../config/settings.ts'
+import { leaseResource } from '../leases/lease.ts'
+import {
+  configurationName,
+  definitions,
+  mutatingConfigurations,
+  validatingConfigurations,
+} from '../webhooks/registration.ts'
+
+export interface ManagerRoleOptions {
+  readonly settings: Settings
+  readonly operators: readonly Operator[]
+  /** `namespace/name`: the ConfigMap that the manager follows. @default none: a file, or nothing */
+  readonly configMap?: string | undefined
+}
+
+/** Rules, and where they hold. */
+export interface PlacedRules {
+  /** Undefined: in the whole cluster. */
+  readonly namespace: string | undefined
+  readonly rules: readonly PolicyRule[]
+}
+
+/** One entry a place: the cluster first, then namespaces by name. */
+export function managerRules({ settings, operators, configMap }: ManagerRoleOptions): readonly PlacedRules[] {
+  const places = new Map<string | undefined, Grants>()
+  const at = (namespace?: string): Grants['grant'] => {
+    const known = places.get(namespace) ?? createGrants()
+    places.set(namespace, known)
+    return known.grant
+  }
+  /** An object that the manager makes where it is missing. */
+  const kept = (resource: Resource, reference: string, verbs: readonly string[]): void => {
+    const { namespace, name } = objectNameOf(reference)
+    at(namespace)(resource, verbs, [name])
+    at(namespace)(resource, ['create'])
+  }
+
+  const { leaderElection, sharding, watchdog, webhooks } = settings
+  if (leaderElection.leaderElect) {
+    kept(leaseResource, `${leaderElection.resourceNamespace}/${leaderElection.resourceName}`, ['get', 'update'])
+  }
+  // Each replica has a Lease of its own, whose name nobody knows before; and all watch those of all.
+  if (sharding.enabled) at(sharding.namespace)(leaseResource, ['create', 'delete', 'get', 'list', 'update', 'watch'])
+
+  if (durationMs(watchdog.blockedFor) > 0) {
+    kept(ConfigMap, watchdog.quarantine, ['get', 'patch'])
+    // Who is quarantined is reported as an Event about that record.
+    at(objectNameOf(watchdog.quarantine).namespace)({ group: '', plural: 'events' }, ['create', 'get', 'patch'])
+  }
+  if (configMap !== undefined) kept(ConfigMap, configMap, ['get', 'list', 'watch'])
+
+  if (operators.some((one) => one.webhooks.length + one.conversions.length > 0)) {
+    kept(Secret, webhooks.secret, ['get', 'list', 'patch', 'watch'])
+  }
+  for (const operator of operators) grantWebhooks(operator, at())
+  for (const { name } of operators) {
+    const { serviceAccount, by } = settings.operators[name]?.identity ?? {}
+    if (serviceAccount === undefined) continue
+    const account = objectNameOf(serviceAccount)
+    if (by === 'token') {
+      at(account.namespace)({ ...ServiceAccount, plural: 'serviceaccounts/token' }, ['create'], [account.name])
+    } else at(account.namespace)(ServiceAccount, ['impersonate'], [account.name])
+  }
+  return [...places]
+    .map(([namespace, { rules }]) => ({ namespace, rules: rules() }))
+    .filter(({ rules }) => rules.length > 0)
+    .toSorted((a, b) => ((a.namespace ?? '') < (b.namespace ?? '') ? -1 : 1))
+}
+
+/** As the registrar of a manager that may not change other registrations works: by name. */
+function grantWebhooks({ name, webhooks, conversions }: Operator, grant: Grants['grant']): void {
+  const own = [configurationName(name)]
+  const acts = [
+    [validatingConfigurations, webhooks.some(({ validate }) => validate)],
+    [mutatingConfigurations, webhooks.some(({ mutate }) => mutate)],
+  ] as const
+  for (const [resource, isServed] of webhooks.length > 0 ? acts : []) {
+    // What an earlier version of the operator registered, and this one does not serve, is taken away.
+    grant(resource, ['delete', 'list', 'watch'], own)
+    // Applied by its name: the server knows the name even where the apply creates.
+    if (isServed) grant(resource, ['create', 'get', 'patch'], own)
+  }
+  const converted = [...new Set(conversions.map(conversionName))]
+  if (converted.length > 0) grant(definitions, ['get', 'list', 'patch', 'watch'], converted)
+}

@@ -1,0 +1,403 @@
+/**
+ * A service: a resident with everything around it. Its configuration is followed, its health, metrics and cost can be asked
+ * for, its runs are traced, and webhooks are served. `muster run` and `muster up` start one.
+ */
+import type { Clock, Timer } from '../../clock/clock.ts'
+import { type Random, systemRandom } from '../../clock/random.ts'
+import { systemClock } from '../../clock/system-clock.ts'
+import { createSharedCache } from '../../cache/shared-cache.ts'
+import type { Client } from '../../client/client.ts'
+import { isMusterError } from '../../kube/errors.ts'
+import type { Log } from '../logging/log-line.ts'
+import type { Live } from '../../operator/live.ts'
+import { createActivity, type Standing } from '../observability/activity.ts'
+import { configMapSource } from '../config/config-map-source.ts'
+import type { Configuration } from '../config/configuration.ts'
+import { fileSource } from '../config/file-source.ts'
+import type { Layer } from '../config/layer.ts'
+import { type OpenConfiguration, openConfiguration } from '../config/open-configuration.ts'
+import { objectNameOf, webhookAddressOf } from '../config/options-of.ts'
+import { durationMs } from '../config/setting-fields.ts'
+import type { OperatorSettings } from '../config/operator-settings.ts'
+import type { Declared } from '../config/schema.ts'
+import type { ClusterSettings, ListenSettings, Settings } from '../config/settings.ts'
+import type { ConfigurationSource } from '../config/source.ts'
+import { countedTransport } from '../observability/counted-transport.ts'
+import type { HealthReport } from '../observability/health.ts'
+import { createMeter, loopMs, measured } from '../run/run-meter.ts'
+import { keepSmall } from '../memory/memory-at-rest.ts'
+import { createMetrics, type Metrics } from '../observability/metrics.ts'
+import { processUsage } from '../observability/process-usage.ts'
+import type { ManagerReport } from '../observability/report.ts'
+import type { LaneObserver, LaneState } from '../schedule/scheduler.ts'
+import { startStatusServer, type StatusServerOptions } from '../observability/status-server.ts'
+import { createTracing, type Tracing, tracingSettings } from '../observability/tracing.ts'
+import { createQuarantine } from '../watchdog/quarantine.ts'
+import type { Watchdog } from '../watchdog/watchdog.ts'
+import { createWebhookHost, type WebhookAddress } from '../webhooks/webhook-host.ts'
+import { startWebhooks } from '../webhooks/webhooks.ts'
+import { keepYoung, type YoungGarbage } from '../memory/young-garbage.ts'
+import type { Reached } from './clusters.ts'
+import { createEndings, type Endings } from './shutdown-stack.ts'
+import { type DeferredWebhooks, deferredWebhooks } from './deferred-webhooks.ts'
+import type { ReachOptions } from './cluster-connection.ts'
+import { type Runtime, type RuntimeOptions, startRuntime } from './runtime.ts'
+import type { LoadedOperator } from '../loading/loader.ts'
+import { messageText } from '../config/message-text.ts'
+import { untilAborted } from './until-aborted.ts'
+
+export interface ManagerServiceOptions {
+  /** Where its configuration is. @default nowhere: defaults, environment and flags */
+  readonly from?: { readonly file: string } | { readonly configMap: string }
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** `path=value`, each. */
+  readonly flags?: readonly string[]
+  /** Layers over all others. */
+  readonly over?: readonly Layer[]
+  /** Whose sections are known. */
+  readonly declared: (settings: Settings) => Promise<readonly Declared[]>
+  readonly load: (name: string, settings: OperatorSettings, client: Client) => Promise<LoadedOperator>
+  readonly connect: (connection: Settings['clientConnection'], reach: ReachOptions) => Promise<Reached>
+  readonly reach: (name: string, settings: ClusterSettings, local: Client, reach: ReachOptions) => Promise<Reached>
+  readonly identity: string
+  readonly clock?: Clock
+  readonly random?: Random
+  readonly log: Log
+  /** @default as the settings say */
+  readonly webhooks?: WebhookPlace
+  /** The outside of operators. @default the world */
+  readonly live?: (client: Client) => Live
+  /** What else is in the process: `an embedded cluster`. */
+  readonly beside?: string
+  /** The console's. @default there is no console */
+  readonly page?: StatusServerOptions['page']
+  /** Ends a process that an operator has stopped; without it, nobody does, and nobody is quarantined. */
+  readonly watchdog?: Watchdog | undefined
+  /** `FILE#NAME` of an operator, to know when it has changed. @default it is built in */
+  readonly moduleOf?: (operator: string, settings: OperatorSettings) => Promise<string | undefined>
+  /** Gives up the start: a server that does not answer may take its time. */
+  readonly signal?: AbortSignal
+}
+
+/** Where webhooks are found, and where they listen. */
+export interface WebhookPlace {
+  readonly address: WebhookAddress
+  readonly listen: { readonly host?: string; readonly port: number }
+}
+
+export interface ManagerService {
+  readonly resident: Runtime
+  readonly configuration: OpenConfiguration
+  /** Where it can be asked about itself, from this machine. */
+  readonly statusUrl: string
+  report(): ManagerReport
+  /**
+   * Resolves when it should be started anew: it came up with settings that nobody chose, and those that were chosen since
+   * cannot be taken over by a running one.
+   */
+  readonly outdated: Promise<void>
+  stop(): Promise<void>
+}
+
+const sampleMs = 15_000
+
+/** @throws InvalidConfiguration, and whatever keeps the cluster from being reached */
+export async function startManagerService(options: ManagerServiceOptions): Promise<ManagerService> {
+  const { signal, log } = options
+  // Timers hold no process, and connections only while there are some: with its API server away, a service would be over.
+  const { port1: alive } = new MessageChannel()
+  alive.ref()
+  const endings = createEndings()
+  const endAll = async (): Promise<void> => {
+    try {
+      await endings.close()
+    } catch (error) {
+      log({ problem: `the end was not clean: ${messageText(error)}` })
+    }
+    alive.close()
+  }
+  let stopped: Promise<void> | undefined
+  const starting = start(options, endings)
+  try {
+    const started = await (signal ? untilAborted(starting, signal) : starting)
+    return { ...started, stop: () => (stopped ??= endAll()) }
+  } catch (error) {
+    await endAll()
+    // It may have got further meanwhile.
+    starting.then(endAll, endAll).catch(() => undefined)
+    throw error
+  }
+}
+
+async function start(options: ManagerServiceOptions, endings: Endings): Promise<Omit<ManagerService, 'stop'>> {
+  const { clock = systemClock, random = systemRandom, log, environment = {}, identity } = options
+  const told = { environment, flags: options.flags, over: options.over, operators: options.declared }
+  const metrics = createMetrics()
+  // How the cluster is reached in which a ConfigMap is, that ConfigMap cannot say.
+  const bare = await openConfiguration(told)
+  let local: Reached | undefined
+  const connected = async (settings: Settings): Promise<Reached> => {
+    if (local) return local
+    tracing = tracingOf(settings, environment, clock)
+    local = await options.connect(settings.clientConnection, reaching)
+    const { client } = local
+    endings.add(() => client.close())
+    if (tracing) endings.add(tracing.close.bind(tracing))
+    return local
+  }
+  let tracing: Tracing | undefined
+  const reaching: ReachOptions = {
+    clock,
+    around(transport, server) {
+      const counted = countedTransport(transport, server, metrics)
+      return tracing ? tracing.mark(counted) : counted
+    },
+  }
+  const { from } = options
+  let follow: ((next: Configuration) => void) | undefined
+  const outdated = Promise.withResolvers<void>()
+  let cameUpWithout = false
+  const configuration = from
+    ? await openConfiguration({
+        ...told,
+        source: 'file' in from ? fileSource(from.file, { clock }) : await mapSource(from.configMap),
+        onChange(next, changes) {
+          for (const { path, effect } of changes) log({ setting: path.join('.'), changed: effect })
+          const needsRestart = changes.some(({ effect }) => effect === 'restart')
+          if (cameUpWithout && needsRestart) outdated.resolve()
+          else follow?.(next)
+          cameUpWithout = false
+        },
+        onProblem: ({ message }) => log({ problem: message }),
+      })
+    : bare
+  endings.add(() => configuration.close())
+
+  async function mapSource(configMap: string): Promise<ConfigurationSource> {
+    const { client } = await connected(bare.current.settings)
+    const cache = createSharedCache({ client, clock, random })
+    endings.add(() => cache.close())
+    return configMapSource({ client, cache, ...objectNameOf(configMap) })
+  }
+
+  cameUpWithout = configuration.isFallback
+  const { settings } = configuration.current
+  const reached = await connected(settings)
+  // Nobody waits for it any more: nothing is begun that would have to end at once.
+  options.signal?.throwIfAborted()
+  const { client } = reached
+  const activity = createActivity({ clock })
+  const meter = createMeter(loopMs)
+  let young: YoungGarbage | undefined
+  const watched = watchedBy(options, configuration, client)
+  const webhooks = webhooksOf(settings, client, options)
+  if (webhooks) endings.add(() => webhooks.close())
+  const resident = startRuntime({
+    settings,
+    identity,
+    clock,
+    random,
+    log,
+    metrics,
+    local: reached,
+    reach: (name, cluster, home) => options.reach(name, cluster, home, reaching),
+    load: async (name, section) => await options.load(name, section, client),
+    observer: observers(activity, metrics, { ended: () => young?.ended() }),
+    around: (run) =>
+      measured(run, { clock, random, meter, ...(tracing && { within: (id, work) => tracing!.within(id, work) }) }),
+    onLedger(ledger, as) {
+      activity.note(ledger, as)
+      if (tracing && random.next() < configuration.current.settings.tracing.sampleRatio) tracing.note(ledger)
+    },
+    onFinding: (finding, as) => activity.find(finding, as),
+    ...watched,
+    ...(webhooks && { webhooks }),
+    ...(options.live && { live: options.live(client) }),
+  })
+  endings.add(() => resident.stop())
+  // What was taken over since it was read.
+  follow = (next) => {
+    resident.reconfigure(next.settings).catch((error: unknown) => log({ problem: messageText(error) }))
+  }
+  follow(configuration.current)
+
+  const standing = (): Standing => {
+    // Once for all who look: what is cached is counted for it.
+    const reports = resident.clusters.reports()
+    const feeds = reports.flatMap(([, of]) => of)
+    return {
+      lanes: resident.manager.lanes(),
+      feeds,
+      feedsOf(lane) {
+        const [, at] = lane.split('@')
+        const there = reports.filter(([cluster]) => cluster === at)
+        return there.length > 0 ? there.flatMap(([, of]) => of) : feeds
+      },
+      usage: processUsage(client.stats().requests),
+      health: whole(resident.health(reports)),
+      leases: resident.leases(),
+      posts: resident.posts().map(({ id, stand }) => ({ name: id, stand })),
+      replica: identity,
+      ...(options.beside !== undefined && { beside: options.beside }),
+    }
+  }
+  const report = (): ManagerReport => activity.report(standing())
+  const sampling = repeating(clock, sampleMs, () => activity.sample(standing()))
+  endings.add(() => sampling.cancel())
+  // Only where time is real: in another, much that lies between two moments takes no time at all.
+  if (clock === systemClock) {
+    const isFree = ({ waiting, running }: LaneState): boolean => waiting + running === 0
+    const isIdle = (): boolean => [...resident.manager.lanes().values()].every(isFree)
+    const small = keepSmall({ clock, isIdle })
+    young = keepYoung({ clock, isIdle })
+    endings.add(() => {
+      small.close()
+      young?.close()
+    })
+  }
+  const { page } = options
+  const statusUrl = await serveStatus({ configuration, resident, metrics, report, page, log, environment, endings })
+  return { resident, configuration, statusUrl, report, outdated: outdated.promise }
+}
+
+/** Whoever looks wants to know all of it. */
+function whole(health: HealthReport): HealthReport {
+  return { ...health, problems: [...health.problems, ...health.warnings] }
+}
+
+interface Asked {
+  readonly configuration: OpenConfiguration
+  readonly resident: Runtime
+  readonly metrics: Metrics
+  readonly report: () => ManagerReport
+  readonly page: StatusServerOptions['page'] | undefined
+  readonly log: Log
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly endings: Endings
+}
+
+/** Health, metrics and the console where the settings say; everything, for those on this machine alone, where there is room. */
+async function serveStatus({
+  configuration,
+  resident,
+  metrics,
+  report,
+  page,
+  log,
+  environment,
+  endings,
+}: Asked): Promise<string> {
+  const { settings, sources } = configuration.current
+  const health = (): HealthReport => resident.health()
+  const rendered = (): string => metrics.render(report())
+  const listen = async (
+    name: 'health' | 'metrics' | 'console',
+    served: Partial<StatusServerOptions>,
+  ): Promise<void> => {
+    const { address, port }: ListenSettings = settings[name]
+    if (port === 0) return
+    // In a Pod it is others who ask; anywhere else nobody but its owner, unless somebody says so.
+    const isOpen = sources.has(`${name}.address`) || environment['KUBERNETES_SERVICE_HOST'] !== undefined
+    try {
+      const server = await startStatusServer({ host: isOpen ? address : '127.0.0.1', port, health, ...served })
+      endings.add(() => server.close())
+      if (name === 'console') log({ console: server.url })
+    } catch (error) {
+      // Nobody asked for this very port: a second manager on a machine is no mistake.
+      if (!isMusterError(error, 'PortTaken') || sources.has(`${name}.port`)) throw error
+      log({ problem: `${name} is not served: ${error.message} Choose another with --set ${name}.port=N.` })
+    }
+  }
+  await listen('health', {})
+  await listen('metrics', { metrics: rendered })
+  const shown = { report, ...(page && { page }) }
+  if (page) await listen('console', shown)
+  else if (settings.console.port !== 0) log({ problem: 'console.port is set, but this manager brings no console.' })
+  const own = await startStatusServer({ host: '127.0.0.1', port: 0, health, metrics: rendered, ...shown })
+  endings.add(() => own.close())
+  return own.url
+}
+
+function webhooksOf(settings: Settings, client: Client, options: ManagerServiceOptions): DeferredWebhooks | undefined {
+  const { clock = systemClock, log } = options
+  const { secret, address: host, port } = settings.webhooks
+  const address = webhookAddressOf(settings.webhooks)
+  const place: WebhookPlace | undefined = options.webhooks ?? (address && { address, listen: { host, port } })
+  if (!place) return undefined
+  return deferredWebhooks(async () => {
+    const cache = createSharedCache({ client, clock })
+    const webhooks = await startWebhooks({
+      host: createWebhookHost({
+        clock,
+        thread: options.watchdog?.thread,
+        onFailure: ({ error, ...failure }) => log({ ...failure, error: String(error) }),
+      }),
+      clock,
+      cluster: { client, cache },
+      secret: objectNameOf(secret),
+      ...place,
+      onProblem: (where, error) => log({ webhooks: where, problem: messageText(error) }),
+    })
+    return {
+      ...webhooks,
+      async close() {
+        await webhooks.close()
+        cache.close()
+      },
+    }
+  })
+}
+
+/** A limit of nothing turns all of it off. */
+function watchedBy(
+  { watchdog, moduleOf, identity, clock = systemClock, log }: ManagerServiceOptions,
+  configuration: OpenConfiguration,
+  client: Client,
+): Pick<RuntimeOptions, 'board' | 'quarantine'> {
+  if (!watchdog) return {}
+  const { blockedFor, quarantine: configMap } = configuration.current.settings.watchdog
+  const { kubeconfig, context } = configuration.current.settings.clientConnection
+  watchdog.limit(durationMs(blockedFor))
+  if (durationMs(blockedFor) === 0) return {}
+  watchdog.tell({ about: 'cluster', kubeconfig, context, configMap: objectNameOf(configMap), replica: identity })
+  const quarantine = createQuarantine({
+    client,
+    clock,
+    configMap,
+    log,
+    moduleOf: moduleOf ?? (() => Promise.resolve(undefined)),
+    isChosen: (operator) => configuration.current.sources.has(`operators.${operator}.isolation`),
+    tell: (fact) => watchdog.tell(fact),
+  })
+  return { board: watchdog.board, quarantine }
+}
+
+function tracingOf(
+  { tracing: { endpoint } }: Settings,
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Tracing | undefined {
+  // What the environment says in the words of OpenTelemetry holds, too; the settings are nearer.
+  const traced = tracingSettings({
+    ...environment,
+    ...(endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }),
+  })
+  return traced && createTracing({ ...traced, clock })
+}
+
+function observers(...all: readonly Partial<LaneObserver>[]): LaneObserver {
+  return {
+    added: (...told) => all.forEach((one) => one.added?.(...told)),
+    started: (...told) => all.forEach((one) => one.started?.(...told)),
+    ended: (...told) => all.forEach((one) => one.ended?.(...told)),
+  }
+}
+
+function repeating(clock: Clock, ms: number, act: () => void): Timer {
+  let timer = clock.after(ms, ring)
+  function ring(): void {
+    timer = clock.after(ms, ring)
+    act()
+  }
+  return { cancel: () => timer.cancel() }
+}

@@ -1,0 +1,525 @@
+import { describe, expect, it } from 'vitest'
+import { type App, App as AppKind, app, operations, read, since, tryApp } from '../../../test/kit.ts'
+import type { Client } from '../../client/client.ts'
+import type { TypedResource } from '../../operator/typed-resource.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { boolean, integer, list, map, optional, string } from '../../operator/field.ts'
+import { defineKind } from '../../operator/kind.ts'
+import { ConfigMap, Deployment, PodDisruptionBudget, Secret, Service, ServiceAccount } from '../../operator/kinds.ts'
+import { defineDependent, type DependentOverlay, type DependentOptions } from '../../operator/dependent.ts'
+import { typedResourceOf } from '../../operator/typed-resource.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { TestEnvironment } from './test-environment.ts'
+
+const Gadget = defineKind({
+  group: 'test.example.com',
+  version: 'v1',
+  kind: 'Gadget',
+  spec: {
+    flag: optional(boolean()),
+    count: optional(integer()),
+    note: optional(string()),
+    tags: optional(map(string())),
+    parts: optional(list(string())),
+  },
+})
+
+type Options<T extends KubeObject> = Omit<DependentOptions<App, T, undefined>, 'for' | 'kind'>
+
+/** An operator that keeps one object for each App, which has one. */
+async function keeping<T extends KubeObject>(
+  kind: TypedResource<T>,
+  options: Options<T>,
+  spec: Readonly<Record<string, unknown>> = {},
+): Promise<TestEnvironment> {
+  const trial = await tryApp({ resources: [defineDependent({ for: AppKind, kind, id: 'child', ...options })] })
+  await trial.create(AppKind, app('a', spec))
+  await trial.settle()
+  return trial
+}
+
+function pods(container: object = {}, replicas = 1): DependentOverlay<Deployment> {
+  return {
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'a' } },
+      template: {
+        metadata: { labels: { app: 'a' } },
+        spec: { containers: [{ name: 'app', image: 'app:1', ...container }] },
+      },
+    },
+  }
+}
+
+async function edit(client: Client, kind: TypedResource, patch: object, fieldManager = 'kubectl-edit'): Promise<void> {
+  await client.patch(kind, { name: 'a', namespace: 'default' }, patch, { type: 'strategic', fieldManager })
+}
+
+async function rest(trial: TestEnvironment): Promise<readonly string[]> {
+  const { sent } = since(trial)
+  await trial.settle()
+  return sent()
+}
+
+/** Wakes the operator without asking for anything else. */
+async function poke(trial: TestEnvironment): Promise<void> {
+  await trial.client.patch(
+    AppKind,
+    { name: 'a', namespace: 'default' },
+    { metadata: { annotations: { poked: String(trial.clock.now()) } } },
+    { type: 'merge', fieldManager: 'poker' },
+  )
+  await trial.settle()
+}
+
+/** Nothing is sent: not by itself, not when woken, not by a successor. */
+async function expectQuiet(trial: TestEnvironment): Promise<void> {
+  expect(await rest(trial)).toEqual([])
+  const woken = since(trial)
+  const ledgers = trial.ledgers.length
+  await poke(trial)
+  expect(trial.ledgers.length).toBeGreaterThan(ledgers)
+  expect(woken.sent()).toEqual([])
+  const again = since(trial)
+  const before = trial.ledgers.length
+  await trial.restart()
+  await trial.settle()
+  expect(trial.ledgers.length).toBeGreaterThan(before)
+  expect(again.writes()).toEqual([])
+  expect(again.sent().filter((request) => !/^GET \/(?:apis?|api\/v1|apis\/[^/]+\/[^/]+)$/.test(request))).toEqual([])
+}
+
+describe('nothing is sent when nothing that the author owns has changed', () => {
+  const amounts = [
+    { cpu: '0.5', memory: '1024Mi' },
+    { cpu: '1000m', memory: '1Gi' },
+    { cpu: 1, memory: 1e9 },
+  ]
+  it.each(amounts)('after defaulting, and with amounts in other words: %j', async (requests) => {
+    const trial = await keeping(Deployment, {
+      initial: pods({ resources: { requests, limits: requests }, ports: [{ containerPort: 80 }] }),
+    })
+    expect(operations(trial.ledgers)).toEqual(['created child', 'statusWritten cr'])
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('with values that are empty or zero, which servers drop', async () => {
+    const trial = await keeping(Deployment, {
+      initial: pods({ env: [], args: [], stdin: false, workingDir: '', securityContext: {} }, 0),
+      fromCR: () => ({ metadata: { labels: {}, annotations: {} }, spec: { paused: false, minReadySeconds: 0 } }),
+    })
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('with text for a Secret', async () => {
+    const trial = await keeping(Secret, { initial: { stringData: { user: 'admin', word: 'pässwörd' } } })
+    const { data } = (await read(trial.client, Secret, 'a')) as { data?: Record<string, string> }
+    expect(Buffer.from(data?.['word'] ?? '', 'base64').toString()).toBe('pässwörd')
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('with what is undefined in an overlay', async () => {
+    const trial = await keeping(ConfigMap, { fromCR: ({ cr }) => ({ data: { a: 'b', none: cr.spec.parts?.['x'] } }) })
+    await expectQuiet(trial)
+    expect((await read(trial.client, ConfigMap, 'a'))['data']).toEqual({ a: 'b' })
+    await trial.close()
+  })
+
+  it('when an autoscaler sets what is left to it', async () => {
+    const trial = await keeping(Deployment, { initial: pods(), scope: { except: ['spec.replicas'] } })
+    const { writes } = since(trial)
+    await trial.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
+    await trial.settle()
+    expect(writes().filter((write) => write.includes('/deployments/'))).toEqual([])
+    await expectQuiet(trial)
+    expect((await read(trial.client, Deployment, 'a'))['spec']).toMatchObject({ replicas: 4 })
+    await trial.close()
+  })
+
+  it('when another manager adds labels, annotations, data and containers of its own', async () => {
+    const trial = await keeping(Deployment, { initial: pods({ ports: [{ containerPort: 80 }] }) })
+    const { writes } = since(trial)
+    await edit(trial.client, Deployment, {
+      metadata: { labels: { team: 'blue' }, annotations: { 'mesh.example.com/injected': 'yes' } },
+      spec: { template: { spec: { containers: [{ name: 'proxy', image: 'proxy:1' }] } } },
+    })
+    await trial.settle()
+    expect(writes().filter((write) => write.includes('/deployments/'))).toEqual([])
+    await expectQuiet(trial)
+    const { spec, metadata } = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    expect(spec?.template.spec?.containers.map(({ name }) => name).toSorted()).toEqual(['app', 'proxy'])
+    expect(metadata.labels?.['team']).toBe('blue')
+    await trial.close()
+  })
+
+  it('when somebody writes the same in other words', async () => {
+    const trial = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
+    await edit(trial.client, Deployment, {
+      spec: { template: { spec: { containers: [{ name: 'app', resources: { requests: { cpu: '0.5' } } }] } } },
+    })
+    await trial.settle()
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('when others keep what the author wants beside, and it is changed by a change of the CR', async () => {
+    const trial = await keeping(Deployment, {
+      initial: pods(),
+      fromCR: ({ cr }) => pods({ image: `app:${cr.spec.text}` }),
+      scope: { except: ['spec.replicas'] },
+    })
+    await trial.client.setScale(Deployment, { name: 'a', namespace: 'default' }, 4)
+    await edit(trial.client, Deployment, {
+      spec: { template: { spec: { containers: [{ name: 'proxy', image: 'proxy:1' }] } } },
+    })
+    await trial.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { text: '2' } }, { type: 'merge' })
+    await trial.settle()
+    const { spec } = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    expect(spec?.replicas).toBe(4)
+    expect(spec?.template.spec?.containers.map(({ image }) => image).toSorted()).toEqual(['app:2', 'proxy:1'])
+    await expectQuiet(trial)
+    await trial.close()
+  })
+})
+
+describe('drift in what the author owns is put right', () => {
+  it('once, with the paths that had changed', async () => {
+    const trial = await keeping(Deployment, { initial: pods({ resources: { requests: { cpu: '500m' } } }) })
+    const { writes } = since(trial)
+    const from = trial.ledgers.length
+    await edit(trial.client, Deployment, {
+      spec: {
+        replicas: 7,
+        template: { spec: { containers: [{ name: 'app', image: 'evil:1', resources: { requests: { cpu: '2' } } }] } },
+      },
+    })
+    await trial.settle()
+    expect(writes()).toEqual(['PATCH /apis/apps/v1/namespaces/default/deployments/a'])
+    const [entry] = trial.ledgers.slice(from).flatMap(({ entries }) => entries.filter(({ fields }) => fields))
+    expect(entry).toMatchObject({ operation: 'corrected', subject: 'child' })
+    expect(entry?.fields?.toSorted()).toEqual([
+      'spec.replicas',
+      'spec.template.spec.containers[name="app"].image',
+      'spec.template.spec.containers[name="app"].resources.requests.cpu',
+    ])
+    expect((await read(trial.client, Deployment, 'a'))['spec']).toMatchObject({ replicas: 1 })
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('when the object, a value, a label or an item of a keyed list is taken away', async () => {
+    const trial = await keeping(Deployment, {
+      initial: pods({
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'B', value: '2' },
+        ],
+      }),
+      fromCR: () => ({ metadata: { labels: { tier: 'web' } } }),
+    })
+    const whole = await read(trial.client, Deployment, 'a')
+    const changes = [
+      () => edit(trial.client, Deployment, { metadata: { labels: { tier: null } } }),
+      () =>
+        edit(trial.client, Deployment, {
+          spec: { template: { spec: { containers: [{ name: 'app', env: [{ name: 'A', $patch: 'delete' }] }] } } },
+        }),
+      async () => void (await trial.client.delete(Deployment, { name: 'a', namespace: 'default' })),
+    ]
+    for (const change of changes) {
+      const { writes } = since(trial)
+      await change()
+      await trial.settle()
+      expect(writes()).toHaveLength(1)
+      const is = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+      expect(is.metadata.labels).toEqual(whole.metadata.labels)
+      expect(is.spec?.template.spec?.containers[0]?.env?.map(({ name }) => name).toSorted()).toEqual(['A', 'B'])
+    }
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  const falsy: readonly (readonly [string, () => Promise<TestEnvironment>, TypedResource, object])[] = [
+    [
+      'false and zero behind pointers',
+      () =>
+        keeping(Deployment, { initial: pods({ securityContext: { allowPrivilegeEscalation: false, runAsUser: 0 } }) }),
+      Deployment,
+      {
+        spec: {
+          template: {
+            spec: {
+              containers: [{ name: 'app', securityContext: { allowPrivilegeEscalation: null, runAsUser: null } }],
+            },
+          },
+        },
+      },
+    ],
+    [
+      'an empty struct behind a pointer',
+      () => keeping(Deployment, { initial: pods({ securityContext: {} }) }),
+      Deployment,
+      { spec: { template: { spec: { containers: [{ name: 'app', securityContext: null }] } } } },
+    ],
+    [
+      'false at the top',
+      () => keeping(ServiceAccount, { initial: { automountServiceAccountToken: false } }),
+      ServiceAccount,
+      { automountServiceAccountToken: null },
+    ],
+    [
+      'an empty entry and an empty label',
+      () => keeping(ConfigMap, { initial: { metadata: { labels: { empty: '' } }, data: { empty: '', a: 'b' } } }),
+      ConfigMap,
+      { metadata: { labels: { empty: null } }, data: { empty: null } },
+    ],
+    [
+      'false, zero, an empty text, list or map of a custom object',
+      () =>
+        keeping(Gadget, {
+          // What generators of manifests leave behind: it is neither written nor missed.
+          initial: `
+            metadata: { creationTimestamp: null, labels: {} }
+            spec: { flag: false, count: 0, note: "", tags: {}, parts: [] }
+            status: {}
+          `,
+        }),
+      Gadget,
+      { spec: { flag: null, count: null, note: null, tags: null, parts: null } },
+    ],
+  ]
+  it.each(falsy)('when %s is taken away', async (_, open, kind, patch) => {
+    const trial = await open()
+    const { metadata, ...whole } = await read(trial.client, kind, 'a')
+    const { writes } = since(trial)
+    await trial.client.patch(kind, { name: 'a', namespace: 'default' }, patch, {
+      type: kind === Gadget ? 'merge' : 'strategic',
+      fieldManager: 'kubectl-edit',
+    })
+    await trial.settle()
+    expect(writes()).toHaveLength(1)
+    const is = await read(trial.client, kind, 'a')
+    expect(is).toMatchObject(whole)
+    expect(is.metadata.labels).toEqual(metadata.labels)
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('when somebody adds to a map that is one value, as the selector of a Service', async () => {
+    const trial = await keeping(Service, {
+      initial: { spec: { selector: { app: 'a' }, ports: [{ port: 80 }] } },
+    })
+    await expectQuiet(trial)
+    await edit(trial.client, Service, { spec: { selector: { other: 'b' } } })
+    await trial.settle()
+    const { spec } = (await read(trial.client, Service, 'a')) as unknown as Service
+    expect(spec?.selector).toEqual({ app: 'a' })
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('when somebody adds to a selector, which is one value down to its labels', async () => {
+    const trial = await keeping(PodDisruptionBudget, {
+      initial: { spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } } },
+    })
+    await expectQuiet(trial)
+    await edit(trial.client, PodDisruptionBudget, { spec: { selector: { matchLabels: { other: 'b' } } } })
+    await trial.settle()
+    const { spec } = (await read(trial.client, PodDisruptionBudget, 'a')) as unknown as PodDisruptionBudget
+    expect(spec?.selector?.matchLabels).toEqual({ app: 'a' })
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('when somebody removes the reference to the owner', async () => {
+    const trial = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
+    await trial.client.patch(
+      ConfigMap,
+      { name: 'a', namespace: 'default' },
+      { metadata: { ownerReferences: null } },
+      { type: 'merge' },
+    )
+    await trial.settle()
+    expect((await read(trial.client, ConfigMap, 'a')).metadata.ownerReferences).toHaveLength(1)
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  it('when somebody removes or changes the mark', async () => {
+    const trial = await keeping(ConfigMap, { initial: { data: { a: 'b' } } })
+    const { annotations } = (await read(trial.client, ConfigMap, 'a')).metadata
+    for (const mark of [null, 'nonsense', 'kit.app:0000', 'other.app:0000']) {
+      const patch = { metadata: { annotations: { 'muster.dev/desired': mark } } }
+      await trial.client.patch(ConfigMap, { name: 'a', namespace: 'default' }, patch, { type: 'merge' })
+      await trial.settle()
+      expect((await read(trial.client, ConfigMap, 'a')).metadata.annotations).toEqual(annotations)
+    }
+    await expectQuiet(trial)
+    await trial.close()
+  })
+})
+
+describe('what the CR no longer says goes from the child', () => {
+  it('a field, an entry of a map, an item of a keyed list', async () => {
+    const trial = await keeping(
+      Deployment,
+      {
+        initial: pods(),
+        fromCR: ({ cr }) => ({
+          metadata: { annotations: cr.spec.parts },
+          spec: {
+            minReadySeconds: cr.spec.parts && 5,
+            template: {
+              spec: {
+                containers: [
+                  { name: 'app', env: Object.entries(cr.spec.parts ?? {}).map(([name, value]) => ({ name, value })) },
+                ],
+              },
+            },
+          },
+        }),
+      },
+      { parts: { X: '1', Y: '2' } },
+    )
+    const ref = { name: 'a', namespace: 'default' }
+    await trial.client.patch(AppKind, ref, { spec: { parts: { X: null } } }, { type: 'merge' })
+    await trial.settle()
+    const one = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    expect(one.spec?.template.spec?.containers[0]?.env).toEqual([{ name: 'Y', value: '2' }])
+    expect(one.metadata.annotations).not.toHaveProperty('X')
+    await trial.client.patch(AppKind, ref, { spec: { parts: null } }, { type: 'merge' })
+    await trial.settle()
+    const none = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+    expect(none.spec?.template.spec?.containers[0]?.env).toBeUndefined()
+    expect(none.spec?.minReadySeconds).toBeUndefined()
+    await expectQuiet(trial)
+    await trial.close()
+  })
+})
+
+describe('a scope keeps what it names and leaves the rest to others', () => {
+  const initial: DependentOverlay<ConfigMap> = {
+    metadata: { labels: { mine: '1' }, annotations: { kept: '1', loose: '1' } },
+    data: { a: '1', b: '1' },
+  }
+  const drift = {
+    metadata: { labels: { mine: '2' }, annotations: { kept: '2', loose: '2' } },
+    data: { a: '2', b: '2' },
+  }
+  const cases = [
+    { scope: { labels: true }, kept: { labels: true } },
+    { scope: { annotations: ['kept'] }, kept: { kept: true } },
+    { scope: { annotations: true }, kept: { kept: true, loose: true } },
+    { scope: { data: true }, kept: { a: true, b: true } },
+    { scope: { paths: ['data.a'] }, kept: { a: true } },
+    { scope: { labels: true, paths: ['data["b"]'] }, kept: { labels: true, b: true } },
+    { scope: { data: true, except: ['data.b'] }, kept: { a: true } },
+    { scope: { except: ['data', 'metadata.labels'] }, kept: { kept: true, loose: true } },
+    { scope: {}, kept: { labels: true, kept: true, loose: true, a: true, b: true } },
+  ]
+  it.each(cases)('$scope', async ({ scope, kept }) => {
+    const trial = await keeping(ConfigMap, {
+      initial,
+      scope,
+      fromCR: ({ cr }) => ({ metadata: { labels: { size: String(cr.spec.size) } } }),
+    })
+    const is = await read(trial.client, ConfigMap, 'a')
+    expect(is).toMatchObject(initial)
+    const expected = (): object => {
+      const value = (name: string): string => (name in kept ? '1' : '2')
+      return {
+        metadata: { labels: { mine: value('labels') }, annotations: { kept: value('kept'), loose: value('loose') } },
+        data: { a: value('a'), b: value('b') },
+      }
+    }
+    await trial.client.patch(ConfigMap, { name: 'a', namespace: 'default' }, drift, { type: 'merge' })
+    await trial.settle()
+    expect(await read(trial.client, ConfigMap, 'a')).toMatchObject(expected())
+    // A change of the CR writes the object, and still what others keep is as they want it.
+    await trial.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
+    await trial.settle()
+    expect(await read(trial.client, ConfigMap, 'a')).toMatchObject(expected())
+    await expectQuiet(trial)
+    await trial.close()
+  })
+
+  const image = 'spec.template.spec.containers[name=app].image'
+  it.each([
+    { scope: { except: [image] }, images: ['app:9', 'side:1'] },
+    { scope: { paths: [image, 'metadata.labels'] }, images: ['app:1', 'side:9'] },
+    { scope: { except: ['spec.template.spec.containers[name=side]'] }, images: ['app:1', 'side:9'] },
+    { scope: { paths: ['spec.template.spec.containers[name=side]', 'metadata.labels'] }, images: ['app:9', 'side:1'] },
+  ])('down to an item of a keyed list: $scope', async ({ scope, images }) => {
+    const both = [
+      { name: 'app', image: 'app:1', ports: [{ containerPort: 80 }] },
+      { name: 'side', image: 'side:1' },
+    ]
+    const trial = await keeping(Deployment, {
+      initial: { spec: { ...pods().spec, template: { ...pods().spec?.template, spec: { containers: both } } } },
+      fromCR: ({ cr }) => ({ metadata: { labels: { size: String(cr.spec.size) } } }),
+      scope,
+    })
+    await edit(trial.client, Deployment, {
+      spec: {
+        template: {
+          spec: {
+            containers: [
+              { name: 'app', image: 'app:9' },
+              { name: 'side', image: 'side:9' },
+            ],
+          },
+        },
+      },
+    })
+    await trial.settle()
+    const imagesNow = async (): Promise<unknown> => {
+      const { spec } = (await read(trial.client, Deployment, 'a')) as unknown as Deployment
+      expect(spec?.template.spec?.containers[0]?.ports).toHaveLength(1)
+      return spec?.template.spec?.containers
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+        .map((container) => container.image)
+    }
+    expect(await imagesNow()).toEqual(images)
+    await trial.client.patch(AppKind, { name: 'a', namespace: 'default' }, { spec: { size: 3 } }, { type: 'merge' })
+    await trial.settle()
+    expect(await imagesNow()).toEqual(images)
+    expect((await read(trial.client, Deployment, 'a')).metadata.labels).toMatchObject({ size: '3' })
+    await expectQuiet(trial)
+    await trial.close()
+  })
+})
+
+describe('a server that keeps a value in words of its own', () => {
+  it('is asked once more, and then never again', async () => {
+    const Lease = typedResourceOf<UntypedObject>('coordination.k8s.io/v1', 'Lease')
+    // The server keeps it as 2026-01-01T00:00:00.000000Z.
+    const trial = await keeping(Lease, {
+      initial: { spec: { holderIdentity: 'me', renewTime: '2026-01-01T02:00:00.000000+02:00' } },
+    })
+    expect((await read(trial.client, Lease, 'a'))['spec']).toMatchObject({ renewTime: '2026-01-01T00:00:00.000000Z' })
+    for (let round = 0; round < 5; round++) await poke(trial)
+    const about = trial.writes.filter(({ path }) => path.includes('/leases/'))
+    expect(about.length).toBeLessThanOrEqual(2)
+    const { writes } = since(trial)
+    await poke(trial)
+    await trial.settle(3_600_000)
+    expect(writes()).toEqual([])
+    await trial.restart()
+    await poke(trial)
+    await poke(trial)
+    expect(writes().length).toBeLessThanOrEqual(1)
+    // What is changed by somebody is still noticed.
+    await trial.client.patch(
+      Lease,
+      { name: 'a', namespace: 'default' },
+      { spec: { renewTime: '2027-01-01T00:00:00.000000Z' } },
+      { type: 'merge' },
+    )
+    await trial.settle()
+    expect((await read(trial.client, Lease, 'a'))['spec']).toMatchObject({ renewTime: '2026-01-01T00:00:00.000000Z' })
+    await trial.close()
+  })
+})

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest'
+import { app, App, conditionsOf, operations, since, tryApp } from '../../../test/kit.ts'
+import { ConfigMap } from '../../operator/kinds.ts'
+import { defineDependent } from '../../operator/dependent.ts'
+
+const config = defineDependent({
+  for: App,
+  kind: ConfigMap,
+  // A label that no server takes, until somebody corrects the CR.
+  fromCR: ({ cr }) => ({ metadata: { labels: { text: cr.spec.text } } }),
+})
+
+describe('what a server refuses for good', () => {
+  it('is not sent again while nothing changed, however often the controller looks', async () => {
+    const trial = await tryApp({
+      resources: [config],
+      resyncMs: 1000,
+      steps: { ErrorManager: ({ requeueAfter }) => requeueAfter(1000) },
+    })
+    await trial.create(App, app('a', { text: 'not a label!' }))
+    await trial.settle(5000)
+    expect(await conditionsOf(trial.client, 'a')).toMatchObject({
+      Stalled: { status: 'True' },
+      Ready: { status: 'False' },
+    })
+    const after = since(trial)
+    const looks = trial.ledgers.length
+    await trial.settle(60_000)
+    expect(trial.ledgers.length).toBeGreaterThan(looks + 10)
+    expect(after.writes()).toEqual([])
+    await trial.client.patch(App, { name: 'a', namespace: 'default' }, { spec: { text: 'fine' } }, { type: 'merge' })
+    await trial.settle(5000)
+    expect(operations(trial.ledgers)).toContain('created configMap')
+    await trial.close()
+  })
+
+  it('is known to the step that manages errors', async () => {
+    const seen: (string | undefined)[] = []
+    const trial = await tryApp({
+      resources: [config],
+      steps: { ErrorManager: ({ failure }) => void seen.push(failure?.reason) },
+    })
+    await trial.create(App, app('a', { text: 'not a label!' }))
+    await trial.settle(1000)
+    expect(seen[0]).toBe('Invalid')
+    await trial.close()
+  })
+})

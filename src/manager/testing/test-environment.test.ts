@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { defineController } from '../../operator/controller.ts'
+import { defineConversion } from '../../operator/conversion.ts'
+import { integer } from '../../operator/field.ts'
+import { defineKind } from '../../operator/kind.ts'
+import { defineOperator } from '../../operator/operator.ts'
+import { typedResourceOf } from '../../operator/typed-resource.ts'
+import { defineWebhook } from '../../operator/webhook.ts'
+import { openTestEnvironment } from './test-environment.ts'
+
+const older = { version: 'v1', spec: { servers: integer() } } as const
+const Cache = defineKind({
+  group: 'cache.example.com',
+  version: 'v2',
+  kind: 'Cache',
+  spec: { size: integer() },
+  otherVersions: [older],
+})
+const operator = defineOperator({
+  name: 'cache',
+  controllers: [defineController({ for: Cache })],
+  webhooks: [
+    defineWebhook({
+      for: Cache,
+      validate: ({ object }) =>
+        object.spec.size % 2 === 0
+          ? [{ field: 'spec.size', message: 'must be odd', reason: 'FieldValueInvalid' }]
+          : undefined,
+    }),
+  ],
+  conversions: [
+    defineConversion(Cache, older, {
+      toStored: ({ spec }) => ({ spec: { size: spec.servers } }),
+      fromStored: ({ spec }) => ({ spec: { servers: spec.size } }),
+    }),
+  ],
+})
+
+const cache = (size: number) => ({
+  apiVersion: 'cache.example.com/v2',
+  kind: 'Cache',
+  metadata: { name: `c${size}`, namespace: 'default' },
+  spec: { size },
+})
+
+describe('a trial', () => {
+  it('asks the webhooks that an operator declares, and converts by its conversions', async () => {
+    const trial = await openTestEnvironment(operator)
+    await trial.create(Cache, cache(3))
+    await expect(trial.create(Cache, cache(2))).rejects.toThrow('must be odd')
+    const old = typedResourceOf('cache.example.com/v1', 'Cache', { plural: 'caches', namespaced: true })
+    expect(await trial.client.get(old, { name: 'c3', namespace: 'default' })).toMatchObject({ spec: { servers: 3 } })
+    await trial.close()
+  })
+})

@@ -1,0 +1,162 @@
+import { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { virtualClock } from '../../clock/virtual-clock.ts'
+import { createThreadWatch, type ThreadPosition, type RunMarks } from './thread-watch.ts'
+import { cell, createMarkBoard, noSeat, readBoard } from './mark-board.ts'
+
+const place = (operator: string): ThreadPosition => ({ operator, controller: 'c', key: 'default/a' })
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length
+
+describe('a mark board', () => {
+  it('tells who has the thread, for what and at which step', () => {
+    const board = createMarkBoard()
+    const seat = board.enter({ operator: 'part', controller: 'app', key: 'default/a' })
+    board.inside(seat, 'CRChecker')
+    board.mark(seat)
+    const culprit = { place: { operator: 'part', controller: 'app', key: 'default/a' }, step: 'CRChecker' }
+    expect(readBoard(board.buffer)).toMatchObject({ holder: culprit, inside: [culprit] })
+  })
+
+  it('says the same as the watch that writes it, whatever is done in whatever order', () => {
+    const act = fc.record({
+      run: fc.nat(4),
+      what: fc.constantFrom('at' as const, 'away' as const, 'back' as const, 'outside' as const, 'leave' as const),
+      step: fc.constantFrom('one', 'two', 'three'),
+    })
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
+        const board = createMarkBoard()
+        const watch = createThreadWatch({ clock: virtualClock(), board, onHeld: () => undefined })
+        const runs = new Map<number, RunMarks>()
+        const inside = new Map<number, string>()
+        const stepOf = new Map<number, string>()
+        let holder: number | undefined
+        for (const { run, what, step } of acts) {
+          const marks = runs.get(run) ?? watch.enter(place(`run-${run}`))
+          runs.set(run, marks)
+          if (what === 'at') marks.at(step)
+          else marks[what]()
+          // What it should say, in other words than it is written.
+          const isBack = what === 'back' && stepOf.has(run)
+          if (what === 'at') stepOf.set(run, step)
+          if (what === 'at' || isBack) inside.set(run, stepOf.get(run)!)
+          if (what === 'outside' || what === 'leave') inside.delete(run)
+          if (what !== 'back' || isBack) holder = what === 'at' || isBack ? run : undefined
+          if (what === 'leave') {
+            runs.delete(run)
+            stepOf.delete(run)
+          }
+        }
+        const reading = readBoard(board.buffer)!
+        const named = reading.inside.map(({ place: { operator }, step }) => `${operator} ${step}`)
+        expect(named.toSorted()).toEqual([...inside].map(([run, step]) => `run-${run} ${step}`).toSorted())
+        expect(reading.holder?.place.operator).toBe(holder === undefined ? undefined : `run-${holder}`)
+        for (const marks of runs.values()) marks.leave()
+        expect(new Int32Array(board.buffer)[cell.seated]).toBe(0)
+        expect(readBoard(board.buffer)?.inside).toEqual([])
+      }),
+    )
+  })
+
+  it('cuts what is too long between two characters, and never into the next name', () => {
+    const board = createMarkBoard()
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: fc.constantFrom('a', 'é', '€', '😀', '\uD800'), maxLength: 400 }), {
+          minLength: 4,
+          maxLength: 4,
+        }),
+        ([operator = '', controller = '', key = '', step = '']) => {
+          const seat = board.enter({ operator, controller, key })
+          board.inside(seat, step)
+          board.mark(seat)
+          const { holder } = readBoard(board.buffer)!
+          board.leave(seat)
+          const pairs = [
+            [operator, holder!.place.operator, 128],
+            [controller, holder!.place.controller, 128],
+            [key, holder!.place.key, 320],
+            [step, holder!.step, 128],
+          ] as const
+          for (const [whole, kept, room] of pairs) {
+            // Lone surrogates are no text: they are written as the sign for that.
+            const text = whole.toWellFormed()
+            expect(text.startsWith(kept)).toBe(true)
+            expect(bytesOf(kept)).toBeLessThanOrEqual(room)
+            expect(kept === text || bytesOf(kept) > room - 4).toBe(true)
+          }
+        },
+      ),
+    )
+  })
+
+  it('is never believed half written, however busy the writer', async () => {
+    const board = createMarkBoard()
+    const turns = new Int32Array(new SharedArrayBuffer(8))
+    const busy = `
+      const { workerData: { buffer, turns, at } } = require('node:worker_threads')
+      import(at).then(({ createMarkBoard }) => {
+        const board = createMarkBoard(buffer)
+        for (let turn = 0; ; turn++) {
+          const name = 'ab'[turn % 2].repeat(100)
+          const seat = board.enter({ operator: name, controller: name, key: name })
+          board.inside(seat, 'step')
+          board.mark(seat)
+          if (turn % 1000 === 0) {
+            Atomics.add(turns, 0, 1)
+            Atomics.notify(turns, 0)
+            Atomics.wait(turns, 1, 0, 1)
+          }
+          board.leave(seat)
+        }
+      })`
+    const at = new URL('mark-board.ts', import.meta.url).href
+    const worker = new Worker(busy, { eval: true, workerData: { buffer: board.buffer, turns, at } })
+    await Atomics.waitAsync(turns, 0, 0).value
+    let [whole, discarded] = [0, 0]
+    while (whole < 100 || discarded < 100) {
+      const reading = readBoard(board.buffer)
+      if (!reading) discarded++
+      for (const { place: named } of reading?.inside ?? []) {
+        whole++
+        expect(new Set(Object.values(named).join('')).size).toBe(1)
+      }
+    }
+    await worker.terminate()
+  })
+
+  it('has a seat for as many as there are, and goes on without for more', () => {
+    const board = createMarkBoard()
+    const taken = Array.from({ length: 1100 }, (_, index) => board.enter(place(`run-${index}`)))
+    expect(new Set(taken.filter((seat) => seat !== noSeat)).size).toBe(1023)
+    for (const seat of taken) {
+      board.inside(seat, 'one')
+      board.mark(seat)
+      board.outside(seat)
+      board.leave(seat)
+    }
+    expect(new Int32Array(board.buffer)[cell.seated]).toBe(0)
+    expect(board.enter(place('again'))).not.toBe(noSeat)
+  })
+
+  it('has room for many names of steps, and leaves out those beyond', () => {
+    const board = createMarkBoard()
+    const seat = board.enter(place('part'))
+    for (let step = 0; step < 300; step++) board.inside(seat, `step-${step}`)
+    expect(readBoard(board.buffer)!.inside[0]!.step).toBe('')
+    board.inside(seat, 'step-7')
+    expect(readBoard(board.buffer)!.inside[0]!.step).toBe('step-7')
+  })
+
+  it('wakes the watcher when somebody sits down, and only if it sleeps', () => {
+    const board = createMarkBoard()
+    const cells = new Int32Array(board.buffer)
+    board.enter(place('one'))
+    expect(Atomics.load(cells, cell.asleep)).toBe(0)
+    Atomics.store(cells, cell.asleep, 1)
+    board.enter(place('other'))
+    expect(Atomics.load(cells, cell.asleep)).toBe(0)
+    expect(Atomics.load(cells, cell.seated)).toBe(2)
+  })
+})

@@ -1,0 +1,181 @@
+/**
+ * How a cluster stands at the end of a run, without what is another in each run: uids, versions, times, generated names.
+ * What else differs between two runs in which nothing went wrong (a password, the name of a pod) is chance, and is masked,
+ * too: that is found out, not declared.
+ */
+import type { Storage, StoredObject } from '../../apiserver/storage/storage.ts'
+import { isJsonObject, type Json } from '../../kube/json.ts'
+import { isJsonArray, ownMember } from '../../kube/json-member.ts'
+
+/** By object, `configmaps default/sample`: each field that holds a value, by its path. */
+export type EndState = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+/** `configmaps default/sample .data.key`, or an object alone. */
+export type EndStateMask = ReadonlySet<string>
+
+/** What a person added, to see whether it stays. */
+export const foreignKey = 'simulation.example.com/somebody'
+/** The same, where a slash is not allowed. */
+export const foreignEntry = 'added-by-somebody'
+
+export function endStateName(table: string, { metadata: { namespace, name } }: StoredObject): string {
+  return `${table} ${namespace === undefined ? '' : `${namespace}/`}${name}`
+}
+
+/** `crs`: tables whose objects tell of themselves in their status; of others it is the cluster's own. */
+export function endStateOf(storage: Storage, tables: readonly string[], crs: ReadonlySet<string>): EndState {
+  const state = new Map<string, ReadonlyMap<string, string>>()
+  const owners = new Map<string, string>()
+  for (const table of tables) {
+    for (const object of storage.table(table).objects()) owners.set(object.metadata.uid, endStateName(table, object))
+  }
+  const made = [...new Set([...tables, 'pods'])].flatMap((table) =>
+    storage
+      .table(table)
+      .objects()
+      .filter(({ metadata }) => metadata.generateName !== undefined),
+  )
+  const chance = made.map(({ metadata }) => metadata.name)
+  for (const table of tables) {
+    const generated = new Map<string, number>()
+    for (const object of storage.table(table).objects()) {
+      const { generateName } = object.metadata
+      if (isClusterOwn(table, object)) continue
+      const count = (generated.get(generateName ?? '') ?? 0) + 1
+      if (generateName !== undefined) generated.set(generateName, count)
+      const name =
+        generateName === undefined
+          ? endStateName(table, object)
+          : `${table} ${object.metadata.namespace ?? ''}/${generateName}(${count})`
+      const fields = fieldsOf(object, crs.has(table), owners)
+      state.set(name, chance.length === 0 ? fields : withoutNames(fields, chance))
+    }
+  }
+  return state
+}
+
+/** Names that were generated are another one each time, wherever they are told. */
+function withoutNames(fields: ReadonlyMap<string, string>, names: readonly string[]): ReadonlyMap<string, string> {
+  const isTold = (value: string): boolean => names.some((name) => value.includes(name))
+  return new Map([...fields].map(([path, value]) => [path, isTold(value) ? '(a generated name)' : value]))
+}
+
+/** What every cluster has: nobody's business. */
+function isClusterOwn(table: string, { metadata }: StoredObject): boolean {
+  if (table === 'services') return metadata.namespace === 'default' && metadata.name === 'kubernetes'
+  return table === 'namespaces' && /^(?:default|kube-.*)$/.test(metadata.name)
+}
+
+function fieldsOf(
+  object: StoredObject,
+  isCr: boolean,
+  owners: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  const own = ownFieldsOf(object, isCr)
+  const { ownerReferences = [] } = object.metadata
+  if (ownerReferences.length === 0) return own
+  const fields = new Map(own)
+  for (const { uid, kind, name } of ownerReferences)
+    fields.set(`.metadata.owner ${kind} ${name}`, owners.get(uid) ?? '(gone)')
+  return fields
+}
+
+/** Most objects are the same ones in many runs. */
+const known = new WeakMap<StoredObject, ReadonlyMap<string, string>>()
+
+/** All that depends on nothing but the object. */
+function ownFieldsOf(object: StoredObject, isCr: boolean): ReadonlyMap<string, string> {
+  const before = known.get(object)
+  if (before) return before
+  const { metadata, status, ...rest } = object
+  const { labels = {}, annotations = {}, finalizers = [], deletionTimestamp } = metadata
+  const { [foreignKey]: _, 'deployment.kubernetes.io/revision': __, ...kept } = annotations
+  const fields = new Map<string, string>()
+  const { [foreignEntry]: ___, ...data } = isJsonObject(rest['data']) ? rest['data'] : {}
+  collect({ ...rest, ...(rest['data'] !== undefined && { data }) }, '', fields)
+  collect({ labels, annotations: kept, finalizers }, '.metadata', fields)
+  if (deletionTimestamp !== undefined) fields.set('.metadata.deletionTimestamp', '(time)')
+  if (isCr) collect(reported(status as Json | undefined, metadata.generation ?? 0), '.status', fields)
+  known.set(object, fields)
+  return fields
+}
+
+/** What a CR says of itself; whether it has seen its newest generation, and not which one that is. */
+function reported(status: Json | undefined, generation: number): Json {
+  if (!isJsonObject(status)) return {}
+  const seen = (value: Json | undefined): Json => (value === generation ? 'the newest' : 'an older one')
+  const { conditions, observedGeneration, lifecycle, ...rest } = status
+  return {
+    ...rest,
+    ...(lifecycle !== undefined && { lifecycle: withoutStory(lifecycle) }),
+    ...(observedGeneration !== undefined && { observedGeneration: seen(observedGeneration) }),
+    conditions: isJsonArray(conditions)
+      ? Object.fromEntries(
+          conditions.filter(isJsonObject).map((condition) => {
+            const { type, status: is, reason = '', observedGeneration: of } = condition
+            return [
+              typeof type === 'string' ? type : '',
+              { is: is ?? '', reason, ...(of !== undefined && { of: seen(of) }) },
+            ]
+          }),
+        )
+      : {},
+  }
+}
+
+/** Of a life cycle: where it is, and not how it got there. */
+function withoutStory(lifecycle: Json): Json {
+  if (!isJsonObject(lifecycle)) return lifecycle
+  const { history: _history, attempts: _attempts, relapse: _relapse, ...rest } = lifecycle
+  return rest
+}
+
+const timePattern = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g
+
+function collect(value: Json | undefined, path: string, fields: Map<string, string>): void {
+  if (isJsonObject(value)) {
+    for (const name of Object.keys(value)) collect(ownMember(value, name), `${path}.${name}`, fields)
+  } else if (isJsonArray(value)) {
+    for (const [index, item] of value.entries()) collect(item, `${path}[${index}]`, fields)
+  } else if (typeof value === 'string') fields.set(path, JSON.stringify(value).replaceAll(timePattern, '(time)'))
+  else if (value !== undefined) fields.set(path, String(value))
+}
+
+export interface Difference {
+  /** `configmaps default/sample` */
+  readonly object: string
+  /** Absent when the object is missing or additional. */
+  readonly field?: string | undefined
+  readonly expected: string | undefined
+  readonly found: string | undefined
+}
+
+export function endStateDifferences(expected: EndState, found: EndState, mask: EndStateMask): readonly Difference[] {
+  const result: Difference[] = []
+  for (const object of new Set([...expected.keys(), ...found.keys()])) {
+    if (mask.has(object)) continue
+    const [one, other] = [expected.get(object), found.get(object)]
+    if (!one || !other) {
+      result.push({ object, expected: one && 'there', found: other && 'there' })
+      continue
+    }
+    const compare = (field: string): void => {
+      const [wanted, is] = [one.get(field), other.get(field)]
+      if (wanted !== is && !mask.has(`${object} ${field}`)) result.push({ object, field, expected: wanted, found: is })
+    }
+    for (const field of one.keys()) compare(field)
+    for (const field of other.keys()) if (!one.has(field)) compare(field)
+  }
+  return result
+}
+
+/** What is chance between two runs that ought to be the same. */
+export function maskOf(one: EndState, other: EndState): EndStateMask {
+  const found = endStateDifferences(one, other, new Set())
+  return new Set(found.map(({ object, field }) => (field === undefined ? object : `${object} ${field}`)))
+}
+
+export function describeDifference({ object, field, expected, found }: Difference): string {
+  if (field === undefined) return found === undefined ? `${object} is missing` : `${object} is there, and should not be`
+  return `${object} has ${field} ${found ?? 'absent'} instead of ${expected ?? 'absent'}`
+}

@@ -1,0 +1,160 @@
+/**
+ * The judge: what must be true of a run, whatever went wrong in it. Most of it is a comparison with the same scene when
+ * nothing went wrong: the same end, and every object made and deleted as often. The rest must always hold.
+ */
+import { type PolicyRule, ruleAllows } from '../../apiserver/access/policy-rule.ts'
+import {
+  describeDifference,
+  type Difference,
+  endStateDifferences,
+  type EndState,
+  type EndStateMask,
+} from './end-state.ts'
+import { boundMs, type SimulatedRun } from './run.ts'
+import { type Request, shownRequest } from '../scorecard/request.ts'
+import type { SimulatedSubject } from './subject.ts'
+
+export type Law =
+  /** The end is the same as when nothing went wrong. */
+  | 'same end'
+  /** Objects are created and deleted as often. */
+  | 'counts'
+  /** It comes to rest, and rests. */
+  | 'rest'
+  /** Finalizers go neither early nor never. */
+  | 'finalizers'
+  /** What is others' stays. */
+  | 'foreign fields'
+  /** What a CR says is so. */
+  | 'conditions'
+  /** Nothing is asked for that was not declared. */
+  | 'access'
+  /** Nobody writes, or calls for anything, when somebody else may lead. */
+  | 'terms'
+  /** A field that is changed and changed back leaves no trace; a state does not depend on the way to it. */
+  | 'walk'
+
+export interface Failing {
+  readonly law: Law
+  /** The object that shows it, or the request. */
+  readonly object: string
+  readonly text: string
+}
+
+export interface Expected {
+  readonly end: EndState
+  readonly mask: EndStateMask
+  readonly outside: string
+  /** Undefined where another number of creations and deletions may be right. */
+  readonly counts: Pick<SimulatedRun, 'created' | 'deleted' | 'done'> | undefined
+}
+
+export function judge(
+  run: SimulatedRun,
+  subject: SimulatedSubject,
+  expected: Expected | undefined,
+): readonly Failing[] {
+  const failings: Failing[] = []
+  if (run.restedAfterMs === undefined) {
+    const last = run.writes.slice(-3).map(({ request }) => shownRequest(request))
+    const text = `it does not come to rest (${run.writes.length} writes, ${boundMs / 60_000} minutes at the most); its last writes: ${last.join('; ') || 'none'}`
+    failings.push({ law: 'rest', object: last.at(-1) ?? '', text })
+  }
+  for (const { kind, object, text } of run.incidents) {
+    failings.push({ law: lawOf[kind], object, text })
+  }
+  failings.push(...undeclared(run, subject))
+  if (!expected || run.restedAfterMs === undefined) return failings
+  const wrong = endStateDifferences(expected.end, run.end, expected.mask)
+  for (const difference of wrong) failings.push(asFailing(difference))
+  const outside = JSON.stringify(run.outside)
+  if (outside !== expected.outside) {
+    const text = `outside the cluster it is ${outside} instead of ${expected.outside}`
+    failings.push({ law: 'same end', object: 'outside', text })
+  }
+  if (expected.counts) failings.push(...countsOf(run, expected.counts, wrong))
+  const [done, wanted] = [JSON.stringify(run.done), JSON.stringify(expected.counts?.done)]
+  // What a person took away need not be undone.
+  if (expected.counts && run.removed.size === 0 && done !== wanted) {
+    failings.push({
+      law: 'counts',
+      object: 'outside',
+      text: `outside the cluster ${done} is done instead of ${wanted}`,
+    })
+  }
+  return failings
+}
+
+const lawOf = {
+  finalizer: 'finalizers',
+  foreign: 'foreign fields',
+  condition: 'conditions',
+  term: 'terms',
+  drift: 'same end',
+} as const
+
+function asFailing(difference: Difference): Failing {
+  return { law: 'same end', object: difference.object, text: describeDifference(difference) }
+}
+
+function* countsOf(
+  run: SimulatedRun,
+  expected: Pick<SimulatedRun, 'created' | 'deleted'>,
+  wrong: readonly Difference[],
+): Generator<Failing> {
+  // An object that is missing or too many has been told of.
+  const told = new Set(wrong.filter(({ field }) => field === undefined).map(({ object }) => object))
+  for (const name of new Set([...run.created.keys(), ...expected.created.keys()])) {
+    if (told.has(name)) continue
+    const removed = run.removed.get(name) ?? 0
+    const made = run.created.get(name) ?? 0
+    const wanted = expected.created.get(name) ?? 0
+    if (made >= wanted && made <= wanted + removed) continue
+    yield {
+      law: 'counts',
+      object: name,
+      text: `${name} is created ${times(made)} instead of ${times(wanted + removed)}`,
+    }
+  }
+  for (const name of new Set([...run.deleted.keys(), ...expected.deleted.keys()])) {
+    if (told.has(name)) continue
+    const removed = run.removed.get(name) ?? 0
+    const gone = run.deleted.get(name) ?? 0
+    const wanted = expected.deleted.get(name) ?? 0
+    if (gone >= wanted && gone <= wanted + removed) continue
+    yield {
+      law: 'counts',
+      object: name,
+      text: `${name} is deleted ${times(gone)} instead of ${times(wanted + removed)}`,
+    }
+  }
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`
+}
+
+/** What it asked for and no rule of its role allows. */
+function* undeclared({ requests, ledgers }: SimulatedRun, { rules }: SimulatedSubject): Generator<Failing> {
+  const seen = new Set<string>()
+  for (const request of requests) {
+    if (!request.resource || request.verb === '' || isAllowed(request, rules)) continue
+    const { verb, resource, subresource } = request
+    const what = `${verb} ${resource.plural}${subresource === '' ? '' : `/${subresource}`}${resource.group === '' ? '' : `.${resource.group}`}`
+    if (seen.has(what)) continue
+    seen.add(what)
+    yield { law: 'access', object: what, text: `it asks to ${what}, which is not declared` }
+  }
+  for (const { failure } of ledgers) {
+    if (failure?.reason !== 'UndeclaredInput' && failure?.reason !== 'UndeclaredOutput') continue
+    if (seen.has(failure.message)) continue
+    seen.add(failure.message)
+    yield { law: 'access', object: failure.subject, text: failure.message }
+  }
+}
+
+function isAllowed({ verb, resource, subresource, target }: Request, rules: readonly PolicyRule[]): boolean {
+  const { group, plural } = resource!
+  const asked = { verb, group, resource: plural, subresource, name: target?.name, namespace: target?.namespace }
+  return rules.some((rule) => ruleAllows(rule, asked as Parameters<typeof ruleAllows>[1]))
+}

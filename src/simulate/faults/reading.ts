@@ -1,0 +1,296 @@
+/**
+ * Lists and watches of one process: how its caches are kept. Here is where faults of events strike: one is lost, late, merged with
+ * the next or repeated, a watch ends, a cache is frozen, or shown the past.
+ */
+import type { ApiServer } from '../../apiserver/server/api-server.ts'
+import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
+import { MusterError } from '../../kube/errors.ts'
+import type { UntypedObject } from '../../kube/object.ts'
+import type { Recall } from '../../kube/recall.ts'
+import { expiredLine, jsonHeaders, once } from './answer.ts'
+import { type Fault, formatFault } from './fault.ts'
+import { type SimulatedLife, never } from './life.ts'
+import { type Request, requestOf } from '../scorecard/request.ts'
+import type { SimulatedTime } from './time.ts'
+import { told, type Trace } from './trace.ts'
+import { bytesOf, eventIn, isBookmark, type Lines, mergedLine, type RawEvent, readWatchLines } from './watch-lines.ts'
+
+/** An event on its way to a cache. */
+export interface SeenEvent {
+  readonly number: number
+  readonly type: string
+  /** `configmaps default/sample` */
+  readonly object: string
+}
+
+export interface ReadingOptions {
+  readonly life: SimulatedLife
+  readonly time: SimulatedTime
+  readonly server: ApiServer
+  readonly trace: Trace
+  /** How long the next thing takes on its way. */
+  readonly latency: () => number
+  /** A moment on the way; never comes back for a process that is gone. */
+  readonly travel: (ms: number) => Promise<void>
+  /** One more event is under way, or one less. */
+  readonly wait: (change: 1 | -1) => void
+  /** The faults that are due at the nth event. */
+  readonly strike: (number: number) => readonly Fault[]
+  /** Of all processes, in their order. */
+  readonly events: SeenEvent[]
+  readonly requests: Request[]
+  readonly recall: Recall
+}
+
+/** How long a broken watch cannot be mended. */
+const outageMs = 500
+/** The longest that an event waits for another one to take its place. */
+const mergeMs = 500
+/** How far apart events come that a server has to catch up with. */
+const catchUpMs = 10
+
+/** A watch that is being answered. */
+interface Watch {
+  readonly request: Request
+  readonly path: string
+  readonly signal: AbortSignal | undefined
+  /** It begins with what there is. */
+  readonly isInitial: boolean
+  /** When an event of this version may come. @default at once */
+  readonly notBefore?: (version: number) => number
+}
+
+interface StruckEvent extends SeenEvent {
+  readonly line: Uint8Array
+  readonly raw: RawEvent
+}
+
+export type SimulatedRead = (sent: TransportRequest, request: Request) => Promise<TransportResponse>
+
+/** What the watches of a process have in common. */
+interface Reader extends ReadingOptions {
+  /** Paths whose watches may not resume where they were, and until when others cannot be asked for. */
+  readonly expired: Set<string>
+  readonly brokenUntil: Map<string, number>
+}
+
+export function openReading(options: ReadingOptions): SimulatedRead {
+  const { life, time, server, latency, travel, requests } = options
+  const expired = new Set<string>()
+  const brokenUntil = new Map<string, number>()
+  const reader: Reader = { ...options, expired, brokenUntil }
+
+  const read = async (sent: TransportRequest, request: Request): Promise<TransportResponse> => {
+    const [path = '', text = ''] = sent.path.split('?')
+    if (life.frozenUntil > time.now()) await thaw(reader)
+    await travel(latency())
+    sent.signal?.throwIfAborted()
+    if ((brokenUntil.get(path) ?? 0) > time.now()) {
+      throw new MusterError('Unreachable', 'the server cannot be reached.')
+    }
+    const query = new URLSearchParams(text)
+    const isResumed = request.verb === 'watch' && query.has('resourceVersion') && !query.has('sendInitialEvents')
+    if (isResumed && expired.delete(path)) {
+      requests.push({ ...request, status: 200 })
+      return { status: 200, headers: jsonHeaders, body: once(`${expiredLine}\n`) }
+    }
+    const lag = life.lag
+    if (lag && lag.until > time.now() && !isResumed) {
+      if (request.verb !== 'watch') return await pastList(server, sent, path, query, lag)
+      return { status: 200, headers: jsonHeaders, body: pastEvents(reader, sent, path, lag) }
+    }
+    const answer = await server.handle(sent)
+    requests.push({ ...request, status: answer.status })
+    if (request.verb !== 'watch' || answer.status !== 200) {
+      await travel(latency())
+      return answer
+    }
+    return {
+      ...answer,
+      whole: undefined,
+      body: delivered(reader, answer.body, { request, path, signal: sent.signal, isInitial: !isResumed }),
+    }
+  }
+
+  return read
+}
+
+/** Until then, unless somebody gives up; never comes back for a process that is gone. */
+async function pause({ life, time }: Reader, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await time.sleep(ms, signal)
+  if (life.isOver) await never()
+}
+
+/** Until its caches are told of anything again. */
+async function thaw({ life, time, travel }: Reader): Promise<void> {
+  if (life.frozenUntil === Infinity) await never()
+  while (life.frozenUntil > time.now()) await travel(life.frozenUntil - time.now())
+}
+
+async function pastList(
+  server: ApiServer,
+  asked: TransportRequest,
+  path: string,
+  query: URLSearchParams,
+  { revision }: NonNullable<SimulatedLife['lag']>,
+): Promise<TransportResponse> {
+  query.set('resourceVersion', String(revision))
+  query.set('resourceVersionMatch', 'Exact')
+  query.delete('continue')
+  query.delete('limit')
+  return await server.handle({ ...asked, path: `${path}?${query.toString()}` })
+}
+
+// Generators stand out here and not within a reader: what one that is made anew refers to outlives all but the great collections.
+
+/** A watch that begins with what there was, and goes on when the server has caught up. */
+async function* pastEvents(
+  reader: Reader,
+  asked: TransportRequest,
+  path: string,
+  lag: NonNullable<SimulatedLife['lag']>,
+): AsyncGenerator<Uint8Array> {
+  const { life, time, server, trace } = reader
+  const list = await pastList(server, asked, path, new URLSearchParams(), lag)
+  const {
+    items = [],
+    apiVersion,
+    kind,
+  } = JSON.parse(await textOf(list.body)) as {
+    readonly items?: readonly UntypedObject[]
+    readonly apiVersion: string
+    readonly kind: string
+  }
+  const identity = { apiVersion, kind: kind.replace(/List$/, '') }
+  for (const item of items) yield bytesOf({ type: 'ADDED', object: { ...identity, ...item } })
+  const annotations = { 'k8s.io/initial-events-end': 'true' }
+  const metadata = { resourceVersion: String(lag.revision), annotations }
+  yield bytesOf({ type: 'BOOKMARK', object: { ...identity, metadata } })
+  trace.note(`process ${life.number} is shown ${path} as of version ${lag.revision}`)
+  await pause(reader, Math.max(lag.until - time.now(), 0), asked.signal)
+  const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${lag.revision}`
+  const { body: rest } = await server.handle({ ...asked, path: `${path}?${query}` })
+  const request = requestOf({ ...asked, path: `${path}?${query}` }, life.number)
+  // It catches up in the order in which everything happened.
+  const since = (version: number): number => lag.until + (version - lag.revision) * catchUpMs
+  yield* delivered(reader, rest, { request, path, signal: asked.signal, isInitial: false, notBefore: since })
+}
+
+/** Hands on what a watch brings, one event after the other, each in its time. */
+async function* delivered(reader: Reader, body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
+  const { life, time, trace, latency, wait, strike, events, recall } = reader
+  const { request, signal, notBefore } = watch
+  let { isInitial } = watch
+  const lines = readWatchLines(body)
+  life.watches.add(lines)
+  try {
+    for (;;) {
+      if (!lines.isReady()) await lines.wait()
+      if (life.isOver) await never()
+      const line = lines.take()
+      if (!line) return
+      // What there is at the begin is no event.
+      if (isInitial && !isBookmark(line)) {
+        yield line
+        continue
+      }
+      const raw = eventIn(line, recall)
+      const { type, object } = raw
+      if (isInitial || type === 'BOOKMARK' || type === 'ERROR') {
+        if (type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end']) isInitial = false
+        yield line
+        continue
+      }
+      wait(1)
+      try {
+        await time.sleep(latency())
+        if (life.isOver) await never()
+        signal?.throwIfAborted()
+        const moment = notBefore?.(Number(object.metadata.resourceVersion)) ?? 0
+        if (moment > time.now()) await pause(reader, moment - time.now(), signal)
+        if (life.frozenUntil > time.now()) await thaw(reader)
+        const event: SeenEvent = { number: events.length + 1, type, object: shownObject(request, object) }
+        events.push(event)
+        const [fault] = strike(event.number)
+        trace.note(`event ${event.number}: ${event.object} ${type}, version ${object.metadata.resourceVersion}`)
+        if (!fault) yield line
+        else if ((yield* struck(reader, fault, { ...event, line, raw }, lines, watch)) === 'over') return
+      } finally {
+        wait(-1)
+      }
+    }
+  } finally {
+    life.watches.delete(lines)
+    lines.leave()
+  }
+}
+
+/** An event that something happens to; `over` when no further one comes on this watch. */
+async function* struck(
+  reader: Reader,
+  fault: Fault,
+  event: StruckEvent,
+  lines: Lines,
+  { request, path, signal }: Watch,
+): AsyncGenerator<Uint8Array, 'over' | undefined> {
+  const { life, time, trace, latency, recall, expired, brokenUntil } = reader
+  const { line, raw } = event
+  trace.note(`${formatFault(fault)} strikes: event ${event.number}, ${event.object} ${event.type}`, told)
+  switch (fault.kind) {
+    case 'lose':
+      brokenUntil.set(path, time.now() + outageMs)
+      expired.add(path)
+      throw new MusterError('ConnectionLost', 'the watch broke.')
+    case 'expire':
+      yield Buffer.from(`${expiredLine}\n`)
+      return 'over'
+    case 'delay':
+      await pause(reader, Number(fault.value ?? 500), signal)
+      yield line
+      break
+    case 'freeze':
+      life.frozenUntil = time.now() + Number(fault.value ?? 500)
+      await thaw(reader)
+      yield line
+      break
+    case 'repeat':
+      yield line
+      await pause(reader, latency(), signal)
+      yield line
+      break
+    case 'merge': {
+      const held = [line]
+      const deadline = pause(reader, mergeMs, signal)
+      // Nobody waits for it where the other one is there already.
+      deadline.catch(() => undefined)
+      for (;;) {
+        if (!lines.isReady()) await Promise.race([lines.wait(), deadline])
+        if (life.isOver) await never()
+        const later = lines.take()
+        if (!later) break
+        held.push(later)
+        const other = eventIn(later, recall)
+        if (shownObject(request, other.object) !== event.object) continue
+        held.shift()
+        held.pop()
+        held.push(mergedLine(raw, other))
+        trace.note(`event ${event.number} is not seen: ${event.object} ${other.type} comes in its place`, told)
+        break
+      }
+      yield* held
+      break
+    }
+    default:
+  }
+  return undefined
+}
+
+function shownObject({ resource }: Request, { metadata }: UntypedObject): string {
+  return `${resource?.plural ?? ''} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}

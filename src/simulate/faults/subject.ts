@@ -1,0 +1,138 @@
+/**
+ * What is simulated: something that keeps a cluster as its CRs ask, and can be started as often as it dies. Operators made
+ * with the kit run on a manager, as they do everywhere; anything else that works through a client and a cache can be a
+ * subject, too.
+ */
+import type { Clock } from '../../clock/clock.ts'
+import type { Random } from '../../clock/random.ts'
+import type { Client } from '../../client/client.ts'
+import type { SharedCache } from '../../cache/shared-cache.ts'
+import type { PolicyRule } from '../../apiserver/access/policy-rule.ts'
+import type { Resource } from '../../kube/kind.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Recall } from '../../kube/recall.ts'
+import { type RunReconcile, runReconcile } from '../../manager/run/run-reconcile.ts'
+import { electLeader } from '../../manager/leases/election.ts'
+import { leaderTerm } from '../../manager/leases/term.ts'
+import { createManager } from '../../manager/hosting/manager.ts'
+import type { Kind } from '../../operator/kind.ts'
+import type { Ledger } from '../../operator/ledger.ts'
+import type { Live } from '../../operator/live.ts'
+import type { Operator } from '../../operator/operator.ts'
+import type { Dependent } from '../../operator/dependent.ts'
+import { roleOf } from '../../operator/role.ts'
+import type { HashScope } from '../../operator/scope.ts'
+import { sampleTable } from '../environment/world.ts'
+import type { LeaseSeat } from './lease-observer.ts'
+
+export interface SimulatedSubject {
+  /** Its field manager. */
+  readonly name: string
+  /** What has to be installed first. */
+  readonly kinds: readonly Kind[]
+  /** The kinds of its CRs. */
+  readonly controls: readonly Resource[]
+  /** What it writes beside them. */
+  readonly outputs: readonly Resource[]
+  /** The rules of the role that it has. */
+  readonly rules: readonly PolicyRule[]
+  /**
+   * Which part of an object (`secrets default/sample`) it keeps as it desires it, as its author declares; `false`: it makes the
+   * object once and then leaves it to others. @default all of every object
+   */
+  keeps?(object: string): HashScope | false
+  /** A new process of it, with an empty memory. */
+  spawn(): SubjectProgram | Promise<SubjectProgram>
+}
+
+/** Begins to work; resolves when its caches are filled. */
+export type SubjectProgram = (around: Surroundings) => Promise<RunningSubject>
+
+export interface Surroundings {
+  readonly client: Client
+  readonly cache: SharedCache
+  readonly clock: Clock
+  readonly random: Random
+  readonly live: Live
+  /** With what it is to be elected before it works; undefined: it is alone. */
+  readonly seat: LeaseSeat | undefined
+  /** What earlier runs have worked out. */
+  readonly recall: Recall
+  /** Told of each reconcile, by those who keep a ledger. */
+  readonly onLedger: (ledger: Ledger) => void
+}
+
+export interface RunningSubject {
+  stop(): Promise<void>
+}
+
+/** The operator, anew: what an earlier one kept in its memory is gone. */
+export type LoadSubject = () => Operator | Promise<Operator>
+
+/** An operator on a manager. */
+export async function operatorSubject(load: LoadSubject): Promise<SimulatedSubject> {
+  const first = await load()
+  const declared = new Map<string, Dependent<KubeObject>>()
+  const noteDeclared = ({ controller: name, entries }: Ledger): void => {
+    const resources = first.controllers.find((one) => one.name === name)?.resources ?? []
+    for (const { subject, name: at } of entries) {
+      const resource = at && resources.find(({ id }) => subject === id || subject.startsWith(`${id}[`))
+      if (resource)
+        declared.set(`${sampleTable(resource.kind)} ${at.namespace ? `${at.namespace}/` : ''}${at.name}`, resource)
+    }
+  }
+  return {
+    name: first.name,
+    kinds: first.kinds,
+    controls: first.controllers.map(({ kind }) => kind),
+    outputs: first.outputs,
+    rules: roleOf(first).rules ?? [],
+    // Scenes are played without faults first: by then every object has been in a ledger.
+    keeps(object) {
+      const { policy, scope = {} } = declared.get(object) ?? {}
+      return policy === 'create-only' || policy === 'ignore' ? false : scope
+    },
+    async spawn() {
+      const operator = await load()
+      return (around) => {
+        const onLedger = (ledger: Ledger): void => {
+          noteDeclared(ledger)
+          around.onLedger(ledger)
+        }
+        return runOn({ ...around, onLedger }, operator)
+      }
+    },
+  }
+}
+
+/** An operator on a manager of its own; with a seat, a replica that works when it leads, as `src/manager/runtime` has it. */
+export async function runOn(around: Surroundings, operator: Operator): Promise<RunningSubject> {
+  const { client, cache, clock, random, live, onLedger, seat, recall } = around
+  const manager = createManager({ client, cache, clock, live, onLedger })
+  const run: RunReconcile = (situation, execute) => runReconcile({ ...situation, recall }, execute)
+  if (!seat) {
+    await manager.add(operator, { run })
+    return manager
+  }
+  const election = electLeader({
+    client,
+    random,
+    ...seat,
+    onChange({ isLeader }) {
+      if (isLeader) manager.resume(undefined, 'standby')
+      else manager.pause(undefined, 'standby')
+    },
+  })
+  await manager.add(operator, {
+    run,
+    term: leaderTerm(election, clock),
+    writeTimeoutMs: seat.leaseDurationMs - seat.renewDeadlineMs,
+    paused: 'standby',
+  })
+  return {
+    async stop() {
+      await manager.stop()
+      await election.release()
+    },
+  }
+}

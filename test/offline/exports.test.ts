@@ -1,0 +1,30 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const root = path.resolve(import.meta.dirname, '../..')
+/** Generated, one module a group and version, as Kubernetes has them: `v1` and `v1beta1` share their names. */
+const generated = /^src\/kube\/types\//
+const declaration =
+  /^export (?:declare )?(?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type|enum) ([\w$]+)/gm
+
+/** What a file exports by its own declarations. A value and a type of one name are one export. */
+function exportsOf(file: string): ReadonlySet<string> {
+  // Code that the command line writes for authors stands in template literals.
+  const text = readFileSync(path.join(root, file), 'utf8').replaceAll(/`[^`]*`/g, '``')
+  return new Set([...text.matchAll(declaration)].map(([, name]) => name!))
+}
+
+describe('an exported name', () => {
+  it('is exported by one file', () => {
+    const files = globSync('src/**/*.ts', { cwd: root, exclude: ['src/**/*.test.ts', 'src/**/index.ts'] })
+      .map((file) => file.split(path.sep).join('/'))
+      .filter((file) => !generated.test(file))
+    const owners = new Map<string, string[]>()
+    for (const file of files) {
+      for (const name of exportsOf(file)) owners.set(name, [...(owners.get(name) ?? []), file])
+    }
+    expect(owners.size).toBeGreaterThan(3000)
+    expect([...owners].filter(([, all]) => all.length > 1)).toEqual([])
+  })
+})
