@@ -5,7 +5,7 @@
  * 2. Selections that differ in the values of one label are one watch for all the values.
  * 3. A selection within another has no watch of its own, if the other keeps enough of each object.
  * 4. Each of the others has its own, fifty of them at the most. Beyond, those of each namespace become one; if that does
- *    not suffice, all do. Such a *joined* watch brings more than is needed, which is dropped on arrival (`wanted.ts`).
+ *    not suffice, all do. Such a *joined* watch brings more than is needed, which is dropped on arrival (`scope-filter.ts`).
  * 5. A watch that the server refuses serves nobody but those who asked for just that. So a joined one is taken apart
  *    again: an account that may read three Secrets by name gets three watches, not a Forbidden.
  *

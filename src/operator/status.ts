@@ -85,7 +85,7 @@ function liveStatus(cr: KubeObject): JsonObject {
   return isJsonObject(status) ? status : {}
 }
 
-/** What the manager found (`findings/troubles.ts` there): not the operator's to say, to keep or to take away. */
+/** What the manager found (`manager/findings/finding-reporter.ts` there): not the operator's to say, to keep or to take away. */
 export const findingCondition = 'muster.dev/Finding'
 
 const standardFields: ReadonlySet<string> = new Set(['conditions', 'observedGeneration'])

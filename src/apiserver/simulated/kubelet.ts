@@ -1,6 +1,6 @@
 /**
  * The kubelets of all nodes, as one: what a pod does on its node, until it is done or was asked to stop. Nothing really
- * runs; `script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
+ * runs; `pod-script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
  */
 import { parseTime } from '../../kube/duration.ts'
 import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'

@@ -1,6 +1,6 @@
 /**
  * Subresources: what can be asked of one object beside reading and writing it. Some are doors to a part of it
- * (`status`, `approval`: see settle.ts), some show it as another kind (`scale`), some are actions (`eviction`, `binding`).
+ * (`status`, `approval`: see reset-fields.ts), some show it as another kind (`scale`), some are actions (`eviction`, `binding`).
  */
 import type { TransportResponse } from '../../transport/transport.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'

@@ -1,6 +1,6 @@
 /**
  * Delete: an object goes at once, or, where a finalizer holds it, is marked and goes when the last one is removed. How
- * its dependents fare is said by two finalizers of the server's own, which `housekeeping.ts` acts on.
+ * its dependents fare is said by two finalizers of the server's own, which `core-controllers.ts` acts on.
  */
 import { builtinDefinitions } from '../../kube/builtin.ts'
 import { isReleased } from '../../kube/deletion.ts'

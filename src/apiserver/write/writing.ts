@@ -154,7 +154,7 @@ export function writingText({ clock }: ClusterState, { served, manager, subresou
 /** The object with what its author left out. */
 export function withDefaults(served: ServedResource, object: UntypedObject, isApplied = false): UntypedObject {
   if (served.structural) {
-    // Empty or not, what is applied is stored: see hollow-metadata.ts.
+    // Empty or not, what is applied is stored: see empty-metadata.ts.
     const compact = withStructMetadata(object, isApplied) as unknown as JsonObject
     return served.structural.applyDefaults(compact) as unknown as UntypedObject
   }

@@ -1,5 +1,5 @@
 /**
- * A host runs one operator on one cluster. It puts together who takes in what the operator declares (`intake.ts`), who
+ * A host runs one operator on one cluster. It puts together who takes in what the operator declares (`input-tracker.ts`), who
  * is concerned by it and works on it (`reconciler.ts`, one a controller), when (`scheduler.ts`), and who carries out
  * what they want (`executor.ts`).
  */

@@ -1,5 +1,5 @@
 /**
- * An intake: what one operator takes in from one cluster. It subscribes to what is declared (`wishes.ts`), follows
+ * An intake: what one operator takes in from one cluster. It subscribes to what is declared (`watch-requests.ts`), follows
  * references as what refers changes, and says what happened. Reads come from the same subscriptions, so what is told
  * and what is seen agree.
  *
