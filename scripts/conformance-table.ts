@@ -39,15 +39,14 @@ function exempted(results: readonly Result[]): readonly string[] {
   const exempt = results.filter(({ outcome }) => outcome === 'not applicable')
   if (exempt.length === 0) return []
   const files = Map.groupBy(results, ({ test }) => test.file)
-  const lines = [...Map.groupBy(exempt, ({ reason }) => reason)]
-    .toSorted(([, a], [, b]) => b.length - a.length)
-    .flatMap(([reason, all]) => [
-      `| **${reason}** | ${all.length} | |`,
-      ...[...Map.groupBy(all, ({ test }) => test.file)]
-        .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([file, own]) => `| ${file} | ${own.length} | ${named(own, files.get(file) ?? [])} |`),
-    ])
-  return ['', '| not applicable | tests | which |', '| --- | --- | --- |', ...lines]
+  const lines = ['', '| not applicable | tests | which |', '| --- | --- | --- |']
+  const reasons = [...Map.groupBy(exempt, ({ reason }) => reason)].toSorted(([, a], [, b]) => b.length - a.length)
+  for (const [reason, all] of reasons) {
+    lines.push(`| **${reason}** | ${all.length} | |`)
+    for (const [file, own] of [...Map.groupBy(all, ({ test }) => test.file)].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      lines.push(`| ${file} | ${own.length} | ${named(own, files.get(file) ?? [])} |`)
+  }
+  return lines
 }
 
 function named(own: readonly Result[], all: readonly Result[]): string {

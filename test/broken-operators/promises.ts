@@ -162,7 +162,7 @@ export const promises: readonly Specimen[] = [
     says: /says it is ready, and deployments\.apps default\/sample is not/,
     shownBy: undefined,
     // Neither looks at what is in its Deployment.
-    notMeantFor: /edit/,
+    notMeantFor: /edit|drift/,
     make: (isCorrect) =>
       bareSubject({
         watches: [Deployment],

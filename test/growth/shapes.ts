@@ -143,7 +143,7 @@ export const knownShapes: readonly Shape[] = [
       ),
     ),
   ),
-  shape('a Service of many ports', 40_000, (size) => {
+  shape('a Service of many ports', 30_000, (size) => {
     const ports = times(size, (index) => ({ name: `p${index}`, port: index + 1 }))
     return send('POST', `${core}/services?dryRun=All`, object('v1', 'Service', { spec: { ports } }))
   }),

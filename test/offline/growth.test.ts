@@ -16,7 +16,7 @@ let send: Send
 
 beforeAll(async () => {
   send = await growthTarget(3000)
-})
+}, 3_600_000)
 
 async function problemsOf(shapes: Iterable<Shape>): Promise<readonly string[]> {
   const problems: string[] = []
@@ -34,9 +34,10 @@ function* sample(all: readonly Field[], count: number): Generator<Shape> {
   else for (let made = 0; made < count; made++) yield fieldShape(chance.pick(all), chance.pick(units))
 }
 
-const hour = 3_600_000
+/** The measure is processor time: a machine that is busy with other things may take as long as it likes. */
+const timeout = 3_600_000
 
-describe('the time of a request', () => {
+describe('the time of a request', { timeout }, () => {
   it.each(knownShapes)('grows with $name', async (shape) => {
     expect(await growthProblem(shape, send)).toBeUndefined()
   })
@@ -47,13 +48,13 @@ describe('the time of a request', () => {
 
   const all = fields()
 
-  it('grows with the texts of all kinds', { timeout: hour }, async () => {
+  it('grows with the texts of all kinds', async () => {
     const texts = all.filter(({ type }) => type === 'text')
     expect(texts.length).toBeGreaterThan(500)
     expect(await problemsOf(sample(texts, 80))).toStrictEqual([])
   })
 
-  it('grows with the lists and maps of all kinds', { timeout: hour }, async () => {
+  it('grows with the lists and maps of all kinds', async () => {
     const lists = all.filter(({ type }) => type !== 'text')
     expect(lists.length).toBeGreaterThan(200)
     expect(await problemsOf(sample(lists, 15))).toStrictEqual([])

@@ -3,7 +3,7 @@ import { embedded } from '../../../test/embedded.ts'
 
 it('refuses a write by the failure policy when the variables of a policy are deeper than the stack', async () => {
   const { raw } = embedded()
-  const count = 3000
+  const count = 6000
   const variables = Array.from({ length: count }, (_, index) => ({
     name: `v${index}`,
     expression: index === 0 ? '1' : `variables.v${index - 1} + 1`,

@@ -7,22 +7,22 @@ const longestDomain = 253
 const longestPath = 253 + 63 + 1
 
 export function* checkSignerName(name: string, field: string): Iterable<Cause> {
-  if (name === '') return yield requiredField(field)
-  const [domain = '', path = '', ...more] = name.split('/')
-  if (!name.includes('/') || more.length > 0)
-    return yield invalidField(
-      field,
-      name,
-      "must be a fully qualified domain and path of the form 'example.com/signer-name'",
-    )
+  const [domain = '', path, ...more] = name.split('/')
+  if (name === '') yield requiredField(field)
+  else if (path === undefined || more.length > 0)
+    yield invalidField(field, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
+  else yield* checkParts(domain, path, field)
+}
+
+function* checkParts(domain: string, path: string, field: string): Iterable<Cause> {
   if (domain.length > longestDomain) yield tooLong(field, longestDomain)
   const labels = domain.split('.')
   yield* firstWrong(field, domain, labels, dnsLabel)
   if (labels.length < 2)
     yield invalidField(field, domain, 'should be a domain with at least two segments separated by dots')
   yield* firstWrong(field, path, path.split('.'), dnsSubdomain)
-  const longest = longestDomain + longestPath + 1
-  if (name.length > longest) yield tooLong(field, longest)
+  const longest = longestDomain + 1 + longestPath
+  if (domain.length + 1 + path.length > longest) yield tooLong(field, longest)
 }
 
 function* firstWrong(

@@ -88,16 +88,20 @@ export function repack(subsets: readonly EndpointSubset[]): readonly EndpointSub
     if (port) found.ports.push(port)
   }
   return [...packed.values()]
-    .map(({ ports, offers: held }) => {
-      const ready = held.flatMap(([, address, isReady]) => (isReady ? [address] : []))
-      const unready = held.flatMap(([, address, isReady]) => (isReady ? [] : [address]))
-      return {
-        ...(ready.length > 0 && { addresses: ready }),
-        ...(unready.length > 0 && { notReadyAddresses: unready }),
-        ...(ports.length > 0 && { ports: ports.toSorted((a, b) => compare(portsKey([a]), portsKey([b]))) }),
-      }
-    })
+    .map(({ ports, offers: held }) => subsetOf(ports, held))
     .toSorted((a, b) => compare(JSON.stringify(a), JSON.stringify(b)))
+}
+
+type Held = readonly [key: string, address: EndpointAddress, isReady: boolean]
+
+function subsetOf(ports: readonly EndpointPort[], held: readonly Held[]): EndpointSubset {
+  const ready = held.flatMap(([, address, isReady]) => (isReady ? [address] : []))
+  const unready = held.flatMap(([, address, isReady]) => (isReady ? [] : [address]))
+  return {
+    ...(ready.length > 0 && { addresses: ready }),
+    ...(unready.length > 0 && { notReadyAddresses: unready }),
+    ...(ports.length > 0 && { ports: ports.toSorted((a, b) => compare(portsKey([a]), portsKey([b]))) }),
+  }
 }
 
 export function isSameContent(a: object, b: object): boolean {

@@ -110,9 +110,10 @@ function subsetsOf(service: Service, pod: StoredPod): readonly EndpointSubset[] 
     ...(pod.spec?.nodeName && { nodeName: pod.spec.nodeName }),
     targetRef: { kind: 'Pod', namespace, name, uid },
   }
-  const where = isTolerant || isPodReady(pod) ? { addresses: [address] } : { notReadyAddresses: [address] }
-  if ((service.spec?.ports ?? []).length === 0) return service.spec?.clusterIP === 'None' ? [where] : []
-  return portsOf(service, pod).map((port) => ({ ...where, ports: [port] }))
+  const member = isTolerant || isPodReady(pod) ? 'addresses' : 'notReadyAddresses'
+  if ((service.spec?.ports ?? []).length === 0)
+    return service.spec?.clusterIP === 'None' ? [{ [member]: [address] }] : []
+  return portsOf(service, pod).map((port) => ({ [member]: [address], ports: [port] }))
 }
 
 /** No more addresses than one object may hold: ready ones first, each subset with its share. */

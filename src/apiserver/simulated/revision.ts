@@ -41,7 +41,7 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
       labels: { ...owner.spec.template.metadata?.labels, [revisionLabel]: hash },
       ownerReferences: [ownerReference(owner, { controller: true })],
     },
-    data: data as never,
+    data,
     revision,
   })
   return [...known, made]

@@ -64,7 +64,8 @@ describe.skipIf(trouble !== undefined)('a hostile program', { timeout: 120_000 }
   })
 
   it.each(users)('does without walls what it tries: that they refuse it proves something (uid %s)', (uid) => {
-    const { tried, done } = reportOf('control', uid)
+    const { tried, done, left } = reportOf('control', uid)
+    expect(left).toEqual(['a process', 'a setuid file', 'what it wrote to a pipe'])
     expect(tried).toBeGreaterThan(25)
     expect(done).toHaveLength(tried)
   })

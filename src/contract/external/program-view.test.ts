@@ -1,14 +1,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { viewOf } from './program-view.ts'
-
-const mocked = vi.hoisted((): { home: string | undefined } => ({ home: undefined }))
-vi.mock('node:os', async (original) => {
-  const os = await original<{ homedir: () => string }>()
-  return { ...os, homedir: () => mocked.home ?? os.homedir() }
-})
 
 let home = ''
 beforeEach(() => {
@@ -59,10 +53,8 @@ describe('what a program sees', () => {
   })
 
   it('is never a home, or a folder that one is in, for being the installation of an interpreter', () => {
-    mocked.home = at('people/ann')
-    onTestFinished(() => void (mocked.home = undefined))
     for (const python of [file('people/bin/python3'), file('people/ann/bin/python3')]) {
-      expect(viewOf({ command: python }, '').readable).toEqual([python])
+      expect(viewOf({ command: python }, '', at('people/ann')).readable).toEqual([python])
     }
   })
 

@@ -30,14 +30,14 @@ export interface ProgramView {
   readonly trouble: string | undefined
 }
 
-/** `searched`: the PATH of the program. */
-export function viewOf(program: ExternalProgram, searched: string): ProgramView {
+/** `searched`: the PATH of the program. `home`: that of the manager. */
+export function viewOf(program: ExternalProgram, searched: string, home: string = homedir()): ProgramView {
   const { command, args = [], folder = process.cwd(), readable = [] } = program
   const file = command.includes('/') ? path.resolve(folder, command) : foundIn(searched, command)
   if (file === undefined) return { readable: [], covered: [], trouble: `there is no ${command} in PATH` }
   const scripts = args.map((word) => path.resolve(folder, word)).filter((each) => isFile(each))
   const parts = [file, ...scripts].flatMap((each) => [each].concat(interpretersOf(each, searched)))
-  const shown = [...parts.flatMap(partsOf), ...readable.flatMap(linksTo)]
+  const shown = [...parts.flatMap((each) => partsOf(each, home)), ...readable.flatMap(linksTo)]
   const blocked = [file, ...scripts, ...readable].find((each) => !isForOthers(each))
   return {
     readable: shown,
@@ -65,19 +65,19 @@ function isForOthers(place: string): boolean {
 const spreadOut = /^(?:python|pypy|ruby|perl|java)[\d.]*$/
 const nodeScript = /\.[cm]?[jt]s$/
 
-function partsOf(file: string): readonly string[] {
+function partsOf(file: string, home: string): readonly string[] {
   const found = linksTo(file)
-  const around = found.map(installationOf).filter((each) => each !== undefined)
+  const around = found.map((each) => installationOf(each, home)).filter((each) => each !== undefined)
   const scripts = found.filter((each) => nodeScript.test(each))
   return [...found, ...around, ...scripts.flatMap((each) => packagesOf(path.dirname(each)).flatMap(linksTo))]
 }
 
 /** `/opt/python` for `/opt/python/bin/python3`; never a home, or a folder that one is in. */
-function installationOf(file: string): string | undefined {
+function installationOf(file: string, home: string): string | undefined {
   const folder = path.dirname(file)
   const around = path.dirname(folder)
   if (!spreadOut.test(path.basename(file)) || path.basename(folder) !== 'bin') return undefined
-  const isMore = [homedir(), process.cwd()].some((each) => each === around || isWithin(each, around))
+  const isMore = [home, process.cwd()].some((each) => each === around || isWithin(each, around))
   return isMore ? undefined : around
 }
 

@@ -84,7 +84,7 @@ const carried = 'MUSTER_GIVEN_'
  * could mount a tmpfs without a size. The mount namespace's own root holds nothing that leads out.
  *
  * A folder is shown through an overlay: sockets are found by their inode, and those of an overlay are its own. So a socket there
- * answers to nobody, also one that is made later.
+ * refuses connections, also one that is made later.
  */
 const script = `
 set -eu

@@ -235,10 +235,12 @@ const deeds = [
   [
     'talk through a pipe in the folder that it may read',
     () => {
-      // Opened for both, a pipe waits for nobody; what is in it then, the machine would read.
+      // Opened for both, a pipe waits for no reader; whether the machine can read it, the process around this one tells.
       const pipe = fs.openSync(`${readable}/pipe`, 'r+')
-      return fs.writeSync(pipe, 'hostile') > 0
+      fs.writeSync(pipe, 'hostile')
+      return isControl
     },
+    true,
   ],
   ['connect to Docker', () => answers({ path: '/var/run/docker.sock' })],
   ['connect to the message bus', () => answers({ path: '/run/dbus/system_bus_socket' })],

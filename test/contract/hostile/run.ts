@@ -4,15 +4,18 @@
  *
  * `node run.ts program|process|control`
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -58,6 +61,7 @@ async function main(how: string): Promise<Report> {
   for (const name of ['.muster/kubeconfig', 'muster.yaml']) file(path.join(readable, name))
   const hidden = ['cluster.kubeconfig', '.muster', 'muster.yaml'].map((name) => path.join(readable, name))
   for (const name of ['plain', 'removable']) file(path.join(readable, name), 'plain')
+  const pipe = openPipe(path.join(readable, 'pipe'))
   const beside = file(path.join(folder('home', 'project', 'bin'), 'beside'))
   file(path.join(temporary, 'other-file'))
   const script = path.join(path.dirname(beside), 'program.cjs')
@@ -129,7 +133,7 @@ async function main(how: string): Promise<Report> {
       ? (JSON.parse(stdout) as Pick<Report, 'tried' | 'done'>)
       : { tried: 0, done: [] }
     const failure = stdout.startsWith('{') ? trouble : `${trouble ?? ''} ${stderr}`
-    const left = leftIn(isProgram ? output : undefined)
+    const left = [...leftIn(isProgram ? output : undefined), ...(pipe.isWritten() ? ['what it wrote to a pipe'] : [])]
     const memory = how === 'program' && group ? await sharedMemory(output) : {}
     return { uid: process.getuid?.() ?? -1, ...said, left, ...(failure !== undefined && { trouble: failure }), memory }
   } finally {
@@ -199,10 +203,28 @@ function asGuest(
   })
 }
 
+/** Both ends are open here, so that neither waits for the other. */
+function openPipe(place: string): { isWritten(): boolean } {
+  if (spawnSync('mkfifo', ['-m', '666', place]).status !== 0) throw new Error(`${place} cannot be made`)
+  const pipe = openSync(place, constants.O_RDWR | constants.O_NONBLOCK)
+  return {
+    isWritten() {
+      try {
+        return readSync(pipe, Buffer.alloc(100)) > 0
+      } catch {
+        return false
+      }
+    },
+  }
+}
+
 /** A process that outlives it, a link that was followed, a file with which to become the manager. */
 function leftIn(output: string | undefined): readonly string[] {
   const running = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && wordsOf(name).includes(mark))
-  const left = running.filter((pid) => Number(pid) !== process.pid).map(() => 'a process')
+  const others = running.map(Number).filter((pid) => pid !== process.pid)
+  // Each leads a group of its own. Without a sandbox they are still there, and go now.
+  for (const pid of others) process.kill(-pid, 'SIGKILL')
+  const left = others.map(() => 'a process')
   if (output === undefined) return left
   const names = readdirSync(output).toSorted()
   if (names.join(' ') !== 'link result setuid') left.push(`an output of ${names.join(' ') || 'nothing'}`)
