@@ -24,7 +24,12 @@ function listedIn(readme: string): readonly string[] {
 }
 
 function matches(pattern: string, name: string): boolean {
-  return new RegExp(`^${pattern.split('*').map(RegExp.escape).join('.*')}$`).test(name)
+  return new RegExp(
+    `^${pattern
+      .split('*')
+      .map((part) => RegExp.escape(part))
+      .join('.*')}$`,
+  ).test(name)
 }
 
 describe.each(folders)('%s', (folder) => {

@@ -17,7 +17,7 @@ import {
 } from './estimate.ts'
 import type { CelExpression } from './expression.ts'
 import { listCost } from './frame.ts'
-import { namedFormatType as namedFormatType } from './named-format.ts'
+import { namedFormatType } from './named-format.ts'
 import { quantityType } from './quantity.ts'
 import { semverType } from './semver.ts'
 import type { SizePath } from './size-path.ts'
