@@ -1,6 +1,6 @@
 /** What the controllers of a cluster write, and what the server makes of it. */
 import { describe, expect, it } from 'vitest'
-import { openServer } from './server.ts'
+import { at, openServer } from './server.ts'
 
 const server = openServer()
 
@@ -43,4 +43,22 @@ describe('a controller that reports', () => {
       expect((await read()).metadata.generation).toBe(plural === 'deployments' ? 2 : 1)
     },
   )
+})
+
+interface ServiceRange {
+  readonly spec: { readonly cidrs: readonly string[] }
+  readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] }
+}
+
+describe('the API server itself', () => {
+  it('writes the range of service addresses', async () => {
+    // The Endpoints that it writes as well cannot be compared: a real server on loopback is refused its own.
+    const path = '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'
+    const { body } = await server.until(path, (answer) => at(answer.body, 'status', 'conditions') !== undefined)
+    const { spec, status } = body as unknown as ServiceRange
+    expect(spec.cidrs[0]).toMatch(/^10\.0\.0\.0\/\d+$/)
+    expect(status.conditions.map(({ lastTransitionTime: _time, ...condition }) => condition)).toEqual([
+      { type: 'Ready', status: 'True', reason: '', message: 'Kubernetes default Service CIDR is ready' },
+    ])
+  })
 })

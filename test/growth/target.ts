@@ -1,4 +1,6 @@
 /** The server that growing requests are sent to, with something to read and to patch. */
+// Loaded before anything runs out of stack: a module of Node that fails half-way stays half loaded for this thread.
+import 'node:https'
 import { createApiServer } from '../../src/apiserver/server/api-server.ts'
 import type { TransportRequest } from '../../src/transport/transport.ts'
 import { seededRandom } from '../../src/clock/random.ts'

@@ -1,3 +1,5 @@
+// Loaded before anything runs out of stack: a module of Node that fails half-way stays half loaded for this thread.
+import 'node:https'
 import { expect, it } from 'vitest'
 import { embedded } from '../../../test/embedded.ts'
 
