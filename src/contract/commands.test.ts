@@ -6,6 +6,7 @@ import { memcached } from '../../test/examples.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { readYaml } from '../kube/yaml.ts'
 import { defineController } from '../operator/controller.ts'
+import type { Json } from '../kube/json.ts'
 import { anything, integer, optional } from '../operator/field.ts'
 import { exactName, generated, labelled, referenced } from '../operator/input.ts'
 import { defineKind } from '../operator/kind.ts'
@@ -271,7 +272,7 @@ describe('apply-configuration', () => {
     // Fits its schema when it is checked, and contains itself when it is serialised.
     let reads = 0
     const endless = {
-      get again(): unknown {
+      get again(): Json {
         return reads++ < 2 ? null : endless
       },
     }
