@@ -187,7 +187,7 @@ export const scripts: Readonly<Record<string, readonly Step[]>> = {
     {
       run: 'get cm settings -n NS -w -o name',
       meanwhile: ['label cm settings -n NS x=y', 'delete cm settings -n NS'],
-      until: 'settings\nconfigmap/settings\nconfigmap/settings',
+      until: 'settings\nconfigmap/settings\nconfigmap/settings\n',
     },
     apply(pod.replace('name: one', 'name: zero')),
     {
