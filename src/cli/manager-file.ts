@@ -6,6 +6,7 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { makeFolder } from '../system/folder.ts'
 import { MusterError } from '../kube/errors.ts'
+import { trimEnd } from '../kube/trim-end.ts'
 import { type ManagerReport, readReport } from '../manager/observability/report.ts'
 
 interface ManagerFile {
@@ -84,7 +85,7 @@ export function managerUrl(flag: string | undefined, folder = '.'): string {
   if (url === undefined) throw new MusterError('ManagerNotFound', `There is no ${place(folder)}: none runs here.`)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new MusterError('InvalidFlag', `--url ${url}: it must be a URL, such as http://127.0.0.1:8081.`)
-  return url.replace(/\/+$/, '')
+  return trimEnd(url, '/')
 }
 
 const patienceMs = 5000

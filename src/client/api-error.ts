@@ -96,7 +96,7 @@ export async function apiError(
   const type = response.headers['content-type'] ?? ''
   const isHtml = type.includes('html') || /^\s*</.test(text)
   const name = foreignName(httpStatus, isHtml)
-  const excerpt = redact(isHtml ? (/<title[^>]*>([^<]*)</i.exec(text)?.[1] ?? '') : text.slice(0, 4 * maxExcerpt))
+  const excerpt = redact(isHtml ? (/<title[^<>]*>([^<]*)</i.exec(text)?.[1] ?? '') : text.slice(0, 4 * maxExcerpt))
   const message =
     name === 'KindNotServed'
       ? 'the server serves no such resource'
@@ -187,7 +187,9 @@ function shortened(text: string): string {
 
 /** Some servers quote the piece of the request that they could not read, between `...|` and `|...`. */
 function withoutQuotedBody(message: string): string {
-  return message.replace(/\.\.\.\|.*\|\.\.\./s, '[…]')
+  const from = message.indexOf('...|')
+  const to = message.lastIndexOf('|...')
+  return from < 0 || to < from + 4 ? message : `${message.slice(0, from)}[…]${message.slice(to + 4)}`
 }
 
 /** Seconds or an HTTP date, as the time to wait from `now`. */

@@ -12,7 +12,7 @@ export interface ServerWarning {
 }
 
 /** Escapes stand in the text: `\"` and `\\`, as everywhere in HTTP. */
-const warning = /^\s*,?\s*(\d{3})\s+(\S+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"[^"]*")?\s*/s
+const warning = /^\s*(?:,\s*)?(\d{3})\s+(\S+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"[^"]*")?\s*/s
 
 /** The warnings of a header. What cannot be read ends the list: a warning is never worth a failed request. */
 export function parseWarnings(header: string): readonly ServerWarning[] {

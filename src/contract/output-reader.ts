@@ -180,8 +180,13 @@ function mutationsIn(folder: ReadMutation['folder'], reader: Reader): readonly R
   const order = orderIn(path.posix.join(folder, orderFile), files, reader)
   return [...files].flatMap((file) => {
     // The first of these words tells what a file is; the name of an object may hold them, too.
-    const [, before, word, name] = /^(.*\/[^/]*?)-(body|metadata|options)-([^/]+)\.yaml$/.exec(file) ?? []
-    if (before === undefined || word !== 'body' || name === undefined) return []
+    const own = file.lastIndexOf('/') + 1
+    const extension = '.yaml'
+    if (!file.endsWith(extension)) return []
+    const parts = /-(body|metadata|options)-(.+)/s.exec(file.slice(own, -extension.length))
+    if (parts?.[1] !== 'body') return []
+    const name = parts[2]
+    const before = file.slice(0, own + parts.index)
     const sibling = (part: string): string => `${before}-${part}-${name}.yaml`
     if (!files.has(sibling('metadata'))) throw refused(`${file} has no metadata beside it`)
     const metadata = document(reader, sibling('metadata'))

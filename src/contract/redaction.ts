@@ -163,7 +163,9 @@ function hidden(value: Json, redaction: Redaction, parent = ''): Json {
   if (typeof value === 'string') {
     if (names.has(value)) return value
     const inner = secretText(value)
-    return inner === undefined ? hide(value) : stringifyJson(hidden(inner, redaction)) + (/\s*$/.exec(value)?.[0] ?? '')
+    return inner === undefined
+      ? hide(value)
+      : stringifyJson(hidden(inner, redaction)) + value.slice(value.trimEnd().length)
   }
   if (typeof value === 'number' || typeof value === 'bigint') {
     const text = String(value)

@@ -10,6 +10,7 @@
  * first half of a value, which no search for the whole value finds.
  */
 import { isUtf8 } from 'node:buffer'
+import { trimEnd } from './trim-end.ts'
 
 export interface HiddenValue {
   readonly bytes: Buffer
@@ -150,12 +151,12 @@ function base64Forms(bytes: Buffer, standIn: string): readonly Form[] {
   if (bytes.length < shortest) return []
   const padded = bytes.toString('base64')
   const replacement = Buffer.from(standIn).toString('base64')
-  const unpadded = replacement.replace(/=+$/, '')
+  const unpadded = trimEnd(replacement, '=')
   const middles = bytes.length < shortestInWords ? [] : [0, 1, 2].map((offset) => middleOf(bytes, offset))
   const formOf = (text: string, by: string): Form => ({ text, by, isPlain: false, isWord: false })
   const forms = [
     formOf(padded, replacement),
-    ...[padded.replace(/=+$/, ''), ...middles].map((text) => formOf(text, unpadded)),
+    ...[trimEnd(padded, '='), ...middles].map((text) => formOf(text, unpadded)),
   ]
   const inUrls = ({ text, by }: Form): Form => formOf(urlAlphabet(text), urlAlphabet(by))
   return [...forms, ...forms.filter(({ text }) => urlAlphabet(text) !== text).map(inUrls)]
@@ -174,7 +175,7 @@ function urlAlphabet(base64: string): string {
 /** In the alphabet of `word`, and filled up if that was. */
 function encodedLike(word: string, bytes: Buffer): string {
   const padded = bytes.toString('base64')
-  const text = word.length % 4 === 0 ? padded : padded.replace(/=+$/, '')
+  const text = word.length % 4 === 0 ? padded : trimEnd(padded, '=')
   return /[-_]/.test(word) ? urlAlphabet(text) : text
 }
 

@@ -10,6 +10,7 @@ import { jitter, type Random } from '../clock/random.ts'
 import { type ErrorName, MusterError } from '../kube/errors.ts'
 import { isJsonArray, ownMember } from '../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../kube/json.ts'
+import { trimEnd } from '../kube/trim-end.ts'
 import type { ActionRecord, ActionRequest } from './action.ts'
 import type { SidecarState } from './state.ts'
 
@@ -81,7 +82,7 @@ const longestBackoffMs = 2000
 
 export function sidecarClient(options: SidecarClientOptions): SidecarClient {
   const { clock, random, timeoutMs = 10_000, token } = options
-  const base = options.url.replace(/\/+$/, '')
+  const base = trimEnd(options.url, '/')
 
   const attempt = async ({ method, path, body }: Call, signal: AbortSignal): Promise<SidecarResponse> => {
     const transport = options.transport ?? (await import('./http-transport.ts')).sidecarHttpTransport

@@ -85,6 +85,7 @@ function buildGraph(pattern: Pattern, flags: string): readonly State[] | undefin
       case 'end':
         return add(new Set([endMark]))
       case 'boundary':
+      case 'line':
         return condition
       case 'reference':
         isKnown = false
@@ -131,8 +132,13 @@ function buildGraph(pattern: Pattern, flags: string): readonly State[] | undefin
   const mark = add(new Set([startMark]))
   const anything = add(new Set(characters.keys()))
   const skipped = join(mark, optional(loop(anything)))
+  // At the beginning of an expression a condition on the line is one on where the engine starts.
+  const isOfLine = pattern.type === 'sequence' && pattern.parts[0]?.type === 'line'
+  const starts = isOfLine
+    ? [...mark.last, ...join(skipped, add(acceptedBy(String.raw`[\n\r\u2028\u2029]`, flags))).last]
+    : skipped.last
   const body = build(pattern)
-  link(skipped.last, body.first)
+  link(starts, body.first)
   if (!isKnown) return undefined
   if (body.isFree) return []
   const all = acceptedBy('[^]', flags)

@@ -12,15 +12,22 @@ export type Pattern =
   | { readonly type: 'start' }
   | { readonly type: 'end' }
   | { readonly type: 'boundary' }
+  | { readonly type: 'line' }
   | { readonly type: 'reference' }
+
+/** With the flag `v`, classes stand in classes. */
+const nestedClass = /\[(?:\\[^]|\[(?:\\[^]|[^\]\\])*\]|[^[\]\\])*\]/uy
 
 const token =
   /\\p\{[^}]*\}|\\P\{[^}]*\}|\\u\{[^}]*\}|\\u[\da-fA-F]{4}|\\x[\da-fA-F]{2}|\\k<[^>]*>|\\[^]|\[(?:\\[^]|[^\]\\])*\]|\((?:\?(?:<?[=!]|:|<[^>]*>))?|[)|^$]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|[^]/uy
 
 export function parsePattern(source: string, flags: string): Pattern {
   const tokens: string[] = []
-  token.lastIndex = 0
-  for (let match = token.exec(source); match; match = token.exec(source)) tokens.push(match[0])
+  for (let at = 0; at < source.length; at += tokens.at(-1)!.length) {
+    nestedClass.lastIndex = token.lastIndex = at
+    const match = (flags.includes('v') && nestedClass.exec(source)) || token.exec(source)
+    tokens.push(match![0])
+  }
   let next = 0
 
   function choice(): Pattern {
@@ -58,7 +65,7 @@ export function parsePattern(source: string, flags: string): Pattern {
       return /^\(\?<?[=!]/.test(text) ? { type: 'look', body, isBehind: text.startsWith('(?<') } : body
     }
     // On many lines both are conditions in the middle of a text.
-    if (text === '^') return flags.includes('m') ? { type: 'boundary' } : { type: 'start' }
+    if (text === '^') return flags.includes('m') ? { type: 'line' } : { type: 'start' }
     if (text === '$') return flags.includes('m') ? { type: 'boundary' } : { type: 'end' }
     if (/^\\[bB]$/.test(text)) return { type: 'boundary' }
     if (/^\\(?:[1-9]|k<)/.test(text)) return { type: 'reference' }

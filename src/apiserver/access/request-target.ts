@@ -5,6 +5,7 @@
  * The rules are those of the real server: percent-encoding is decoded before the path is split, so an encoded slash is
  * a slash; nothing is normalized, so `.`, `..` and empty segments are names like any other.
  */
+import { trimEnd } from '../../kube/trim-end.ts'
 
 export interface RequestTarget {
   /** The logical cluster of `/clusters/<name>`; empty for the one at `/`. */
@@ -78,7 +79,7 @@ const ofNamespace = new Set(['status', 'finalize'])
 function resourceIn(path: string): ResourcePath | undefined {
   const from = path.search(/[^/]/)
   if (from < 0) return undefined
-  const segments = path.slice(from).replace(/\/+$/, '').split('/')
+  const segments = trimEnd(path.slice(from), '/').split('/')
   const [root] = segments
   if ((root !== 'api' && root !== 'apis') || segments.length < (root === 'api' ? 3 : 4)) return undefined
   const [group = '', version = ''] = root === 'api' ? ['', segments[1]] : segments.slice(1)

@@ -112,7 +112,7 @@ async function readManifest(file: string, { word }: KindName): Promise<Manifest>
 /** The file's name as a name in code. */
 function nameFor(file: string, owner: ExportedKind): string {
   const base = path.basename(file).replace(/\.[cm]?[jt]s$/, '')
-  const name = base.replaceAll(/[-_.]+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+  const name = base.replaceAll(/[-_.]+([A-Za-z0-9])?/g, (run, letter?: string) => letter?.toUpperCase() ?? run)
   if (/^[a-z][A-Za-z0-9]*$/.test(name) && !reserved.has(name) && name !== owner.name) return name
   throw new MusterError(
     'InvalidFlag',

@@ -3,6 +3,7 @@
  */
 import { MusterError } from '../../kube/errors.ts'
 import { checkDnsLabel } from '../../kube/name.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import { isHeaderSafe } from './bearer.ts'
 import {
   type KubeconfigEntry,
@@ -90,7 +91,7 @@ function checkCluster({
     problems.push(`${place.path}.certificate-authority-data is base64, but holds no PEM certificate`)
   }
   if (problems.length > 0) throw malformedKubeconfig(place.source, problems)
-  return { value: { ...value, server: server!.replace(/[?#].*$/, '').replace(/\/+$/, '') }, place }
+  return { value: { ...value, server: trimEnd(server!.split(/[?#]/, 1)[0]!, '/') }, place }
 }
 
 /** Values are not repeated: a URL may hold a password. */

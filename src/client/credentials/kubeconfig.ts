@@ -9,6 +9,7 @@
 import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../kube/errors.ts'
 import { type Json, parseJson } from '../../kube/json.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import {
   anyMember,
   base64,
@@ -298,5 +299,5 @@ async function parseDocument(content: string, source: string): Promise<Json> {
 /** What a parser says, up to where it begins to quote: the document is full of secrets. */
 function reasonOf(error: unknown): string {
   const [reason = ''] = error instanceof Error ? error.message.split(/["'`<{[]/) : []
-  return reason.replace(/[\s.:,]+$/, '')
+  return trimEnd(reason, ' \n\t.:,')
 }

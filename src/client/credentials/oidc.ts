@@ -8,6 +8,7 @@ import { errorCode } from '../../system/error-code.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../kube/json.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import { bearer, type BearerHeaders, isHeaderSafe } from './bearer.ts'
 import type { Credentials } from '../connection.ts'
 import { type Machine, type WebAnswer, type WebRequest } from './machine.ts'
@@ -113,7 +114,7 @@ async function refresh(provider: OidcProvider, refreshToken: string, options: Oi
 }
 
 async function discover(provider: OidcProvider, options: OidcOptions): Promise<JsonObject> {
-  const url = `${provider.issuerUrl.replace(/\/+$/, '')}/.well-known/openid-configuration`
+  const url = `${trimEnd(provider.issuerUrl, '/')}/.well-known/openid-configuration`
   const answer = await ask(provider, options, { method: 'GET', url })
   if (answer.status !== 200) throw failed(provider, `its discovery document answered ${answer.status}`)
   const discovery = parseObject(answer.body)

@@ -29,6 +29,20 @@ describe('redact', () => {
     )
   })
 
+  it('takes out what follows a word that announces a secret, as lookbehinds would', () => {
+    const expected = (text: string): string =>
+      text
+        .replaceAll(/(?<=\b(?:bearer|basic)\s+)[^\s"',;]+/gi, '[redacted]')
+        .replaceAll(/(?<=(?:token|api[-_]?key)["']?\s*[:=]\s*["']?)[^\s"',;}]+/gi, '[redacted]')
+    const word = fc.constantFrom('bearer', 'Basic', 'token', 'api_key', 'x', ' ', '=', ':', '"', "'", ',', '}', '-')
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 12 }), (words) => {
+        expect(redact(words.join(''))).toBe(printable(expected(words.join(''))))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
   it('quotes the end of a long text, where the reason usually stands', () => {
     const said = redact(`${'noise '.repeat(1_000)}the reason`)
     expect(said.length).toBeLessThan(1_100)

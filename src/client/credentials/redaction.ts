@@ -11,9 +11,31 @@ const longest = 1_000
 const patterns: readonly RegExp[] = [
   /-----BEGIN [^-]+-----[\s\S]*?(?:-----END [^-]+-----|$)/g,
   /\beyJ[\w-]+(?:\.[\w-]*)*/g,
-  /(?<=\b(?:bearer|basic)\s+)[^\s"',;]+/gi,
-  /(?<=(?:token|secret|password|passwd|credential|authorization|api[-_]?key|private[-_]?key)["']?\s*[:=]\s*["']?)[^\s"',;}]+/gi,
 ]
+
+/** What announces a secret, and the secret. A lookbehind would read the blanks in between again at each of them. */
+const announced: readonly { readonly by: RegExp; readonly secret: RegExp }[] = [
+  { by: /\b(?:bearer|basic)\s+/gi, secret: /[^\s"',;]+/y },
+  {
+    by: /(?:token|secret|password|passwd|credential|authorization|api[-_]?key|private[-_]?key)["']?\s*[:=]\s*["']?/gi,
+    secret: /[^\s"',;}]+/y,
+  },
+]
+
+function withoutAnnounced(text: string, { by, secret }: (typeof announced)[number]): string {
+  let masked = ''
+  let at = 0
+  for (const { 0: words, index } of text.matchAll(by)) {
+    const from = index + words.length
+    // Within the secret before it.
+    if (from < at) continue
+    secret.lastIndex = from
+    if (!secret.test(text)) continue
+    masked += text.slice(at, from) + mask
+    at = secret.lastIndex
+  }
+  return masked + text.slice(at)
+}
 
 /** A run of token characters; `/` is left out, or every long path would be one. */
 const run = /[A-Za-z0-9+_=~-]{24,}/g
@@ -30,6 +52,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
     clean = clean.replaceAll(secret, mask)
   }
   for (const pattern of patterns) clean = clean.replace(pattern, mask)
+  for (const one of announced) clean = withoutAnnounced(clean, one)
   clean = clean.replace(run, (word) => (looksOpaque(word) ? mask : word))
   clean = printable(clean)
   return clean.length > longest ? `… ${clean.slice(-longest)}` : clean

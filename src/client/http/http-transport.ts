@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import { apiError, whereabouts } from '../api-error.ts'
 import { leave } from '../body.ts'
 import type { ClientCertificate, Connection } from '../connection.ts'
@@ -44,7 +45,7 @@ export function httpTransport(connection: Connection, options: HttpTransportOpti
   const keepAlive: KeepAlive = { pingAfterMs: 30_000, answerWithinMs: 15_000, idleMs: 60_000, ...options.keepAlive }
   const laneOptions = { clock, connectTimeoutMs, keepAlive, env: options.env ?? process.env }
   const { credentials } = connection
-  const prefix = (URL.parse(connection.server)?.pathname ?? '').replace(/\/+$/, '')
+  const prefix = trimEnd(URL.parse(connection.server)?.pathname ?? '', '/')
   const ownHeaders = { 'user-agent': userAgent }
   const impersonation = impersonationHeaders(connection.impersonate)
   const live = new Set<Ending>()

@@ -53,7 +53,7 @@ export function socketError(error: unknown, place: string, when: string): Muster
 }
 
 function alertMeaning(code: string): Meaning | undefined {
-  const alert = /ALERT_(\w+)$/.exec(code)?.[1]
+  const [, alert] = code.split('ALERT_')
   if (!alert) return undefined
   const words = alert.toLowerCase().replaceAll('_', ' ')
   if (alert === 'CERTIFICATE_REQUIRED') {

@@ -6,6 +6,7 @@
 import { MusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
+import { patternOf } from '../../kube/structural/pattern.ts'
 import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 import { contradictions } from './contradiction.ts'
 import { type Layer, mergeOver, placeIn, withoutNullSettings } from './layer.ts'
@@ -74,7 +75,7 @@ function inWords(message: string, path: readonly string[], value: JsonObject, sc
   const { title, pattern, enum: words } = schemaAt(schema, path) ?? {}
   const given = valueAt(value, path)
   if (words && given !== undefined) return noneOf(given, words)
-  const isMisshapen = title !== undefined && typeof given === 'string' && !new RegExp(pattern ?? '', 'u').test(given)
+  const isMisshapen = title !== undefined && typeof given === 'string' && !patternOf(pattern ?? '')(given)
   return isMisshapen ? `"${given.slice(0, 100)}" is not ${title}` : message
 }
 

@@ -107,8 +107,8 @@ function findKey(lines: readonly string[], name: string, from: number, above: nu
     const indent = indentOf(line)
     if (indent <= above) return undefined
     own ??= indent
-    const key = /^\s*(?:"([^"]*)"|'([^']*)'|([^\s:#][^:#]*?))\s*:(?:\s|$)/.exec(line)
-    if (indent === own && key && (key[1] ?? key[2] ?? key[3]) === name) return at
+    const key = /^\s*(?:"([^"]*)"\s*|'([^']*)'\s*|([^\s:#][^:#]*)):(?:\s|$)/.exec(line)
+    if (indent === own && key && (key[1] ?? key[2] ?? key[3]!.trimEnd()) === name) return at
   }
   return undefined
 }

@@ -92,6 +92,6 @@ function outOf(memoryMb: number): string {
 
 function reasonOf(code: number | null, signal: string | null, tail: string, memoryMb: number): string {
   if (/out of memory|Failed to allocate/i.test(tail)) return outOf(memoryMb)
-  const thrown = tail.split('\n').findLast((line) => /^\w*Error\b.*: /.test(line))
+  const thrown = tail.split('\n').findLast((line) => /^\w+/.exec(line)?.[0].endsWith('Error') && line.includes(': '))
   return thrown ?? (signal === null ? `it left with exit code ${code}` : `it was ended by ${signal}`)
 }

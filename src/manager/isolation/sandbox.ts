@@ -333,7 +333,7 @@ export function troubleOf(printed: string, failure: string): string | undefined 
 /** How it sounds when something is missing. */
 const cures: readonly (readonly [sound: RegExp, cure: string])[] = [
   [/\bip: not found/, 'install iproute2'],
-  [/ENOENT|(?:execute|exec) .*No such file|not found|(?:unrecognized|invalid|unknown) option/i, 'install util-linux'],
+  [/ENOENT|exec(?:ute)? \S+ No such file|not found|(?:unrecognized|invalid|unknown) option/i, 'install util-linux'],
   [/setres[ug]id|setgroups/, 'the manager is root of a user namespace without further uids: run it as another user'],
   [/overlay/i, 'it needs overlayfs, and for an ordinary user Linux 5.11 or later'],
 ]

@@ -77,15 +77,23 @@ function explain(error: unknown): string {
   const [, missing] = /^Cannot find package '([^']+)'/.exec(error.message) ?? []
   if (missing !== undefined) return `it imports ${missing}, which is not installed: run npm install in its folder.`
   if (code === 'ERR_MODULE_NOT_FOUND') {
-    const [, from, by] = /^Cannot find module '([^']+)'.* imported from (.+)$/.exec(error.message) ?? []
+    const [, from, by] = /^Cannot find module '([^']+)'.* imported from (.+)/.exec(error.message) ?? []
     if (from !== undefined && by !== undefined) return `${shown(by)} imports ${shown(from)}, which does not exist.`
   }
   // Node puts the place of a mistake in TypeScript before the stack, as a path; of others it is in the stack, as a URL.
   const stack = error.stack ?? ''
-  const [, place, line] = /^(.+):(\d+)\n/.exec(stack) ?? /(file:\/\/[^\s)]+?):(\d+)/.exec(stack) ?? []
+  const [, place, line] = /^(.+):(\d+)\n/.exec(stack) ?? urlIn(stack) ?? []
   const where =
     place === undefined ? '' : ` (${shown(place.startsWith('file:') ? fileURLToPath(place) : place)}:${line})`
   return `${error.name}: ${error.message.split('\n')[0]}${where}.`
+}
+
+function urlIn(stack: string): readonly string[] | undefined {
+  for (const word of stack.split(/[\s()]/)) {
+    const found = /^(file:\/\/.+?):(\d+)/.exec(word)
+    if (found) return found
+  }
+  return undefined
 }
 
 /** A path as a person would write it from here. */

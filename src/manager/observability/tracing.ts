@@ -7,6 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Transport, TransportRequest } from '../../transport/transport.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { MusterError } from '../../kube/errors.ts'
+import { trimEnd } from '../../kube/trim-end.ts'
 import type { Ledger } from '../../operator/ledger.ts'
 import { createExporter, type ExporterStats } from './tracing-exporter.ts'
 import { spansOf, traceparent } from './tracing-spans.ts'
@@ -78,7 +79,7 @@ export function tracingSettings(env: Environment): TracingSettings | undefined {
     throw new MusterError('InvalidConfiguration', `${name}: it must be a URL with http or https.`)
   return {
     // The common one is of all signals; what is said for traces alone is taken as it is.
-    url: own ? named : `${named.replace(/\/+$/, '')}/v1/traces`,
+    url: own ? named : `${trimEnd(named, '/')}/v1/traces`,
     headers: readHeaders(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS'] ?? env['OTEL_EXPORTER_OTLP_HEADERS'] ?? ''),
     serviceName: env['OTEL_SERVICE_NAME'] || 'muster',
   }

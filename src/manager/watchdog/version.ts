@@ -52,7 +52,7 @@ export function settingsText(section: OperatorSettings, isChosen: boolean): stri
 const length = 16
 /** Beyond that it is no module but a library; what was read will do. */
 const mostFiles = 500
-const relativeImport = /(?:from|import|require)\s*\(?\s*(['"])(\.{1,2}\/[^'"\n]+)\1/g
+const relativeImport = /(?:from|import|require)\s*(?:\(\s*)?(?:'(\.{1,2}\/[^'"\n]+)'|"(\.{1,2}\/[^'"\n]+)")/g
 
 async function readCode(file: string): Promise<ReadonlyMap<string, string>> {
   const code = new Map<string, string>()
@@ -62,8 +62,8 @@ async function readCode(file: string): Promise<ReadonlyMap<string, string>> {
     const text = await readFile(each, 'utf8').catch(() => undefined)
     if (text === undefined) continue
     code.set(each, text)
-    for (const [, , specifier] of text.matchAll(relativeImport)) {
-      const place = path.resolve(path.dirname(each), specifier!)
+    for (const [, single, double] of text.matchAll(relativeImport)) {
+      const place = path.resolve(path.dirname(each), single ?? double!)
       waiting.push(place, ...(path.extname(place) === '' ? [`${place}.js`, `${place}.cjs`, `${place}/index.js`] : []))
     }
   }

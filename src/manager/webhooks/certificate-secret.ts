@@ -5,6 +5,7 @@
  */
 import type { Client } from '../../client/client.ts'
 import { isMusterError, MusterError } from '../../kube/errors.ts'
+import { pemBlocks } from '../../kube/pem.ts'
 import type { Secret } from '../../kube/types/core/v1.ts'
 import { Secret as secrets } from '../../operator/kinds.ts'
 import { type Certificates, isCompleteBundle } from './rotation.ts'
@@ -92,7 +93,7 @@ function certificatesIn({ data = {}, metadata }: Secret): Certificates | undefin
   const found: Certificates = {
     authority: { cert: text('ca.crt'), key: text('ca.key') },
     next: text('next-ca.crt') === '' ? undefined : { cert: text('next-ca.crt'), key: text('next-ca.key') },
-    retired: text('retired-ca.crt').match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----\n?/g) ?? [],
+    retired: Array.from(pemBlocks(text('retired-ca.crt')), (block) => `${block.text}\n`),
     serving: { cert: text('tls.crt'), key: text('tls.key') },
   }
   return isCompleteBundle(found) ? found : undefined

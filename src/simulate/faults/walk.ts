@@ -233,7 +233,7 @@ function* texts(schema: JSONSchemaProps, now: Json | undefined): Generator<strin
 
 /** A text with a number in it that is one more, or another end. */
 function* mutations(text: string): Generator<string> {
-  const digits = /\d+(?=\D*$)/.exec(text)
+  const digits = [...text.matchAll(/\d+/g)].at(-1)
   if (digits) {
     const [before, after] = [text.slice(0, digits.index), text.slice(digits.index + digits[0].length)]
     for (const change of [1, -1]) {
