@@ -6,7 +6,7 @@ import type { Deed, ManagerReport, OperatorReport } from '../manager/observabili
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const [first = [], ...rest] = rows
   const places = first.map((_, index) => {
-    const width = Math.max(...rows.map((row) => (row[index] ?? '').length))
+    const width = rows.reduce((most, row) => Math.max(most, row[index]?.length ?? 0), 0)
     const cells = rest.map((row) => row[index] ?? '')
     const isNumber =
       cells.every((cell) => cell === '–' || /^\d[\d.]*( ?[%\w]{1,2})?$/.test(cell)) &&

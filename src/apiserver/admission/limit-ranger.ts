@@ -61,8 +61,8 @@ function rangesIn({ storage }: ClusterState, { namespace }: AdmissionRequest): r
 /** The pod with what its containers ask for, and a note of who said so. */
 export function withDefaultResources(pod: UntypedObject, limits: readonly LimitRangeItem[]): UntypedObject {
   const own = limits.filter(({ type }) => type === 'Container')
-  const requests = Object.assign({}, ...own.map((one) => one.defaultRequest ?? {})) as Readonly<Record<string, string>>
-  const most = Object.assign({}, ...own.map((one) => one.default ?? {})) as Readonly<Record<string, string>>
+  const requests = Object.fromEntries(own.flatMap((one) => Object.entries(one.defaultRequest ?? {})))
+  const most = Object.fromEntries(own.flatMap((one) => Object.entries(one.default ?? {})))
   const { spec = { containers: [] } } = pod as unknown as Pod
   const notes: string[] = []
   const fill = (container: Container, what: string): Container => {

@@ -295,7 +295,7 @@ function validationCauses(
   const unreadable = unreadableKeyword(schema)
   const shape = unreadable === undefined ? skeletonCauses(schema, path) : []
   const hasRules = unreadable === undefined && shape.length === 0
-  causes.push(...shape, ...crdSchemaCauses(schema, path, hasRules))
+  for (const cause of [...shape, ...crdSchemaCauses(schema, path, hasRules)]) causes.push(cause)
   // The same is usually told in better words already.
   return causes.length === 0 && unreadable !== undefined ? [invalidValue(path, '', unreadable)] : causes
 }

@@ -48,30 +48,33 @@ interface Found {
 
 export function crdSchemaCauses(schema: JSONSchemaProps, path: string, hasRules: boolean): readonly Cause[] {
   const costs = noRuleCosts()
-  const found = check(schema, {
-    path,
-    isRoot: true,
-    noDefaults: undefined,
-    isInMetadata: false,
-    uncorrelated: undefined,
-    hasRules,
-    occurrences: 1,
-    costs,
-  })
+  const found: Found = { schema: [], rules: [] }
+  check(
+    schema,
+    {
+      path,
+      isRoot: true,
+      noDefaults: undefined,
+      isInMetadata: false,
+      uncorrelated: undefined,
+      hasRules,
+      occurrences: 1,
+      costs,
+    },
+    found,
+  )
   return [...found.schema, ...found.rules, ...totalCostCauses(path, costs)]
 }
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
-function check(schema: JSONSchemaProps, place: Place): Found {
+function check(schema: JSONSchemaProps, place: Place, found: Found): void {
   const { path } = place
-  const found: Found = { schema: [...keywordCauses(schema, place)], rules: [] }
-  const add = (inner: Found): void => {
-    found.schema.push(...inner.schema)
-    found.rules.push(...inner.rules)
-  }
+  const before = found.schema.length
+  for (const cause of keywordCauses(schema, place)) found.schema.push(cause)
   const below = { ...place, isRoot: false, occurrences: occurrencesBelow(schema, place.occurrences) }
-  const condition = (one: JSONSchemaProps, at: string): void => add(check(one, { ...below, path: at, hasRules: false }))
+  const condition = (one: JSONSchemaProps, at: string): void =>
+    check(one, { ...below, path: at, hasRules: false }, found)
 
   if (schema.uniqueItems) {
     const why = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'
@@ -85,19 +88,18 @@ function check(schema: JSONSchemaProps, place: Place): Found {
   const additional = additionalOf(schema)
   if (additional) {
     const noDefaults = place.isInMetadata ? 'inside additionalProperties applying to object metadata' : place.noDefaults
-    add(check(additional, { ...below, path: `${path}.additionalProperties`, noDefaults }))
+    check(additional, { ...below, path: `${path}.additionalProperties`, noDefaults }, found)
   }
   const isObject = place.isRoot || schema['x-kubernetes-embedded-resource'] === true
   for (const [name, own] of properties) {
     const isMeta = isObject && (name === 'metadata' || name === 'kind' || name === 'apiVersion')
-    add(
-      check(own, {
-        ...below,
-        path: `${path}.properties[${name}]`,
-        isInMetadata: place.isInMetadata || isMeta,
-        noDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.noDefaults,
-      }),
-    )
+    const at: Place = {
+      ...below,
+      path: `${path}.properties[${name}]`,
+      isInMetadata: place.isInMetadata || isMeta,
+      noDefaults: isMeta && place.isRoot ? `in top-level ${name}` : place.noDefaults,
+    }
+    check(own, at, found)
   }
   if (schema.not) condition(schema.not, `${path}.not`)
   for (const word of ['allOf', 'oneOf', 'anyOf'] as const) {
@@ -106,19 +108,21 @@ function check(schema: JSONSchemaProps, place: Place): Found {
   for (const [name, own] of Object.entries(schema.definitions ?? {})) condition(own, `${path}.definitions[${name}]`)
   const items = itemsOf(schema)
   const uncorrelated = schema['x-kubernetes-list-type'] === 'map' ? place.uncorrelated : (place.uncorrelated ?? path)
-  if (items) add(check(items, { ...below, path: `${path}.items`, uncorrelated }))
+  if (items) check(items, { ...below, path: `${path}.items`, uncorrelated }, found)
   else if (Array.isArray(schema.items)) {
     for (const [index, own] of (schema.items as readonly JSONSchemaProps[]).entries()) {
-      add(check(own, { ...below, path: `${path}.items[${index}]`, uncorrelated }))
+      check(own, { ...below, path: `${path}.items[${index}]`, uncorrelated }, found)
     }
   }
   for (const [name, own] of Object.entries(schema.dependencies ?? {})) {
     if (!Array.isArray(own)) condition(own as JSONSchemaProps, `${path}.dependencies[${name}]`)
   }
 
-  found.schema.push(...extensionCauses(schema, path), ...keyCauses(schema, path), ...ruleFormCauses(schema, path))
-  if (found.schema.length === 0 && place.hasRules) found.rules.push(...ruleCauses(schema, place))
-  return found
+  for (const causesOf of [extensionCauses, keyCauses, ruleFormCauses]) {
+    for (const cause of causesOf(schema, path)) found.schema.push(cause)
+  }
+  if (found.schema.length > before || !place.hasRules) return
+  for (const cause of ruleCauses(schema, place)) found.rules.push(cause)
 }
 
 function keywordCauses(schema: JSONSchemaProps, { path, noDefaults, isInMetadata }: Place): readonly Cause[] {
@@ -204,7 +208,7 @@ function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
       const why = "must be object if parent array's x-kubernetes-list-type is map"
       causes.push(invalidValue(`${path}.items.type`, items.type ?? '', why))
     }
-    if (items?.type === 'object') causes.push(...keyNameCauses(items, keys, path))
+    if (items?.type === 'object') for (const cause of keyNameCauses(items, keys, path)) causes.push(cause)
   }
   if (items && (listType === 'map' || listType === 'set')) {
     if (items.nullable) {
@@ -212,7 +216,7 @@ function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
         forbiddenValue(`${path}.items.nullable`, `cannot be nullable when x-kubernetes-list-type is ${listType}`),
       )
     }
-    if (listType === 'map') causes.push(...keyPresenceCauses(items, keys, path))
+    if (listType === 'map') for (const cause of keyPresenceCauses(items, keys, path)) causes.push(cause)
   }
   return causes
 }

@@ -11,8 +11,11 @@ type Level = 'root' | 'item' | 'field'
 
 /** Everything that is not structural, sorted as the server sorts it: by its text. */
 export function structuralCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
-  const causes = [...invariantCauses(schema, 'root', path), ...completenessCauses(schema, schema, path, path)]
-  return causes.toSorted((a, b) => (formatCause(a) < formatCause(b) ? -1 : 1))
+  const causes: Cause[] = []
+  addInvariantCauses(schema, 'root', path, causes)
+  const all = [...causes, ...completenessCauses(schema, schema, path, path)]
+  const formatted = all.map((cause) => ({ cause, text: formatCause(cause) }))
+  return formatted.toSorted((a, b) => (a.text < b.text ? -1 : 1)).map(({ cause }) => cause)
 }
 
 /** The one schema of items; a list of them is refused elsewhere. */
@@ -30,27 +33,26 @@ const emptyTypes: Readonly<Record<Level, string>> = {
   field: 'must not be empty for specified object fields',
 }
 
-function invariantCauses(schema: JSONSchemaProps, level: Level, path: string): readonly Cause[] {
+function addInvariantCauses(schema: JSONSchemaProps, level: Level, path: string, causes: Cause[]): void {
   const { type = '', properties = {}, additionalProperties } = schema
-  const causes: Cause[] = []
   const items = itemsOf(schema)
   if (type === 'array' && !items) causes.push(requiredValue(`${path}.items`, 'must be specified'))
-  if (items) causes.push(...invariantCauses(items, 'item', `${path}.items`))
+  if (items) addInvariantCauses(items, 'item', `${path}.items`, causes)
   for (const [name, own] of Object.entries(properties)) {
-    causes.push(...invariantCauses(own, 'field', `${path}.properties[${name}]`))
+    addInvariantCauses(own, 'field', `${path}.properties[${name}]`, causes)
   }
   const additional = additionalOf(schema)
   if (additionalProperties !== undefined && level === 'root') {
     causes.push(forbiddenValue(`${path}.additionalProperties`, 'must not be used at the root'))
   }
-  if (additional) causes.push(...invariantCauses(additional, 'field', `${path}.additionalProperties`))
-  return [
-    ...causes,
+  if (additional) addInvariantCauses(additional, 'field', `${path}.additionalProperties`, causes)
+  const own = [
     ...extensionCauses(schema, path),
     ...valueCauses(schema, isIntOrStringChoice(schema), isIntOrStringChoice(schema.allOf?.[0] ?? {}), path),
     ...typeCauses(schema, level, path),
     ...metadataCauses(schema, level, path),
   ]
+  for (const cause of own) causes.push(cause)
 }
 
 function extensionCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {

@@ -164,7 +164,7 @@ export function checkVolumes(list: readonly Volume[], field: string, podName = '
     const own = [...checkVolume(volume, at, podName)]
     if (volumes.has(volume.name)) own.push(duplicate(`${at}.name`, volume.name))
     if (own.length === 0) volumes.set(volume.name, volume)
-    problems.push(...own)
+    for (const problem of own) problems.push(problem)
     const claimName = volume.persistentVolumeClaim?.claimName
     if (podName !== '' && claimName !== undefined && created.has(claimName)) {
       const why = 'must not reference a PVC that gets created for an ephemeral volume'

@@ -143,7 +143,7 @@ function restartsOf(containers: readonly ContainerStatus[]): Restarts {
     .filter((time) => time !== undefined)
   return {
     count: containers.reduce((sum, { restartCount }) => sum + restartCount, 0),
-    last: ends.length === 0 ? undefined : Math.max(...ends),
+    last: ends.length === 0 ? undefined : ends.reduce((latest, end) => Math.max(latest, end)),
   }
 }
 

@@ -121,7 +121,7 @@ function advanceRunning(status: ContainerStatus, situation: ContainerSituation):
   const isReady = readyAt !== undefined && now >= readyAt
   return {
     status: { ...status, ready: isReady, started: true },
-    wakeAt: earliest(endsAt, isReady ? undefined : readyAt),
+    wakeAt: earliest([endsAt, isReady ? undefined : readyAt]),
   }
 }
 
@@ -180,7 +180,8 @@ function timeOf(text: string | undefined): number {
   return parseTime(text ?? '') ?? 0
 }
 
-export function earliest(...moments: readonly (number | undefined)[]): number | undefined {
-  const known = moments.filter((moment) => moment !== undefined)
-  return known.length === 0 ? undefined : Math.min(...known)
+export function earliest(moments: Iterable<number | undefined>): number | undefined {
+  let first: number | undefined
+  for (const moment of moments) if (moment !== undefined) first = Math.min(first ?? moment, moment)
+  return first
 }

@@ -35,7 +35,12 @@ export function disruptionBudgetController(tools: Tools): SimulatedController {
       const disrupted = stillDisrupted(cluster, budget)
       await hand.updateStatus(table, budget, statusOf(cluster, budget, pods, disrupted))
       const moments = [...disrupted.values()].map((time) => (parseTime(time) ?? 0) + spentMs - cluster.now())
-      return moments.length === 0 ? undefined : Math.max(Math.min(...moments), 0)
+      return moments.length === 0
+        ? undefined
+        : Math.max(
+            moments.reduce((first, at) => Math.min(first, at)),
+            0,
+          )
     },
   }
 }

@@ -52,9 +52,7 @@ export function fitOf(
     }
     const short = shortages(needs, place, others)
     if (short.length > 0)
-      return short.some(({ isHopeless }) => isHopeless)
-        ? { reasons: short.map(({ reason }) => reason), isCurable: false }
-        : curable(...short.map(({ reason }) => reason))
+      return { reasons: short.map(({ reason }) => reason), isCurable: !short.some(({ isHopeless }) => isHopeless) }
     return nearby(node)
   }
 }
@@ -249,7 +247,8 @@ function spreadOf(room: Room, pod: StoredPod, constraint: TopologySpreadConstrai
     ).length
     counts.set(value, (counts.get(value) ?? 0) + own)
   }
-  const least = counts.size < minDomains ? 0 : Math.min(...counts.values())
+  const least =
+    counts.size < minDomains ? 0 : [...counts.values()].reduce((fewest, count) => Math.min(fewest, count), Infinity)
   const self = matchLabels(selector, pod.metadata.labels) ? 1 : 0
   return (node) => {
     const value = node.metadata.labels?.[topologyKey]

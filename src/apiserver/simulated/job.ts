@@ -121,7 +121,7 @@ async function work(tools: Tools, job: Job): Promise<number | undefined> {
   const deadline = job.spec?.activeDeadlineSeconds
   const dueAt = deadline === undefined ? undefined : (parseTime(started.startTime ?? '') ?? now) + deadline * 1000
   await report(tools, job, started)
-  const wakeAt = earliest(dueAt, pauseMs === undefined ? undefined : now + pauseMs)
+  const wakeAt = earliest([dueAt, pauseMs === undefined ? undefined : now + pauseMs])
   return wakeAt === undefined ? undefined : Math.max(wakeAt - now, 0)
 }
 
@@ -244,15 +244,15 @@ function pauseOf(cluster: SimulatedState, job: Job): number {
     .controlled('pods', job)
     .filter(({ status }) => status?.phase === 'Failed')
     .map(endedAt)
-  const last = ends.length === 0 ? undefined : Math.max(...ends)
-  if (failures === 0 || last === undefined) return 0
+  if (failures === 0 || ends.length === 0) return 0
+  const last = ends.reduce((latest, end) => Math.max(latest, end))
   const pause = Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs)
   return Math.max(last + pause - cluster.now(), 0)
 }
 
 function endedAt({ status, metadata }: StoredPod): number {
   const ends = (status?.containerStatuses ?? []).map(({ state }) => parseTime(state?.terminated?.finishedAt ?? '') ?? 0)
-  return Math.max(parseTime(metadata.creationTimestamp ?? '') ?? 0, ...ends)
+  return ends.reduce((latest, end) => Math.max(latest, end), parseTime(metadata.creationTimestamp ?? '') ?? 0)
 }
 
 function freeIndexes(job: Job, active: readonly StoredPod[]): readonly number[] {

@@ -70,7 +70,7 @@ async function look(tools: Tools, node: Node): Promise<number | undefined> {
     : await hand.update('nodes', { ...seen, spec: { ...spec, ...(taints.length > 0 && { taints }) } })
   if (isLost) await doubtPods(tools, node)
   const leaveAt = await evict(tools, tainted)
-  const wakeAt = earliest(leaveAt, isLost ? undefined : lostAt)
+  const wakeAt = earliest([leaveAt, isLost ? undefined : lostAt])
   return wakeAt === undefined ? undefined : Math.max(wakeAt - cluster.now(), 0)
 }
 
@@ -150,7 +150,7 @@ async function evict(tools: Tools, node: Node): Promise<number | undefined> {
     )
     await hand.remove('pods', marked)
   }
-  return earliest(...moments)
+  return earliest(moments)
 }
 
 /** When a pod must leave because of these; undefined: never. */
@@ -159,10 +159,10 @@ function leavesAt({ spec }: StoredPod, taints: readonly Taint[]): number | undef
     const since = parseTime(taint.timeAdded ?? '') ?? 0
     const bearing = (spec?.tolerations ?? []).filter((toleration) => tolerates(toleration, taint))
     if (bearing.length === 0) return since
-    const limits = bearing.map(({ tolerationSeconds }) => tolerationSeconds).filter((seconds) => seconds !== undefined)
-    return limits.length === 0 ? undefined : since + Math.max(Math.min(...limits), 0) * 1000
+    const least = earliest(bearing.map(({ tolerationSeconds }) => tolerationSeconds))
+    return least === undefined ? undefined : since + Math.max(least, 0) * 1000
   })
-  return earliest(...moments)
+  return earliest(moments)
 }
 
 function withTarget(pod: StoredPod, reason: string, message: string, now: number): object {

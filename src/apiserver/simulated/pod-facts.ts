@@ -46,8 +46,8 @@ export function untilAvailable(
   minReadySeconds: number | undefined,
   now: number,
 ): number | undefined {
-  const moments = pods.map((pod) => availableAt(pod, minReadySeconds)).filter((at) => at !== undefined && at > now)
-  return moments.length === 0 ? undefined : Math.min(...(moments as readonly number[])) - now
+  const moments = pods.map((pod) => availableAt(pod, minReadySeconds) ?? 0).filter((at) => at > now)
+  return moments.length === 0 ? undefined : moments.reduce((first, at) => Math.min(first, at)) - now
 }
 
 /** The status with this condition in it; itself when that says nothing new. */
@@ -83,7 +83,7 @@ export function createdAt({ metadata }: KubeObject): number {
 }
 
 export function restartsOf({ status }: Pod): number {
-  return Math.max(0, ...(status?.containerStatuses ?? []).map(({ restartCount }) => restartCount))
+  return (status?.containerStatuses ?? []).reduce((most, { restartCount }) => Math.max(most, restartCount), 0)
 }
 
 /** The pod that a template describes, for its controller. */

@@ -64,7 +64,7 @@ export function advancePod(pod: Pod, host: PodHost, now: number): PodAdvance {
   }
   const conditions = podConditionsOf(pod, status, inits.isDone, now)
   const all = [...inits.advances, ...apps, ...debuggers]
-  const wakeAt = isOver ? undefined : earliest(deadAt, ...all.map((one) => one.wakeAt))
+  const wakeAt = isOver ? undefined : earliest([deadAt, ...all.map((one) => one.wakeAt)])
   return { status: { ...status, conditions }, wakeAt }
 }
 

@@ -69,7 +69,7 @@ function selectVictims(
     }
     if (victims.length === 0) return undefined
     const broken = victims.filter((one) => budgets.has(one)).length
-    const highest = Math.max(...victims.map(priorityOf))
+    const highest = victims.map(priorityOf).reduce((most, priority) => Math.max(most, priority))
     const sum = victims.reduce((total, one) => total + priorityOf(one) + 2 ** 31, 0)
     return { way: { node: place.node.metadata.name, victims }, cost: [broken, highest, sum, victims.length] }
   } finally {

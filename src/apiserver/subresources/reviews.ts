@@ -119,7 +119,8 @@ function checkSpec({ kind, metadata }: UntypedObject, spec: AccessSpec): readonl
     causes.push(invalidShown('spec.user', '""', 'at least one of user or group must be specified'))
   }
   for (const name of ['fieldSelector', 'labelSelector'] as const) {
-    if (resource?.[name]) causes.push(...checkSelector(resource[name], `spec.resourceAttributes.${name}`))
+    if (!resource?.[name]) continue
+    for (const cause of checkSelector(resource[name], `spec.resourceAttributes.${name}`)) causes.push(cause)
   }
   if (Object.keys(rest).length > 0 || (!isLocal && namespace !== undefined)) {
     const detail = isLocal ? 'must be empty except for namespace' : 'must be empty'

@@ -73,7 +73,7 @@ function mapProblems(value: Json, shape: MapShape, options: ConformanceOptions):
   for (const name of valueNames(map)) {
     const member = shape.field(name)
     const found = member ? problemsOf(map[name] as Json, member, options) : undeclared(shape)
-    if (found.length > 0) problems.push(...below(`.${name}`, found))
+    if (found.length > 0) for (const one of below(`.${name}`, found)) problems.push(one)
   }
   return problems
 }
@@ -93,7 +93,7 @@ function listProblems(value: Json, shape: ListShape, options: ConformanceOptions
     }
     seen.add(key)
     const found = problemsOf(item, shape.item(), options)
-    if (found.length > 0) problems.push(...below(formatElement(element), found))
+    if (found.length > 0) for (const one of below(formatElement(element), found)) problems.push(one)
   }
   return problems
 }

@@ -96,7 +96,8 @@ function textSize(schema: JSONSchemaProps): SchemaSize {
   }
   const { maxLength, enum: values = [] } = schema
   const isListed = maxLength === undefined && values.length > 0
-  const longest = Math.max(0, ...values.map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0)))
+  const lengths = values.map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0))
+  const longest = lengths.reduce((most, length) => Math.max(most, length), 0)
   return { most: isListed ? longest : textLength(schema), leastBytes: 2 }
 }
 

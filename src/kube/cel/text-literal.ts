@@ -43,14 +43,14 @@ function unescapeText(body: string): string | Error {
 }
 
 function unescapeBytes(body: string): Uint8Array | Error {
-  const bytes: number[] = []
+  const parts: Uint8Array[] = []
   let end = 0
   for (const match of body.matchAll(escapes)) {
     if (/^\\[uU]/.test(match[0])) return new Error('unable to unescape string')
-    bytes.push(...Buffer.from(body.slice(end, match.index)), codeOf(match.groups!))
+    parts.push(Buffer.from(body.slice(end, match.index)), Uint8Array.of(codeOf(match.groups!)))
     end = match.index + match[0].length
   }
-  return Buffer.from([...bytes, ...Buffer.from(body.slice(end))])
+  return Buffer.concat([...parts, Buffer.from(body.slice(end))])
 }
 
 function codeOf(groups: Readonly<Record<string, string | undefined>>): number {

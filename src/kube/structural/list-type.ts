@@ -16,7 +16,7 @@ function checkAt(value: Json, node: SchemaNode | undefined, path: string, causes
   if (!node?.has.listTypes || typeof value !== 'object' || value === null) return
   if (isJsonArray(value)) {
     if (node.listType === 'set')
-      causes.push(...repeated(value).map((at) => duplicateValue(`${path}[${at}]`, value[at])))
+      for (const at of repeated(value)) causes.push(duplicateValue(`${path}[${at}]`, value[at]))
     if (node.listType === 'map') checkKeys(value, node.listKeys, path, causes)
     for (const [index, item] of value.entries()) checkAt(item, node.items, `${path}[${index}]`, causes)
     return
@@ -44,7 +44,7 @@ function checkKeys(items: readonly Json[], names: readonly string[], path: strin
     const own = item as JsonObject | null
     return Object.fromEntries(names.filter((name) => own && Object.hasOwn(own, name)).map((name) => [name, own![name]]))
   })
-  causes.push(...repeated(keys).map((at) => duplicateValue(`${path}[${at}]`, keys[at])))
+  for (const at of repeated(keys)) causes.push(duplicateValue(`${path}[${at}]`, keys[at]))
 }
 
 /** Whether no two are the same, told without a closer look: that is, of simple values alone. */

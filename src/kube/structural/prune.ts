@@ -159,7 +159,7 @@ function decodeMember(name: string, member: Json, path: string, decoding: Decodi
   }
   const { metadata, unknown, problem } = decodeMetadata(member)
   if (problem !== undefined) decoding.problem ??= formatCause(invalidValue(path, member, problem))
-  decoding.unknown.push(...unknown.map((below) => `${path}.${below}`))
+  for (const below of unknown) decoding.unknown.push(`${path}.${below}`)
   return metadata
 }
 

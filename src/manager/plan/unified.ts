@@ -49,7 +49,7 @@ function inOrder(lines: readonly Line[]): readonly Line[] {
     if (line.kind === 'added') added.push(line)
     else {
       if (line.kind === 'same') {
-        out.push(...added)
+        for (const one of added) out.push(one)
         added = []
       }
       out.push(line)

@@ -27,7 +27,7 @@ async function askFreeStyle(run: ReconcileRun): Promise<void> {
   const wanted = await run.author(() => options.reconcile?.(run.context))
   if (!wanted) return
   const { objects = [], status, requeueAfterMs } = wanted
-  run.registered.push(...objects.map((object) => resourceFor(run, object)))
+  for (const object of objects) run.registered.push(resourceFor(run, object))
   takeReport(run, status)
   if (requeueAfterMs !== undefined) run.journal.requeue(requeueAfterMs)
 }

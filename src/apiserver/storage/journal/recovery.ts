@@ -74,7 +74,7 @@ export async function recover(disk: Disk): Promise<Recovered> {
   let sequence = 1
   if (snapshot !== undefined) {
     const read = await readSnapshot(disk, segmentName('snapshot', snapshot))
-    payloads.push(...read.payloads)
+    for (const payload of read.payloads) payloads.push(payload)
     sequence = read.sequence
   }
   let segmentBytes = 0
