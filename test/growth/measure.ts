@@ -11,7 +11,16 @@ import type { TransportRequest } from '../../src/transport/transport.ts'
 export interface Shape {
   readonly name: string
   readonly size: number
-  readonly request: (size: number) => TransportRequest
+  readonly scene: (size: number) => Scene
+  /** What the server must answer, where another answer would mean that nothing was measured. */
+  readonly status?: number
+}
+
+/** A request, what must be there for it, and what is cleaned up behind it. Only the request is measured. */
+export interface Scene {
+  readonly before?: readonly TransportRequest[]
+  readonly request: TransportRequest
+  readonly after?: readonly TransportRequest[]
 }
 
 export type Send = (request: TransportRequest) => Promise<number>
@@ -27,26 +36,27 @@ const tinySizes = [4, 8, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32]
 const tinyMs = 300
 
 /** What is wrong with the growth; undefined when nothing is. */
-export async function growthProblem({ size, request }: Shape, send: Send): Promise<string | undefined> {
+export async function growthProblem(shape: Shape, send: Send): Promise<string | undefined> {
   for (const tiny of tinySizes) {
-    const ms = await cpuMs(send, request(tiny))
+    const { ms, problem } = await sent(shape, tiny, send)
+    if (problem !== undefined) return problem
     if (ms > tinyMs) return `${tiny} take ${Math.round(ms)} ms`
   }
   // Step by step: what grows too fast is found while it is still small.
   for (const share of [16, 4, 1]) {
-    const problem = await stepProblem(Math.ceil(size / share), request, send)
+    const problem = await stepProblem(Math.ceil(shape.size / share), shape, send)
     if (problem !== undefined) return problem
   }
   return undefined
 }
 
-async function stepProblem(size: number, request: Shape['request'], send: Send): Promise<string | undefined> {
-  const [small, large] = [request(Math.ceil(size / 4)), request(size)]
+async function stepProblem(size: number, shape: Shape, send: Send): Promise<string | undefined> {
   let problem: string | undefined
   for (let round = 0; round < 3; round++) {
-    const largeMs = await cpuMs(send, large)
+    const { ms: largeMs, problem: refused } = await sent(shape, size, send)
+    if (refused !== undefined) return refused
     if (largeMs <= noConcernMs) return undefined
-    const smallMs = await cpuMs(send, small)
+    const { ms: smallMs } = await sent(shape, Math.ceil(size / 4), send)
     if (largeMs > ceilingMs) return `${size} take ${Math.round(largeMs)} ms`
     if (largeMs <= smallMs * mostRatio) return undefined
     problem = `${Math.ceil(size / 4)} take ${Math.round(smallMs)} ms, and ${size} take ${Math.round(largeMs)} ms`
@@ -54,9 +64,20 @@ async function stepProblem(size: number, request: Shape['request'], send: Send):
   return problem
 }
 
-async function cpuMs(send: Send, request: TransportRequest): Promise<number> {
-  const before = process.threadCpuUsage()
-  await send(request)
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1000
+async function sent(
+  { scene, status }: Shape,
+  size: number,
+  send: Send,
+): Promise<{ readonly ms: number; readonly problem?: string }> {
+  const { before = [], request, after = [] } = scene(size)
+  for (const one of before) {
+    const answer = await send(one)
+    if (answer !== 201) return { ms: 0, problem: `${one.path} for ${size} is answered with ${answer}` }
+  }
+  const start = process.threadCpuUsage()
+  const answer = await send(request)
+  const { user, system } = process.threadCpuUsage(start)
+  for (const one of after) await send(one)
+  const ms = (user + system) / 1000
+  return answer === (status ?? answer) ? { ms } : { ms, problem: `${size} are answered with ${answer}` }
 }

@@ -49,10 +49,10 @@ export const units: readonly string[] = [
 /** Not the end that it would need to match. */
 const text = (unit: string, size: number): string => `${unit.repeat(Math.ceil(size / unit.length))}!`
 
-const times = <T>(count: number, make: (index: number) => T): readonly T[] =>
+export const times = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, index) => make(index))
 
-function send(method: Method, path: string, body: Json, type = 'json'): TransportRequest {
+export function send(method: Method, path: string, body: Json, type = 'json'): TransportRequest {
   return { method, path, headers: { 'content-type': `application/${type}` }, body: stringifyJson(body) }
 }
 
@@ -72,7 +72,7 @@ export function fieldShape(field: Field, unit: string): Shape {
   return {
     name: type === 'text' ? `${name} of ${stringifyJson(unit)}` : `${name} of many`,
     size: type === 'text' ? 60_000 : 4000,
-    request: (size) => send('POST', pathOf(resource), objectWith(field, held(size))),
+    scene: (size) => ({ request: send('POST', pathOf(resource), objectWith(field, held(size))) }),
   }
 }
 
@@ -106,10 +106,11 @@ function policy(spec: JsonObject): JsonObject {
   return object('admissionregistration.k8s.io/v1', 'ValidatingAdmissionPolicy', { spec: whole })
 }
 
-const shape = (name: string, size: number, request: (size: number) => TransportRequest): Shape => ({
+const shape = (name: string, size: number, request: (size: number) => TransportRequest, status?: number): Shape => ({
   name,
   size,
-  request,
+  scene: (held) => ({ request: request(held) }),
+  ...(status !== undefined && { status }),
 })
 
 /** By which the server was stopped. */
@@ -155,6 +156,23 @@ export const knownShapes: readonly Shape[] = [
     return send('POST', policies, policy({ variables, validations: [{ expression: `variables.v${size - 1} > 0` }] }))
   }),
 ]
+
+const variables = (size: number): readonly { readonly name: string; readonly value: string }[] =>
+  times(size, (index) => ({ name: `E${index}`, value: 'v' }))
+
+const strategicShape = (name: string, patch: (size: number) => JsonObject): Shape =>
+  shape(
+    `a strategic patch of ${name}`,
+    3000,
+    (size) =>
+      send(
+        'PATCH',
+        '/apis/apps/v1/namespaces/default/deployments/live?dryRun=All',
+        patch(size),
+        'strategic-merge-patch+json',
+      ),
+    200,
+  )
 
 const selectorText = (size: number): string =>
   encodeURIComponent(`a in (${times(size, (index) => `b${index}`).join(',')})`)
@@ -229,15 +247,37 @@ export const otherShapes: readonly Shape[] = [
       'apply-patch+yaml',
     ),
   ),
-  ...(['add', 'replace', 'test', 'remove'] as const).map((op) =>
-    shape(`a JSON patch of many operations: ${op}`, 9000, (size) =>
+  ...(['add', 'replace', 'test'] as const).map((op) =>
+    shape(
+      `a JSON patch of many operations: ${op}`,
+      9000,
+      (size) =>
+        send(
+          'PATCH',
+          `${core}/configmaps/live?dryRun=All`,
+          times(size, () => ({
+            op,
+            path: op === 'add' ? '/metadata/finalizers/0' : '/data/k',
+            value: 'example.com/a',
+          })),
+          'json-patch+json',
+        ),
+      200,
+    ),
+  ),
+  shape(
+    'a JSON patch that adds and removes',
+    4500,
+    (size) =>
       send(
         'PATCH',
         `${core}/configmaps/live?dryRun=All`,
-        times(size, () => ({ op, path: op === 'add' ? '/metadata/finalizers/0' : '/data/k', value: 'example.com/a' })),
+        times(size, (index) => ({ op: 'add', path: `/data/k${index}`, value: 'v' })).concat(
+          times(size, (index) => ({ op: 'remove', path: `/data/k${index}`, value: '' })),
+        ),
         'json-patch+json',
       ),
-    ),
+    200,
   ),
   shape('a JSON patch of copies', 9000, (size) =>
     send(
@@ -258,38 +298,36 @@ export const otherShapes: readonly Shape[] = [
       'json-patch+json',
     ),
   ),
-  shape('a strategic patch of many elements', 3000, (size) =>
-    send(
-      'PATCH',
-      `${core}/pods/live?dryRun=All`,
-      {
-        metadata: { finalizers: times(size, (index) => `example.com/a${index}`) },
+  strategicShape('many elements', (size) => ({
+    metadata: { finalizers: times(size, (index) => `example.com/a${index}`) },
+    spec: { template: { spec: { containers: [{ name: 'a', env: variables(size) }] } } },
+  })),
+  strategicShape('an order', (size) => ({
+    spec: {
+      template: {
         spec: {
-          containers: [{ name: 'a', env: times(size, (index) => ({ name: `E${index}`, value: 'v' })) }],
-        },
-      },
-      'strategic-merge-patch+json',
-    ),
-  ),
-  shape('a strategic patch with an order', 3000, (size) =>
-    send(
-      'PATCH',
-      `${core}/pods/live?dryRun=All`,
-      {
-        spec: {
-          tolerations: [],
           containers: [
             {
               name: 'a',
-              env: times(size, (index) => ({ name: `E${index}`, value: 'v' })),
-              '$setElementOrder/env': times(size, (index) => ({ name: `E${size - 1 - index}` })),
+              // The patch and the order agree; the live object has another one.
+              env: variables(size).toReversed(),
+              '$setElementOrder/env': variables(size)
+                .map(({ name }) => ({ name }))
+                .toReversed(),
             },
           ],
         },
       },
-      'strategic-merge-patch+json',
-    ),
-  ),
+    },
+  })),
+  strategicShape('many deletions', (size) => ({
+    metadata: { '$deleteFromPrimitiveList/finalizers': times(size, (index) => `example.com/a${index}`) },
+    spec: {
+      template: {
+        spec: { containers: [{ name: 'a', env: variables(size).map(({ name }) => ({ name, $patch: 'delete' })) }] },
+      },
+    },
+  })),
   shape('a nested document', 20_000, (size) => ({
     method: 'POST',
     path: `${core}/configmaps`,

@@ -40,6 +40,15 @@ export async function growthTarget(rows: number): Promise<(request: TransportReq
     metadata: { name: 'live' },
     spec: { containers: [{ name: 'a', image: 'a' }] },
   })
+  // Variables enough that a merge with them is work.
+  const env = Array.from({ length: 1000 }, (_, index) => ({ name: `E${3 * index}`, value: 'w' }))
+  await create('/apis/apps/v1/namespaces/default/deployments', {
+    metadata: { name: 'live' },
+    spec: {
+      selector: { matchLabels: { a: 'b' } },
+      template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'a', image: 'a', env }] } },
+    },
+  })
   for (let row = 0; row < rows; row++) {
     await create('/api/v1/namespaces/many/configmaps', { metadata: { name: `a${row}`, labels: { n: `${row}` } } })
   }

@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { seededRandom } from '../../src/clock/random.ts'
 import { chanceOf } from '../hostile-values.ts'
+import { customShapes } from '../growth/custom-shapes.ts'
 import { type Field, fields } from '../growth/fields.ts'
 import { growthProblem, type Send, type Shape } from '../growth/measure.ts'
 import { fieldShape, knownShapes, otherShapes, units } from '../growth/shapes.ts'
@@ -44,6 +45,10 @@ describe('the time of a request', { timeout }, () => {
 
   it('grows with each way to make a request long', async () => {
     expect(await problemsOf(otherShapes)).toStrictEqual([])
+  })
+
+  it('grows with objects of custom kinds', async () => {
+    expect(await problemsOf(customShapes)).toStrictEqual([])
   })
 
   const all = fields()

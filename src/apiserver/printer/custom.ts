@@ -6,7 +6,7 @@ import { parseTime } from '../../kube/duration.ts'
 import { formatAge } from './age.ts'
 import { type Cell, nameCell, type PrintContext } from './cells.ts'
 import { type ColumnDefinition, columnDefinitions } from './columns.ts'
-import { parseJsonPath } from './json-path.ts'
+import { parseJsonPath, visitBudget } from './json-path.ts'
 
 /** `additionalPrinterColumns` of a CRD. */
 export interface PrinterColumn {
@@ -22,6 +22,9 @@ export interface CustomColumns {
   readonly definitions: readonly ColumnDefinition[]
   readonly row: (object: UntypedObject, context: PrintContext) => readonly Cell[]
 }
+
+/** Thousands of columns may show one long text. */
+const charactersPerVisit = 10
 
 export function customColumns(columns: readonly PrinterColumn[] | undefined): CustomColumns {
   const [nameColumn, created] = columnDefinitions('')
@@ -41,13 +44,17 @@ export function customColumns(columns: readonly PrinterColumn[] | undefined): Cu
         priority,
       })),
     ],
-    row: (object, { now }) => [
-      nameCell(object),
-      ...shown.map(({ type }, index) => {
-        const [value] = paths[index]?.find(object as unknown as Json) ?? []
-        return value === undefined ? null : cellOf(type, value, now)
-      }),
-    ],
+    row: (object, { now }) => {
+      // All columns together: there may be thousands.
+      const budget = visitBudget()
+      const cells = shown.map(({ type }, index) => {
+        const [value] = paths[index]?.find(object as unknown as Json, budget) ?? []
+        const cell = value === undefined ? null : cellOf(type, value, now)
+        if (typeof cell === 'string') budget.left -= Math.floor(cell.length / charactersPerVisit)
+        return budget.left < 0 ? null : cell
+      })
+      return [nameCell(object), ...cells]
+    },
   }
 }
 

@@ -47,6 +47,34 @@ describe('a JSONPath', () => {
     expect(parseJsonPath(text)).toBeUndefined()
   })
 
+  it('chooses the items that slices choose', () => {
+    const items = [0, 1, 2, 3, 4]
+    const bound = fc.option(fc.integer({ min: -8, max: 8 }), { nil: undefined })
+    fc.assert(
+      fc.property(bound, bound, fc.integer({ min: 1, max: 4 }), (start, end, stride) => {
+        const found = parseJsonPath(`[${start ?? ''}:${end ?? ''}:${stride}]`)?.find(items)
+        expect(found).toStrictEqual(items.slice(start ?? 0, end).filter((_, index) => index % stride === 0))
+      }),
+    )
+  })
+
+  it('finds nothing where that takes too many visits, for all paths of a row together', () => {
+    const large = { l: Array.from({ length: 1000 }, () => ({ a: 'v' })) }
+    const eachForEach = parseJsonPath('.l[?($.l[*].b)].a')
+    expect(eachForEach?.find(large)).toStrictEqual([])
+    const budget = { left: 2500 }
+    const all = parseJsonPath('.l[*]')
+    expect(all?.find(large, budget)).toHaveLength(1000)
+    expect(all?.find(large, budget)).toHaveLength(1000)
+    expect(all?.find(large, budget)).toStrictEqual([])
+  })
+
+  it('has a length and a depth that a person could write', () => {
+    expect(parseJsonPath('.a'.repeat(6000))).toBeUndefined()
+    expect(parseJsonPath(`.a${'[?(@'.repeat(100)}.b${')]'.repeat(100)}`)).toBeUndefined()
+    expect(parseJsonPath(`.a${'[?(@'.repeat(20)}.b${')]'.repeat(20)}`)).toBeDefined()
+  })
+
   it('is read or refused, whatever the text, and never throws', () => {
     const letters = fc.constantFrom(
       '.',

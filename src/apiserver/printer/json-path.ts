@@ -6,30 +6,61 @@ import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 
 /** From each value to those that it leads to. */
-type Step = (value: Json, root: Json) => readonly Json[]
+type Step = (value: Json, at: Walk) => Iterable<Json>
+
+interface Walk {
+  readonly root: Json
+  readonly budget: VisitBudget
+}
+
+/** How many more values the paths of one row may visit; texts that are shown count, too. */
+export interface VisitBudget {
+  left: number
+}
+
+/**
+ * Descents multiply: `..` after `..` finds each value once for each of its ancestors, and a filter may search the whole object
+ * once for each item. A path that visits more values finds none.
+ */
+const mostVisits = 100_000
+/** A longer path, or one with more filters within filters, is none. */
+const longestPath = 10_000
+const deepestFilter = 50
+
+export function visitBudget(): VisitBudget {
+  return { left: mostVisits }
+}
 
 export interface ColumnPath {
   /** All values that the path leads to, in order. */
-  find(object: Json): readonly Json[]
+  find(object: Json, budget?: VisitBudget): readonly Json[]
 }
 
 /** The path, or undefined where the text is none. */
 export function parseJsonPath(text: string): ColumnPath | undefined {
-  const steps = parseSteps(text)
+  const steps = text.length > longestPath ? undefined : parseSteps(text, 0)
   if (!steps) return undefined
-  return { find: (object) => walk(steps, object, object) }
+  return {
+    find: (object, budget = visitBudget()) => {
+      const found = walk(steps, object, { root: object, budget })
+      return budget.left < 0 ? [] : found
+    },
+  }
 }
 
-/** Descents multiply: `..` after `..` finds each value once for each of its ancestors. More values than this are none. */
-const mostValues = 100_000
-
-function walk(steps: readonly Step[], from: Json, root: Json): readonly Json[] {
+/** The outcome counts only while there is budget left. */
+function walk(steps: readonly Step[], from: Json, at: Walk): readonly Json[] {
+  const { budget } = at
   let values: readonly Json[] = [from]
   for (const step of steps) {
     const found: Json[] = []
     for (const value of values) {
-      for (const one of step(value, root)) found.push(one)
-      if (found.length > mostValues) return []
+      // Counted though it may lead to nothing.
+      if (--budget.left < 0) return []
+      for (const one of step(value, at)) {
+        if (--budget.left < 0) return []
+        found.push(one)
+      }
     }
     values = found
   }
@@ -38,7 +69,8 @@ function walk(steps: readonly Step[], from: Json, root: Json): readonly Json[] {
 
 const fieldPattern = /^\.?((?:\\.|[^.[\]\\\s])+)/
 
-function parseSteps(text: string): readonly Step[] | undefined {
+function parseSteps(text: string, depth: number): readonly Step[] | undefined {
+  if (depth > deepestFilter) return undefined
   const steps: Step[] = []
   let rest = text.trim().replace(/^[$@]/, '')
   while (rest !== '' && rest !== '.') {
@@ -49,7 +81,7 @@ function parseSteps(text: string): readonly Step[] | undefined {
     }
     if (rest.startsWith('[') || rest.startsWith('.[')) {
       const inside = bracketed(rest.slice(rest.indexOf('[')))
-      const step = inside === undefined ? undefined : bracketStep(inside.text)
+      const step = inside === undefined ? undefined : bracketStep(inside.text, depth)
       if (!step || !inside) return undefined
       steps.push(step)
       rest = inside.rest
@@ -77,14 +109,19 @@ function bracketed(text: string): { readonly text: string; readonly rest: string
   return undefined
 }
 
-function bracketStep(text: string): Step | undefined {
+function bracketStep(text: string, depth: number): Step | undefined {
   const inside = text.trim()
   if (inside === '*') return everyMember
   const [, condition] = /^\?\((.*)\)$/s.exec(inside) ?? []
-  if (condition !== undefined) return filter(condition)
-  const choices = splitOutsideQuotes(inside).map((choice) => singleStep(choice.trim()))
+  if (condition !== undefined) return filter(condition, depth)
+  const choices = splitOutsideQuotes(inside).map((choice) => singleStep(choice.trim(), depth))
   if (choices.includes(undefined)) return undefined
-  return (value, root) => choices.flatMap((step) => step!(value, root))
+  return function* (value, at) {
+    for (const step of choices) {
+      if (--at.budget.left < 0) return
+      yield* step!(value, at)
+    }
+  }
 }
 
 /** At commas that are not in quotes. */
@@ -102,12 +139,12 @@ function splitOutsideQuotes(text: string): readonly string[] {
   return [...parts, text.slice(start)]
 }
 
-function singleStep(text: string): Step | undefined {
+function singleStep(text: string, depth: number): Step | undefined {
   const [, quoted] = /^'([^']*)'$/.exec(text) ?? []
   if (quoted !== undefined) {
     // Dots mean the same in quotes as elsewhere.
-    const steps = parseSteps(`.${quoted}`)
-    return steps && ((value, root) => walk(steps, value, root))
+    const steps = parseSteps(`.${quoted}`, depth + 1)
+    return steps && ((value, at) => walk(steps, value, at))
   }
   const slice = /^(-?\d*)(?::(-?\d*))?(?::(-?\d*))?$/.exec(text)
   if (!slice || text === '') return undefined
@@ -132,10 +169,12 @@ function element(index: number): Step {
 
 function elements(start: string, end: string, step: string): Step {
   const stride = step === '' ? 1 : Number(step)
-  return (value) => {
-    if (!isJsonArray(value) || stride < 1) return []
-    const chosen = value.slice(start === '' ? 0 : Number(start), end === '' ? undefined : Number(end))
-    return chosen.filter((_, index) => index % stride === 0)
+  return function* (value) {
+    if (!isJsonArray(value) || stride < 1) return
+    const { length } = value
+    const placeOf = (index: number): number => Math.min(index < 0 ? Math.max(index + length, 0) : index, length)
+    const last = end === '' ? length : placeOf(Number(end))
+    for (let index = start === '' ? 0 : placeOf(Number(start)); index < last; index += stride) yield value[index]!
   }
 }
 
@@ -144,23 +183,33 @@ function everyMember(value: Json): readonly Json[] {
   return isJsonObject(value) ? Object.values(value).filter((one) => one !== undefined) : []
 }
 
-function everyDescendant(value: Json): readonly Json[] {
-  return [value, ...everyMember(value).flatMap(everyDescendant)]
+/** The value itself and all within, outer ones first. */
+function* everyDescendant(value: Json): Generator<Json> {
+  const open: Json[] = [value]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    yield next
+    for (const child of everyMember(next).toReversed()) open.push(child)
+  }
 }
 
-function filter(condition: string): Step | undefined {
+function filter(condition: string, depth: number): Step | undefined {
   const sides = /==|!=|<=|>=|<|>/.exec(condition)
   const operator = sides?.[0]
-  const subject = operand(condition.slice(0, sides?.index))
-  const object = sides ? operand(condition.slice(sides.index + sides[0].length)) : undefined
+  const subject = operand(condition.slice(0, sides?.index), depth)
+  const object = sides ? operand(condition.slice(sides.index + sides[0].length), depth) : undefined
   if (!subject || (operator !== undefined && !object)) return undefined
-  return (value, root) =>
-    everyElement(value).filter((one) => {
-      const [found] = subject(one, root)
-      if (!object) return found !== undefined
-      const [wanted] = object(one, root)
-      return found !== undefined && wanted !== undefined && holds(operator!, found, wanted)
-    })
+  const accepts = (one: Json, at: Walk): boolean => {
+    const [found] = subject(one, at)
+    if (!object) return found !== undefined
+    const [wanted] = object(one, at)
+    return found !== undefined && wanted !== undefined && holds(operator!, found, wanted)
+  }
+  return function* (value, at) {
+    for (const one of everyElement(value)) {
+      if (--at.budget.left < 0) return
+      if (accepts(one, at)) yield one
+    }
+  }
 }
 
 function everyElement(value: Json): readonly Json[] {
@@ -168,14 +217,14 @@ function everyElement(value: Json): readonly Json[] {
 }
 
 /** `@.type`, `$.spec.name`, `"text"`, `5`, `true`. */
-function operand(text: string): Step | undefined {
+function operand(text: string, depth: number): Step | undefined {
   const trimmed = text.trim()
   const [, quoted] = /^"(.*)"$/s.exec(trimmed) ?? /^'(.*)'$/s.exec(trimmed) ?? []
   if (quoted !== undefined) return () => [quoted]
   if (/^-?\d+(?:\.\d+)?$/.test(trimmed)) return () => [Number(trimmed)]
   if (trimmed === 'true' || trimmed === 'false') return () => [trimmed === 'true']
-  const steps = /^[@$.[]/.test(trimmed) ? parseSteps(trimmed) : undefined
-  return steps && ((value, root) => walk(steps, trimmed.startsWith('$') ? root : value, root))
+  const steps = /^[@$.[]/.test(trimmed) ? parseSteps(trimmed, depth + 1) : undefined
+  return steps && ((value, at) => walk(steps, trimmed.startsWith('$') ? at.root : value, at))
 }
 
 function holds(operator: string, a: Json, b: Json): boolean {
