@@ -63,6 +63,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
  * then the short ones. Node's own `stripVTControlCharacters` takes the square of the time.
  */
 const escapeSequence =
+  // oxlint-disable-next-line no-control-regex -- these are what is to be found
   /\u001B[\]PX^_][^\u0007\u001B\u009C]*(?:\u0007|\u001B\\|\u009C)|(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B[ -/]*[0-~]/g
 
 /** `text` on one line and without anything that could steer a terminal. */

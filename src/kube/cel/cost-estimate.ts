@@ -295,7 +295,7 @@ function withArgs(overload: string, own: Estimate, args: readonly Estimate[]): E
     case 'conditional':
       return plus(first, either(second, third))
     default:
-      return args.reduce((sum, one) => plus(sum, one), own)
+      return args.reduce((sum, part) => plus(sum, part), own)
   }
 }
 
