@@ -1,4 +1,4 @@
-/** A Kubernetes API server as a library; README.md beside this file tells when and how. */
+/** The embedded API server: the public API. README.md describes when and how to use it. */
 export type { ServerAccessOptions as AccessOptions } from './access/access.ts'
 export {
   type ApiServer,

@@ -1,7 +1,5 @@
 /**
- * Access to one cluster: every request is somebody's (authentication), perhaps on behalf of somebody else
- * (impersonation), and either allowed or not (authorisation). `admit` is all three, and the door that every request
- * goes through.
+ * Access to one cluster: authentication, impersonation and authorization. `admit` does all three, for every request.
  */
 import type { TransportRequest } from '../../transport/transport.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -15,22 +13,22 @@ import { attributesOf } from './request-attributes.ts'
 import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts'
 
 export interface ServerAccessOptions {
-  /** Static bearer tokens, and whose they are. @default none */
+  /** Static bearer tokens, and their users. @default none */
   readonly tokens?: ReadonlyMap<string, TokenUser> | undefined
-  /** Who a request without credentials is. @default 'administrator' in this process, 'refused' over a listener */
+  /** The user of a request without credentials. @default 'administrator' in-process, 'refused' over a listener */
   readonly strangers?: Strangers | undefined
-  /** Who signs the tokens of service accounts. @default "https://kubernetes.default.svc" */
+  /** The issuer of service account tokens. @default "https://kubernetes.default.svc" */
   readonly issuer?: string | undefined
-  /** With which key, in PEM: keep it to keep tokens valid over a restart. @default a new one */
+  /** The key that signs them, in PEM. Reuse it so that tokens stay valid after a restart. @default a new one */
   readonly signingKey?: string | undefined
 }
 
 export interface Access extends Pick<Authenticator, 'reviewToken'> {
   readonly rbac: Rbac
   readonly issuer: TokenIssuer
-  /** Who makes a request, provided that they may: raises 401 or 403. */
+  /** The identity that a request runs as. Throws 401 or 403. */
   admit(request: Pick<TransportRequest, 'method' | 'headers'>, target: RequestTarget, peer?: Peer): Identity
-  /** Raises 403. For what a request asks beyond its own verb. */
+  /** Authorizes an action beyond the request's own verb. Throws 403. */
   check(identity: Identity, asked: Attributes): void
 }
 
@@ -51,7 +49,7 @@ export function createAccess(storage: Storage, now: () => number, options: Serve
     reviewToken: (token, audiences) => authenticator.reviewToken(token, audiences),
     admit({ method, headers }, target, peer) {
       const requester = authenticator.authenticate(headers, peer)
-      // Whoever may do everything is not asked what: a program with a cluster of its own should not pay for it.
+      // Fast path for system:masters: in-process callers do not pay for authorization.
       if (requester.groups.includes(wellKnown.masters) && !isImpersonating(headers)) return requester
       const asked = attributesOf(method, target)
       const identity = impersonate(rbac, requester, headers, asked)

@@ -13,13 +13,13 @@ function open(strangers: Strangers = 'administrator'): Authenticator {
   return createAuthenticator({ storage: createStorage(), issuer, tokens, strangers, now: () => 0 })
 }
 
-describe('without credentials', () => {
-  it('one is the administrator in this process, and nobody over a listener', () => {
+describe('a request without credentials', () => {
+  it("is the administrator's in-process, and rejected over a listener", () => {
     expect(open().authenticate({}).username).toBe('kubernetes-admin')
     expect(() => open().authenticate({}, {})).toThrow('Unauthorized')
   })
 
-  it('one is a stranger where strangers are welcome, and refused where they are not', () => {
+  it('is anonymous where that is allowed, and rejected otherwise', () => {
     for (const peer of [undefined, {}]) {
       expect(open('anonymous').authenticate({}, peer).username).toBe('system:anonymous')
       expect(() => open('refused').authenticate({}, peer)).toThrow('Unauthorized')
@@ -27,36 +27,36 @@ describe('without credentials', () => {
   })
 })
 
-describe('with credentials that are no good', () => {
-  it('one is refused, wherever one comes from', () => {
+describe('a request with invalid credentials', () => {
+  it('is rejected, in-process and over a listener', () => {
     for (const strangers of ['administrator', 'anonymous', 'refused'] as const) {
       expect(() => open(strangers).authenticate(bearer('wrong'))).toThrow('Unauthorized')
       expect(() => open(strangers).authenticate({}, { certificate: 'unverified' })).toThrow('Unauthorized')
     }
   })
 
-  it('the refusal does not tell the token', () => {
+  it('gets an error that does not contain the token', () => {
     const authenticator = open()
     expect(JSON.stringify(authenticator.reviewToken('hidden-token', []))).not.toContain('hidden-token')
   })
 })
 
 describe('a certificate', () => {
-  it('counts before a token, and gives its names and its fingerprint', () => {
+  it('takes precedence over a token, and provides names and fingerprint', () => {
     const certificate = { commonName: 'carol', organizations: ['one'], fingerprint: 'abc' }
     const { username, groups, extra } = open().authenticate(bearer('secret'), { certificate })
     expect([username, groups]).toEqual(['carol', ['one', 'system:authenticated']])
     expect(extra.get('authentication.kubernetes.io/credential-id')).toEqual(['X509SHA256=abc'])
   })
 
-  it('without a name is nobody’s', () => {
+  it('without a common name is rejected', () => {
     const certificate = { commonName: '', organizations: ['system:masters'], fingerprint: 'abc' }
     expect(() => open().authenticate({}, { certificate })).toThrow('Unauthorized')
   })
 })
 
-describe('the token of a service account', () => {
-  it('is good from its first second to a minute after its last, and no longer', async () => {
+describe('a service account token', () => {
+  it('is valid from its first second until a minute after its expiry', async () => {
     const clock = virtualClock()
     const storage = createStorage()
     const issuer = createTokenIssuer({ issuer: 'https://issuer.example' })

@@ -1,9 +1,9 @@
 /**
- * Who asks: from the credentials of a request to an `Identity`.
+ * Authentication: from the credentials of a request to an `Identity`.
  *
- * There are four kinds: a client certificate, which the listener has checked and hands over beside the request; a
- * static token; the token of a service account; and none. A credential that is shown and no good ends the request,
- * even where strangers are welcome: whoever shows one means to be somebody.
+ * A request has a client certificate, which the listener has verified and passes beside the request, a static token, a
+ * service account token, or no credentials. An invalid credential ends the request with 401, even where anonymous
+ * requests are allowed.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { TransportRequest } from '../../transport/transport.ts'
@@ -13,16 +13,16 @@ import { administrator, anonymous, type Identity, wellKnown } from './identity.t
 import { holderOf, type TokenHolder } from './service-account-token.ts'
 import type { TokenIssuer } from './token-issuer.ts'
 
-/** A user that a static token stands for. */
+/** The user of a static token. */
 export interface TokenUser {
   readonly username: string
   readonly uid?: string | undefined
   readonly groups?: readonly string[] | undefined
 }
 
-/** What the transport knows of the client: never from a header, which anybody can write. */
+/** What the transport knows about the client; never from a header, which every client can set. */
 export interface Peer {
-  /** The certificate that the client showed, if the listener verified it; `unverified` if it could not. */
+  /** The client certificate that the listener verified; `unverified` if it is invalid. */
   readonly certificate?: PeerCertificate | 'unverified' | undefined
 }
 
@@ -34,7 +34,7 @@ export interface PeerCertificate {
 }
 
 /**
- * Who a request without credentials is. `administrator` holds for callers in this process only: over a listener it
+ * The user of a request without credentials. `administrator` only applies to in-process callers: over a listener it
  * means `refused`.
  */
 export type Strangers = 'administrator' | 'anonymous' | 'refused'
@@ -49,9 +49,9 @@ export interface AuthenticatorOptions {
 }
 
 export interface Authenticator {
-  /** Raises 401. No peer means: from inside this process. */
+  /** Throws 401. A request without a peer is in-process. */
   authenticate(headers: TransportRequest['headers'], peer?: Peer): Identity
-  /** Who bears a token that is for one of these audiences (none: for this server). */
+  /** The user of a token that is valid for one of these audiences (none: for this server). */
   reviewToken(token: string, audiences: readonly string[]): TokenHolder
 }
 
@@ -60,10 +60,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const known = knownTokens(options.tokens)
   const ownAudiences = [issuer.issuer]
 
-  // Those that somebody has shown. A map looks at the text of a key only if all of its hash is right.
+  // Tokens that have been verified before. A map compares the key only if the complete hash matches.
   const shown = new Map<string, Identity>()
 
-  /** Every token is compared, and by digest: neither time nor length tells anything of one. */
+  /** Compares the digests of all tokens, so that timing reveals neither content nor length. */
   const findStatic = (token: string): Identity | undefined => {
     const before = shown.get(token)
     if (before) return before
@@ -92,7 +92,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const token = bearerToken(headers['authorization'])
       if (token !== undefined) {
         const holder = reviewToken(token, ownAudiences)
-        // Why it is no good is nobody's business who cannot show a good one.
+        // The reason is not revealed to an unauthenticated client.
         if ('error' in holder) throw unauthorized()
         return holder.identity
       }
@@ -105,7 +105,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 }
 
-/** What every authenticator says that does not know a token; those that know it have a word to add. */
+/** The message of an authenticator that does not know the token; one that knows it adds a reason. */
 const invalidToken = 'invalid bearer token'
 
 interface KnownToken {
@@ -113,7 +113,7 @@ interface KnownToken {
   readonly identity: Identity
 }
 
-// All clusters of a server are given the same tokens.
+// All clusters of a server share the same tokens.
 const digested = new WeakMap<AuthenticatorOptions['tokens'], readonly KnownToken[]>()
 
 function knownTokens(tokens: AuthenticatorOptions['tokens']): readonly KnownToken[] {
@@ -133,7 +133,7 @@ function identityOf({ username, uid, groups = [] }: TokenUser): Identity {
 }
 
 function certificateHolder({ commonName, organizations, fingerprint }: PeerCertificate): Identity {
-  // A certificate without a name is nobody's.
+  // A certificate without a common name has no user.
   if (commonName === '') throw unauthorized()
   const extra = new Map([['authentication.kubernetes.io/credential-id', [`X509SHA256=${fingerprint}`]]])
   return { username: commonName, groups: withAuthenticated(organizations), extra }
@@ -143,7 +143,7 @@ function withAuthenticated(groups: readonly string[]): readonly string[] {
   return groups.includes(wellKnown.authenticated) ? groups : [...groups, wellKnown.authenticated]
 }
 
-/** The token of an `Authorization: Bearer …` header; undefined for other schemes, and for an empty one. */
+/** The token of an `Authorization: Bearer …` header; undefined for other schemes and for an empty token. */
 function bearerToken(header: string | readonly string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header : (header?.[0] ?? '')
   const [scheme = '', token] = text.trim().split(' ', 3)

@@ -1,9 +1,9 @@
-/** How access is refused: who may not do what, where. */
+/** The 403 response of the authorizer. */
 import { formatGoValue } from '../../kube/go-text.ts'
 import { StatusError } from '../errors/status-error.ts'
 import type { Attributes, Identity } from './identity.ts'
 
-/** 403 for a request; `reason` is what the authoriser has to add, mostly nothing. */
+/** `reason` is the authorizer's addition, mostly empty. */
 export function accessForbidden(identity: Identity, asked: Attributes, reason: string): StatusError {
   const why = `${sanitized(describe(identity, asked))}${reason === '' ? '' : `: ${reason}`}`
   if ('path' in asked) return new StatusError(403, 'Forbidden', `forbidden: ${why}`, {})
@@ -32,7 +32,7 @@ function describe({ username }: Identity, asked: Attributes): string {
   return `${who} resource ${formatGoValue(what)} in API group ${formatGoValue(group)} ${where}`
 }
 
-/** Names come from clients: an answer must not look like a page. */
+/** Escapes HTML: names come from clients, and a browser must not render them. */
 function sanitized(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

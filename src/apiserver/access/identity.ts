@@ -1,24 +1,24 @@
 /**
- * Who asks, and what for: the two halves of every access decision.
+ * The two inputs of authorization: the user and the requested action.
  *
- * Authentication turns the credentials of a request into an `Identity`; routing turns its method and path into
- * `Attributes`; authorisation answers whether the one may do the other. Neither type knows how it came about, so a
- * review can ask about a user who is not there.
+ * Authentication turns credentials into an `Identity`; `request-attributes.ts` turns method and path into `Attributes`;
+ * authorization decides whether the identity may perform the action. Neither type depends on a request, so an access
+ * review can build both.
  */
 
 /** A user, as RBAC, admission and audit see it. */
 export interface Identity {
   readonly username: string
-  /** Tells apart users who bore one name at different times. Certificates have none. */
+  /** Distinguishes users of the same name at different times. Certificates have none. */
   readonly uid?: string
   readonly groups: readonly string[]
-  /** What else the authenticator knows: the pod of a service account's token, scopes of a login. */
+  /** Additional attributes: the Pod of a service account token, scopes of a login. */
   readonly extra: ReadonlyMap<string, readonly string[]>
 }
 
-/** What is asked of a resource: `get pods/log web-1 in default`. */
+/** An action on a resource: `get pods/log web-1 in default`. */
 export interface ResourceAttributes {
-  /** get list watch create update patch delete deletecollection, or a verb of its own such as `impersonate`. */
+  /** get list watch create update patch delete deletecollection, or a special verb such as `impersonate`. */
   readonly verb: string
   /** The API group; empty for the core group. */
   readonly group: string
@@ -31,7 +31,7 @@ export interface ResourceAttributes {
   readonly name?: string | undefined
 }
 
-/** What is asked of a path that is no resource: `get /healthz`. */
+/** An action on a non-resource path: `get /healthz`. */
 export interface PathAttributes {
   /** The lower-case HTTP method. */
   readonly verb: string
@@ -40,12 +40,12 @@ export interface PathAttributes {
 
 export type Attributes = ResourceAttributes | PathAttributes
 
-/** Users and groups that the server itself knows. */
+/** Users and groups with a meaning to the server itself. */
 export const wellKnown = {
   anonymous: 'system:anonymous',
   unauthenticated: 'system:unauthenticated',
   authenticated: 'system:authenticated',
-  /** Members may do everything; no rule is asked. */
+  /** Members bypass RBAC. */
   masters: 'system:masters',
   serviceAccounts: 'system:serviceaccounts',
 } as const
@@ -57,26 +57,26 @@ export function serviceAccountUser(namespace: string, name: string): string {
   return `${serviceAccountPrefix}${namespace}:${name}`
 }
 
-/** The service account behind a user name, if that is one. */
+/** The service account of a user name; undefined for other users. */
 export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!username.startsWith(serviceAccountPrefix)) return undefined
   const [namespace, name, ...rest] = username.slice(serviceAccountPrefix.length).split(':')
   return namespace && name && rest.length === 0 ? { namespace, name } : undefined
 }
 
-/** The groups that every service account of a namespace is in. */
+/** The groups of the service accounts of a namespace. */
 export function serviceAccountGroups(namespace: string): readonly string[] {
   return [wellKnown.serviceAccounts, `${wellKnown.serviceAccounts}:${namespace}`]
 }
 
-/** Who a caller inside the process is unless it says otherwise: the one who owns the server. */
+/** The user of in-process callers without credentials. */
 export const administrator: Identity = {
   username: 'kubernetes-admin',
   groups: [wellKnown.masters, wellKnown.authenticated],
   extra: new Map(),
 }
 
-/** Whoever shows no credential, where that is allowed. */
+/** The user of requests without credentials, where these are allowed. */
 export const anonymous: Identity = {
   username: wellKnown.anonymous,
   groups: [wellKnown.unauthenticated],

@@ -1,10 +1,10 @@
 /**
- * Acting as somebody else: `Impersonate-User` and its companions, for those who may.
+ * Impersonation: `Impersonate-User` and the related headers.
  *
- * There are two kinds of permission. The old one is the verb `impersonate` on users, groups, service accounts, uids and
- * extras: whoever holds it may do as the other all that the other may. The constrained one asks twice: whether this
- * user may be impersonated (`impersonate:user-info`), and for this very request (`impersonate-on:user-info:list`).
- * Constrained ones are tried first; when nothing is allowed, the first refusal is the answer.
+ * There are two kinds of permission. The legacy one is the verb `impersonate` on users, groups, service accounts, uids
+ * and extras: it allows every action of the impersonated user. The constrained one needs two permissions: to
+ * impersonate this user (`impersonate:user-info`), and to do so for this action (`impersonate-on:user-info:list`).
+ * Constrained modes are tried first; if none is allowed, the first error is returned.
  */
 import type { TransportRequest } from '../../transport/transport.ts'
 import { formatGoValue } from '../../kube/go-text.ts'
@@ -23,8 +23,8 @@ import type { Rbac } from './rbac.ts'
 
 type Headers = TransportRequest['headers']
 
-/** Somebody as the headers say it; nothing is added yet. */
-interface Wanted {
+/** The impersonated user as in the headers, without derived groups. */
+interface ImpersonatedUser {
   readonly username: string
   readonly uid: string
   readonly groups: readonly string[]
@@ -40,16 +40,16 @@ export function isImpersonating(headers: Headers): boolean {
   return false
 }
 
-/** Who a request is made as: the requester, or whom it impersonates. Raises 403 when it may not. */
+/** The identity that a request runs as: the requester, or the user it impersonates. Throws 403. */
 export function impersonate(rbac: Rbac, requester: Identity, headers: Headers, asked: Attributes): Identity {
-  const wanted = wantedBy(headers)
-  if (!wanted) return requester
+  const target = impersonatedUser(headers)
+  if (!target) return requester
   let refused: StatusError | undefined
-  for (const mode of modesFor(wanted, requester)) {
+  for (const mode of modesFor(target, requester)) {
     try {
       return mode === 'legacy'
-        ? actAs(rbac, requester, wanted, undefined)
-        : actAsFor(rbac, requester, wanted, mode, asked)
+        ? actAs(rbac, requester, target, undefined)
+        : actAsForRequest(rbac, requester, target, mode, asked)
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
       refused ??= error
@@ -58,7 +58,7 @@ export function impersonate(rbac: Rbac, requester: Identity, headers: Headers, a
   throw refused!
 }
 
-function wantedBy(headers: Headers): Wanted | undefined {
+function impersonatedUser(headers: Headers): ImpersonatedUser | undefined {
   if (!isImpersonating(headers)) return undefined
   const username = valuesOf(headers['impersonate-user'])[0] ?? ''
   const uid = valuesOf(headers['impersonate-uid'])[0] ?? ''
@@ -85,8 +85,8 @@ function unescaped(key: string): string {
   }
 }
 
-/** The real server prints its own data here. */
-function inGo({ username, uid, groups, extra }: Wanted): string {
+/** kube-apiserver prints a Go struct here. */
+function inGo({ username, uid, groups, extra }: ImpersonatedUser): string {
   const strings = (values: readonly string[]): string => `[]string{${values.map(formatGoValue).join(', ')}}`
   const members = [...extra].map(([key, values]) => `${formatGoValue(key)}:${strings(values)}`).toSorted()
   const shownGroups = groups.length > 0 ? strings(groups) : '[]string(nil)'
@@ -96,14 +96,14 @@ function inGo({ username, uid, groups, extra }: Wanted): string {
 
 type Mode = 'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info'
 
-/** The ways in which this user may be impersonated, the narrowest first. */
-function modesFor(wanted: Wanted, requester: Identity): readonly (Mode | 'legacy')[] {
-  const { username, uid, groups, extra } = wanted
+/** The modes in which this user may be impersonated, the narrowest first. */
+function modesFor(target: ImpersonatedUser, requester: Identity): readonly (Mode | 'legacy')[] {
+  const { username, uid, groups, extra } = target
   const isNameAlone = uid === '' && groups.length === 0 && extra.size === 0
   const node = nodeOf(username)
   if (node !== undefined)
     return isNameAlone
-      ? [...(isAt(requester, node) ? ['associated-node' as const] : []), 'arbitrary-node', 'legacy']
+      ? [...(runsOn(requester, node) ? ['associated-node' as const] : []), 'arbitrary-node', 'legacy']
       : ['legacy']
   if (serviceAccountOf(username)) return isNameAlone ? ['serviceaccount', 'legacy'] : ['legacy']
   return ['user-info', 'legacy']
@@ -114,29 +114,35 @@ function nodeOf(username: string): string | undefined {
   return name !== '' && checkDnsSubdomain(name).length === 0 ? name : undefined
 }
 
-/** A service account whose pod runs on this node. */
-function isAt({ username, extra }: Identity, node: string): boolean {
+/** Whether the requester is a service account whose Pod runs on this node. */
+function runsOn({ username, extra }: Identity, node: string): boolean {
   const at = extra.get('authentication.kubernetes.io/node-name')
   return serviceAccountOf(username) !== undefined && at?.length === 1 && at[0] === node
 }
 
-function actAsFor(rbac: Rbac, requester: Identity, wanted: Wanted, mode: Mode, asked: Attributes): Identity {
+function actAsForRequest(
+  rbac: Rbac,
+  requester: Identity,
+  target: ImpersonatedUser,
+  mode: Mode,
+  asked: Attributes,
+): Identity {
   check(rbac, requester, { ...asked, verb: `impersonate-on:${mode}:${asked.verb}` })
-  return actAs(rbac, requester, wanted, mode)
+  return actAs(rbac, requester, target, mode)
 }
 
 const authenticationGroup = { group: 'authentication.k8s.io', version: 'v1' } as const
 
-function actAs(rbac: Rbac, requester: Identity, wanted: Wanted, mode: Mode | undefined): Identity {
+function actAs(rbac: Rbac, requester: Identity, target: ImpersonatedUser, mode: Mode | undefined): Identity {
   const verb = mode === undefined ? 'impersonate' : `impersonate:${mode}`
   const home = mode === undefined ? { group: '', version: 'v1' } : authenticationGroup
-  const { username, uid, groups, extra } = wanted
+  const { username, uid, groups, extra } = target
 
   const account = serviceAccountOf(username)
   const node = mode === undefined ? undefined : nodeOf(username)
   let user: ResourceAttributes = { ...home, verb, resource: 'users', name: username }
   if (account) user = { ...home, verb, resource: 'serviceaccounts', ...account }
-  // The association was checked already: permission to use it is for any node.
+  // The association with the node has been checked: the permission is for any node.
   else if (node !== undefined)
     user = { ...home, verb, resource: 'nodes', name: mode === 'associated-node' ? '*' : node }
   check(rbac, requester, user)
@@ -149,7 +155,7 @@ function actAs(rbac: Rbac, requester: Identity, wanted: Wanted, mode: Mode | und
   }
 
   const own = groups.length > 0 ? groups : account ? serviceAccountGroups(account.namespace) : node ? [nodesGroup] : []
-  return { username, ...(uid !== '' && { uid }), groups: withStanding(username, own), extra }
+  return { username, ...(uid !== '' && { uid }), groups: withAuthenticationGroup(username, own), extra }
 }
 
 function checkGroups(
@@ -171,11 +177,11 @@ function checkGroups(
   for (const name of groups) check(rbac, requester, { ...asked, name })
 }
 
-/** Everybody is either authenticated or not, unless the groups that were asked for say it already. */
-function withStanding(username: string, groups: readonly string[]): readonly string[] {
-  const standing = username === wellKnown.anonymous ? wellKnown.unauthenticated : wellKnown.authenticated
-  const isSaid = groups.includes(standing) || groups.includes(wellKnown.unauthenticated)
-  return isSaid ? groups : [...groups, standing]
+/** Adds system:authenticated or system:unauthenticated, unless the requested groups have one of them. */
+function withAuthenticationGroup(username: string, groups: readonly string[]): readonly string[] {
+  const group = username === wellKnown.anonymous ? wellKnown.unauthenticated : wellKnown.authenticated
+  const isGiven = groups.includes(group) || groups.includes(wellKnown.unauthenticated)
+  return isGiven ? groups : [...groups, group]
 }
 
 function check(rbac: Rbac, requester: Identity, asked: Attributes): void {

@@ -34,7 +34,7 @@ const requests: fc.Arbitrary<Attributes> = fc.oneof(
 )
 
 describe('a rule', () => {
-  it('that lacks nothing of another allows all that the other does', () => {
+  it('that covers another one allows everything that the other allows', () => {
     fc.assert(
       fc.property(fc.array(rules, { maxLength: 4 }), rules, requests, (owned, wanted, asked) => {
         if (missingRules(owned, [wanted]).length > 0 || !ruleAllows(wanted, asked)) return
@@ -44,11 +44,11 @@ describe('a rule', () => {
     )
   })
 
-  it('lacks nothing of itself', () => {
+  it('covers itself', () => {
     fc.assert(fc.property(rules, (rule) => missingRules([rule], [rule]).length === 0))
   })
 
-  it('that is missing is told in parts that nobody holds', () => {
+  it('that is not covered is reported in parts, none of which is covered', () => {
     fc.assert(
       fc.property(fc.array(rules, { maxLength: 3 }), rules, (owned, wanted) => {
         const missing = missingRules(owned, [wanted])
@@ -58,7 +58,7 @@ describe('a rule', () => {
     )
   })
 
-  it('for a resource covers none of its subresources, and a name no list of all', () => {
+  it('for a resource does not cover its subresources, and one for a name does not cover all names', () => {
     const [pods, named] = [
       { verbs: ['*'], apiGroups: [''], resources: ['pods'] },
       { verbs: ['*'], apiGroups: [''], resources: ['pods'], resourceNames: ['a'] },

@@ -1,9 +1,8 @@
 /**
- * A rule of RBAC: these verbs on those resources, or on those paths. Rules only ever allow; what no rule allows is
- * forbidden.
+ * An RBAC rule: verbs on resources, or on non-resource paths. Rules are additive; whatever no rule allows is forbidden.
  *
- * Two questions are asked of them: whether they allow a request, and whether they cover other rules, which nobody may
- * hand out without holding them.
+ * Two checks use them: whether a rule allows a request, and whether rules cover other rules, to prevent privilege
+ * escalation.
  */
 import { formatGoValue } from '../../kube/go-text.ts'
 import { trimEnd } from '../../kube/trim-end.ts'
@@ -14,9 +13,9 @@ export interface PolicyRule {
   readonly apiGroups?: readonly string[]
   // `pods`, `pods/log`, any resource's subresource of a name (`*/scale`), or `*` for all.
   readonly resources?: readonly string[]
-  /** No names are all names. */
+  /** Empty means all names. */
   readonly resourceNames?: readonly string[]
-  /** `/healthz`, or a beginning: `/apis/*`. */
+  /** `/healthz`, or a prefix: `/apis/*`. */
   readonly nonResourceURLs?: readonly string[]
 }
 
@@ -46,24 +45,24 @@ function coversPath(owned: string, path: string): boolean {
   return owned === path || (owned.endsWith('*') && path.startsWith(trimEnd(owned, '*')))
 }
 
-/** What `wanted` allows and `owned` do not: in rules of one verb on one thing each. */
+/** The permissions of `wanted` that `owned` do not cover, as rules of one verb on one resource or path each. */
 export function missingRules(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
   const missing: PolicyRule[] = []
-  let looked = 0
+  let checks = 0
   for (const rule of wanted) {
     for (const atom of breakDown(rule)) {
       if (!owned.some((one) => ruleCovers(one, atom))) missing.push(atom)
-      looked += owned.length
-      // A rule of a thousand groups, resources and verbs is a billion small ones. What was not looked at is not granted.
-      if (looked > mostLooked) return missing.length > 0 ? missing : [atom]
+      checks += owned.length
+      // A rule of a thousand groups, resources and verbs has a billion combinations. Unchecked ones are not granted.
+      if (checks > maxChecks) return missing.length > 0 ? missing : [atom]
     }
   }
   return missing
 }
 
-const mostLooked = 1_000_000
+const maxChecks = 1_000_000
 
-/** The smallest rules that together are this one. */
+/** Splits a rule into rules of one verb on one resource or path. */
 function* breakDown(rule: PolicyRule): Generator<PolicyRule> {
   const { verbs, apiGroups = none, resources = none, resourceNames = none, nonResourceURLs = none } = rule
   for (const apiGroup of apiGroups) {
@@ -78,7 +77,7 @@ function* breakDown(rule: PolicyRule): Generator<PolicyRule> {
   for (const url of nonResourceURLs) for (const verb of verbs) yield { verbs: [verb], nonResourceURLs: [url] }
 }
 
-/** Whether a rule allows all that a broken-down one does. */
+/** Whether a rule covers a split rule. */
 function ruleCovers(owned: PolicyRule, atom: PolicyRule): boolean {
   if (!includes(owned.verbs, atom.verbs[0]!)) return false
   const [url] = atom.nonResourceURLs ?? none
@@ -97,12 +96,12 @@ function splitOnce(resource: string): readonly [string, string | undefined] {
   return slash < 0 ? [resource, undefined] : [resource.slice(0, slash), resource.slice(slash + 1)]
 }
 
-/** Broken-down rules as people read them: the verbs on one thing together, one rule a line. */
+/** Split rules for an error message: verbs on the same resource are merged, one rule per line. */
 export function describeRules(atoms: readonly PolicyRule[]): readonly string[] {
   const merged = new Map<string, PolicyRule>()
   for (const atom of atoms) {
     const { verbs, ...thing } = atom
-    // Rules about paths stay apart: so does the real server keep them.
+    // Like kube-apiserver, does not merge rules for non-resource paths.
     const key = JSON.stringify(atom.nonResourceURLs ? atom : thing)
     const known = merged.get(key)
     merged.set(key, known && !atom.nonResourceURLs ? { ...known, verbs: [...known.verbs, ...verbs] } : atom)

@@ -24,8 +24,8 @@ function binding(name: string, subjects: readonly object[], namespace?: string):
   return { kind, apiVersion, metadata, roleRef: { kind: 'ClusterRole', name: 'reader' }, subjects }
 }
 
-describe('access by roles', () => {
-  it('follows bindings as they come, change and go, also those made before the first question', () => {
+describe('RBAC', () => {
+  it('follows created, changed and deleted bindings, also those from before the first decision', () => {
     const storage = createStorage()
     const rbac = createRbac(storage)
     putRole(storage)
@@ -44,7 +44,7 @@ describe('access by roles', () => {
     expect(rbac.decide(alice, listPods).allowed).toBe(false)
   })
 
-  it('gives nothing by a binding that could not be kept', () => {
+  it('grants nothing by a binding that was reverted', () => {
     const storage = createStorage()
     const rbac = createRbac(storage)
     putRole(storage)
@@ -57,7 +57,7 @@ describe('access by roles', () => {
     expect(rbac.decide(alice, listPods).allowed).toBe(false)
   })
 
-  it('is not moved by names that mean something to JavaScript', () => {
+  it('handles names with a special meaning in JavaScript', () => {
     const storage = createStorage()
     const rbac = createRbac(storage)
     putRole(storage)
@@ -66,7 +66,7 @@ describe('access by roles', () => {
     expect(rbac.decide({ ...alice, username: 'constructor' }, listPods).allowed).toBe(true)
   })
 
-  it('tells a user from a group of the same name', () => {
+  it('distinguishes a user from a group of the same name', () => {
     const storage = createStorage()
     const rbac = createRbac(storage)
     putRole(storage)

@@ -1,8 +1,8 @@
 /**
- * Role-based access control over what a cluster stores: bindings say whose the roles are, roles hold rules.
+ * Role-based access control over the stored roles and bindings.
  *
- * Bindings are found by who they name, in an index that the first question builds and changes keep up to date. Roles
- * are looked up when asked for. A cluster in which only administrators ask has neither.
+ * Bindings are indexed by subject. The first decision builds the index, and storage changes update it; a cluster that
+ * only administrators use never builds it.
  */
 import type { StorageChange, Storage, StoredObject, StorageTable } from '../storage/storage.ts'
 import { type Attributes, type Identity, serviceAccountUser, wellKnown } from './identity.ts'
@@ -36,11 +36,11 @@ interface Binding extends StoredObject {
 
 export interface RbacDecision {
   readonly allowed: boolean
-  /** Which binding allowed it, or what was wrong with those that could have; mostly empty. */
+  /** The binding that allowed it, or errors of bindings that might have; mostly empty. */
   readonly reason: string
 }
 
-/** Rules, and what could not be found of them: an incomplete answer is still a right one, since rules only add up. */
+/** Rules, and errors for missing roles. An incomplete list is still valid, since rules are additive. */
 export interface Resolution {
   readonly rules: readonly PolicyRule[]
   readonly errors: readonly string[]
@@ -48,13 +48,13 @@ export interface Resolution {
 
 export interface Rbac {
   decide(identity: Identity, asked: Attributes): RbacDecision
-  /** All that applies to somebody in a namespace (or in the cluster as a whole). */
+  /** All rules of a user in a namespace, or cluster-wide. */
   rulesFor(identity: Identity, namespace: string | undefined): Resolution
-  /** The rules that a binding in this namespace refers to; undefined when there is no such role. */
+  /** The rules of a role that a binding in this namespace refers to; undefined if the role does not exist. */
   rulesOf(ref: RoleRef, namespace: string | undefined): readonly PolicyRule[] | undefined
 }
 
-/** What a binding gives to somebody: one call for each rule, or one for a role that is missing. Ends on true. */
+/** Called for each rule of a binding, or once for a missing role. Return true to stop. */
 type Visit = (rule: PolicyRule | undefined, source: () => string, error: string) => boolean
 
 export function createRbac(storage: Storage): Rbac {
@@ -66,7 +66,7 @@ export function createRbac(storage: Storage): Rbac {
   }
   let clusterBindings: BindingIndex | undefined
   let bindings: BindingIndex | undefined
-  // Changes that are undone are told here too, and a binding that never was must give nothing.
+  // Includes reverted changes: a binding that could not be stored must grant nothing.
   storage.onChange((table, change) => {
     if (table === tables.clusterRoleBindings) clusterBindings?.change(change)
     if (table === tables.roleBindings) bindings?.change(change)
@@ -85,7 +85,7 @@ export function createRbac(storage: Storage): Rbac {
     return rules.some((rule) => visit(rule, source, ''))
   }
 
-  /** Those for the whole cluster first, each in the order of their names. */
+  /** Cluster role bindings first, each sorted by name. */
   const visitAll = (identity: Identity, namespace: string | undefined, visit: Visit): void => {
     const keys = subjectKeys(identity)
     clusterBindings ??= indexBindings(tables.clusterRoleBindings)
@@ -106,7 +106,7 @@ export function createRbac(storage: Storage): Rbac {
         return source !== undefined
       })
       if (source) return { allowed: true, reason: `RBAC: allowed by ${source()}` }
-      // A real server asks several authorisers, so each of them says its name.
+      // kube-apiserver has several authorizers, so each prefixes its name.
       return { allowed: false, reason: errors.length > 0 ? `rbac: RBAC: ${aggregate(errors)}` : '' }
     },
     rulesFor(identity, namespace) {
@@ -127,13 +127,13 @@ export function missingRole({ kind, name }: RoleRef): string {
   return `${kind.toLowerCase()}.${rbacGroup} "${name}" not found`
 }
 
-/** Several errors as Go prints them: each once, in brackets when they are more than one. */
+/** Go's format of several errors: without duplicates, in brackets if there are more than one. */
 export function aggregate(errors: readonly string[]): string {
   const distinct = [...new Set(errors)]
   return distinct.length === 1 ? distinct[0]! : `[${distinct.join(', ')}]`
 }
 
-/** Somebody, as bindings may name them. */
+/** The keys under which bindings may name a user: the user itself and its groups. */
 type Keys = readonly string[]
 
 function subjectKeys({ username, groups }: Identity): Keys {
@@ -157,12 +157,12 @@ function describe({ kind, metadata, roleRef, subjects }: Binding, keys: Keys): s
 }
 
 interface BindingIndex {
-  /** Bindings of a namespace (empty: none) that name one of these, in the order of their names. */
+  /** The bindings of a namespace (empty: cluster-wide) that name one of these keys, sorted by name. */
   find(namespace: string, keys: Keys): readonly Binding[]
   change(change: StorageChange): void
 }
 
-/** Bindings by namespace and subject, by name. */
+/** Bindings by namespace, subject and name. */
 function indexBindings(table: StorageTable): BindingIndex {
   const index = new Map<string, Map<string, Map<string, Binding>>>()
 

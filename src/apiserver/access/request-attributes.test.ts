@@ -37,7 +37,7 @@ describe('the attributes of a request', () => {
     expect(attributesOf('GET', targetOf(`/api/v1/pods?${query}`))).toMatchObject({ verb })
   })
 
-  it('take the name that a field selector asks for, and no other', () => {
+  it('take the name from a field selector on metadata.name', () => {
     const nameOf = (fieldSelector: string): unknown =>
       attributesOf('GET', targetOf(`/api/v1/pods?${new URLSearchParams({ fieldSelector }).toString()}`))
     expect(nameOf('metadata.name=a,spec.nodeName=b')).toMatchObject({ name: 'a' })
@@ -46,7 +46,7 @@ describe('the attributes of a request', () => {
     expect(nameOf('=')).toMatchObject({ name: undefined })
   })
 
-  it('are about the very thing that the request is routed to, however its path is written', () => {
+  it('name the resource that the request is routed to, however the path is spelled', () => {
     const word = fc.constantFrom(
       'api',
       'apis',
@@ -79,7 +79,7 @@ describe('the attributes of a request', () => {
         const { served, name, namespace, subresource } = route
         const asked = attributesOf('PATCH', target) as ResourceAttributes
         expect([asked.group, asked.resource, asked.name]).toEqual([served.group, served.plural, name])
-        // What follows a subresource is its own affair.
+        // Segments after a subresource are not part of the attributes.
         expect(`${subresource}/`.startsWith(`${asked.subresource ?? ''}/`)).toBe(true)
         expect(served.namespaced ? asked.namespace : undefined).toBe(served.namespaced ? namespace : undefined)
       }),

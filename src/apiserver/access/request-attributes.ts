@@ -1,6 +1,6 @@
 /**
- * What a request asks for, read from its method and target alone. Nothing is looked up: a resource that is not served has
- * attributes too, and who may not ask for it is told so, and not that it is missing.
+ * The requested action, from the method and target alone. The catalog is not consulted: a request for a resource that
+ * is not served gets 403, not 404, if the user has no permission for it.
  */
 import { checkPathSegment } from '../../kube/name.ts'
 import { parseFields } from '../../kube/selector.ts'
@@ -20,7 +20,7 @@ export function attributesOf(method: string, { path, query, resource: asked }: R
   if (!asked) return { verb: method.toLowerCase(), path }
   const { group, version, namespace, resource, name } = asked
   const said = asked.verb ?? verbOfMethod[method] ?? ''
-  // What follows a subresource is part of it.
+  // Further segments belong to the subresource.
   const subresource = said === 'proxy' ? undefined : asked.subresource[0]
   const plain = { group, version, resource, subresource, namespace }
   if (name) return { ...plain, verb: said, name }
@@ -30,12 +30,12 @@ export function attributesOf(method: string, { path, query, resource: asked }: R
   return { ...plain, verb: said === 'delete' ? 'deletecollection' : said, name: undefined }
 }
 
-/** As a boolean parameter is read: `?watch` alone is true. */
+/** Parses a boolean parameter: `?watch` alone is true. */
 function isWatch(value: string | null): boolean {
   return value !== null && value.toLowerCase() !== 'false' && value !== '0'
 }
 
-/** A list of the one object of a name is allowed to whom that object is. */
+/** A list restricted to one object by name is authorized like access to that object. */
 function nameIn(fieldSelector: string | null): string | undefined {
   if (!fieldSelector) return undefined
   try {

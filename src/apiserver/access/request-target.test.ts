@@ -8,7 +8,7 @@ const rbac = '/apis/rbac.authorization.k8s.io/v1'
 const admin = { authorization: 'Bearer admin-token', 'content-type': 'application/json' }
 const bob = { authorization: 'Bearer bob-token' }
 
-/** Four secrets, of which bob may read one: `mine` in the namespace `one`. Bob may also read every path that is no resource. */
+/** Four Secrets, of which bob may read one: `mine` in the namespace `one`. He may also read every non-resource path. */
 async function guarded(): Promise<ApiServer> {
   const tokens = new Map([
     ['admin-token', { username: 'admin', groups: ['system:masters'] }],
@@ -66,7 +66,7 @@ describe('a request target', () => {
     '/api/v1/secrets/%zz',
     '/api/v1/secrets/%2',
     '/api/v1/\0secrets',
-  ])('%j is refused, whoever sends it', async (target) => {
+  ])('%j is rejected for every user', async (target) => {
     const server = await guarded()
     for (const headers of [{}, bob, admin]) expect(await ask(server, target, headers)).toMatchObject({ status: 400 })
     const inside = await server.cluster('').handle({ method: 'GET', path: target, headers: admin })
@@ -78,12 +78,12 @@ describe('a request target', () => {
     ['/api/v1/%6eamespaces/one/%73ecrets/mine?x=1', 'one-mine'],
     ['https://127.0.0.1:6443/api/v1/namespaces/one/secrets/mine', 'one-mine'],
     ['/api/v1/namespaces/one/secrets/mine/', 'one-mine'],
-  ])('%j is what it says once it is decoded', async (target, found) => {
+  ])('%j is decoded before it is routed', async (target, found) => {
     const { status, text } = await ask(await guarded(), target, bob)
     expect([status, text]).toEqual([200, expect.stringContaining(Buffer.from(found).toString('base64'))])
   })
 
-  it('names its logical cluster, however that is written', () => {
+  it('names its logical cluster, however the path is spelled', () => {
     const shown = (text: string): unknown => {
       const { cluster, path } = parseTarget(text)!
       return [cluster, path]
@@ -95,7 +95,7 @@ describe('a request target', () => {
     expect(shown('//clusters/blue/api')).toEqual(['', '//clusters/blue/api'])
   })
 
-  it('never shows an object but the one that was authorized', async () => {
+  it('never leads to another object than the authorized one', async () => {
     const server = await guarded()
     const word = fc.constantFrom(
       ...'api v1 apis namespaces one two secrets mine other status finalize watch proxy . .. clusters'.split(' '),
@@ -103,7 +103,7 @@ describe('a request target', () => {
       '',
     )
     const mine = fc.constantFrom('mine', '%6dine')
-    // Most random words name nothing: half of the targets begin like a secret's.
+    // Most random words name nothing, so half of the targets begin like that of a Secret.
     const path = fc.oneof(
       fc.array(word, { maxLength: 8 }).map((words) => words.join('/')),
       fc
@@ -147,7 +147,7 @@ describe('a request target', () => {
       }),
       { numRuns: 3000, seed: 13 },
     )
-    // Else it would have shown nothing.
+    // Otherwise the test would prove nothing.
     expect(count.served).toBeGreaterThan(10)
   })
 })

@@ -1,9 +1,9 @@
 /**
- * The target of a request, parsed once. Authorization and routing read the same outcome, never the text of the target:
- * no way of writing a path can name one object to the authorizer and another one to the handler.
+ * The target of a request, parsed once. Authorization and routing use the same result, never the text, so no spelling
+ * of a path can name one object to the authorizer and another to the handler.
  *
- * The rules are those of the real server: percent-encoding is decoded before the path is split, so an encoded slash is
- * a slash; nothing is normalized, so `.`, `..` and empty segments are names like any other.
+ * The rules are those of kube-apiserver: percent-encoding is decoded before the path is split, so an encoded slash is a
+ * slash; nothing is normalized, so `.`, `..` and empty segments are names like any other.
  */
 import { trimEnd } from '../../kube/trim-end.ts'
 
@@ -13,29 +13,29 @@ export interface RequestTarget {
   /** Decoded, without the query and without the prefix of the logical cluster. */
   readonly path: string
   readonly query: URLSearchParams
-  /** What the path names below `/api/<version>` or `/apis/<group>/<version>`; undefined for every other path. */
+  /** The resource below `/api/<version>` or `/apis/<group>/<version>`; undefined for every other path. */
   readonly resource: ResourcePath | undefined
 }
 
-/** A resource, one object of it, or a subresource of that object: whether the server has it or not. */
+/** A resource, an object or a subresource, whether the server serves it or not. */
 export interface ResourcePath {
   readonly group: string
   readonly version: string
   /** The deprecated verbs in front of a resource: `/api/v1/watch/pods`. */
   readonly verb: 'proxy' | 'watch' | undefined
-  /** Also of a namespace itself, as the real server has it. */
+  /** Also set for a namespace itself, as in kube-apiserver. */
   readonly namespace: string | undefined
-  /** Whether the path has the namespace in front of the resource. */
+  /** Whether the path has a namespace before the resource. */
   readonly isInNamespace: boolean
   readonly resource: string
   readonly name: string | undefined
-  /** The segments behind the name. */
+  /** The segments after the name. */
   readonly subresource: readonly string[]
-  /** The real server authorizes `//api/v1/pods` as pods, and serves nothing there. */
+  /** kube-apiserver authorizes `//api/v1/pods` as pods, but serves nothing there. */
   readonly isServable: boolean
 }
 
-/** Undefined for what is neither a path nor an absolute URL, or cannot be decoded: the real server refuses it, too. */
+/** Undefined for a target that is neither a path nor an absolute URL, or cannot be decoded, as in kube-apiserver. */
 export function parseTarget(text: string): RequestTarget | undefined {
   const mark = text.indexOf('?')
   const place = withoutAuthority(mark < 0 ? text : text.slice(0, mark))
@@ -46,14 +46,14 @@ export function parseTarget(text: string): RequestTarget | undefined {
   return { cluster, path, query, resource: resourceIn(path) }
 }
 
-/** The path of a target. RFC 9112 asks every server to accept absolute URLs, too; `*` is the server as a whole. */
+/** The path of a target. RFC 9112 requires servers to accept absolute URLs; `*` is the server as a whole. */
 function withoutAuthority(place: string): string | undefined {
   if (place.startsWith('/') || place === '*') return place
   const [, behindHost, alone] = /^[a-z][a-z\d+.-]*:(?:\/\/[^/\s]*(\/.*)|(\/(?!\/).*))$/i.exec(place) ?? []
   return behindHost ?? alone
 }
 
-/** Bytes that are no UTF-8 become replacement characters, for the authorizer and the handler alike. */
+/** Invalid UTF-8 becomes replacement characters, for the authorizer and the handler alike. */
 function decoded(path: string): string | undefined {
   if (controls.test(path)) return undefined
   if (!path.includes('%')) return path
@@ -61,10 +61,10 @@ function decoded(path: string): string | undefined {
   return path.replaceAll(/(?:%[\da-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString())
 }
 
-/** Of ASCII: what is above may be a byte of UTF-8 that came without its escape. */
+/** ASCII control characters only: higher ones may be bytes of unescaped UTF-8. */
 const controls = /[\p{Cc}--[\u0080-\u009f]]/v
 
-/** `/clusters/blue/api/v1` is `/api/v1` of blue. */
+/** `/clusters/blue/api/v1` is `/api/v1` of the cluster blue. */
 function clusterIn(path: string): Pick<RequestTarget, 'cluster' | 'path'> {
   const prefix = '/clusters/'
   if (!path.startsWith(prefix)) return { cluster: '', path }
@@ -73,7 +73,7 @@ function clusterIn(path: string): Pick<RequestTarget, 'cluster' | 'path'> {
   return cluster === '' ? { cluster, path } : { cluster, path: end < 0 ? '/' : path.slice(end) }
 }
 
-/** What follows the name of a namespace and is no resource in it. */
+/** Subresources of a namespace; any other segment after its name is a resource in it. */
 const ofNamespace = new Set(['status', 'finalize'])
 
 function resourceIn(path: string): ResourcePath | undefined {

@@ -1,6 +1,6 @@
 /**
- * What the token of a service account says, and whether it still holds: the account must be there and be the same one,
- * and so must the pod, secret or node that the token was bound to. Deleting either ends the token at once.
+ * The claims of a service account token, and their validation: the service account must exist with the same uid, and so
+ * must the Pod, Secret or Node that the token is bound to. Deleting either invalidates the token at once.
  */
 import { isJsonArray } from '../../kube/json-member.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -8,10 +8,10 @@ import type { Storage, StoredObject } from '../storage/storage.ts'
 import { type Identity, serviceAccountGroups, serviceAccountUser, wellKnown } from './identity.ts'
 import { quoteAll } from './policy-rule.ts'
 
-/** What a token is bound to. */
+/** The object that a token is bound to. */
 export interface Bound {
   readonly name: string
-  /** Missing for the node of a pod that nobody has registered. */
+  /** Missing if the Pod's node is not registered. */
   readonly uid?: string | undefined
 }
 
@@ -28,12 +28,12 @@ export interface TokenTerms {
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly expiresIn: number
-  /** Seconds after which the use of an extended token is a nuisance. */
+  /** Seconds after which the use of an extended token is reported. */
   readonly warnAfter?: number | undefined
   readonly id: string
 }
 
-/** Clocks of two machines are never quite the same. */
+/** Tolerated clock skew. */
 const leewaySeconds = 60
 
 export function claimsOf(subject: TokenSubject, { audiences, now, expiresIn, warnAfter, id }: TokenTerms): JsonObject {
@@ -58,12 +58,12 @@ export function claimsOf(subject: TokenSubject, { audiences, now, expiresIn, war
   }
 }
 
-/** Who bears a token, or why it is no good. */
+/** The user of a token, or why it is invalid. */
 export type TokenHolder =
   | { readonly identity: Identity; readonly audiences: readonly string[] }
   | { readonly error: string }
 
-/** `claims` are those of a token that we signed; `wanted` are the audiences of which it must serve one. */
+/** Validates the claims of a token with a valid signature; it must be for one of the `wanted` audiences. */
 export function holderOf(claims: JsonObject, wanted: readonly string[], storage: Storage, now: number): TokenHolder {
   const named = claims['aud']
   const audiences = typeof named === 'string' ? [named] : isJsonArray(named) ? named.filter(isText) : []
@@ -71,18 +71,18 @@ export function holderOf(claims: JsonObject, wanted: readonly string[], storage:
   if (shared.length === 0) {
     return { error: `token audiences ${quoteAll(audiences)} is invalid for the target audiences ${quoteAll(wanted)}` }
   }
-  const untimely = checkTimes(claims, now / 1000)
-  if (untimely) return { error: untimely }
+  const timeError = checkTimes(claims, now / 1000)
+  if (timeError) return { error: timeError }
   const subject = subjectOf(claims['kubernetes.io'])
   if (!subject)
     return { error: 'service account token claims could not be validated due to unexpected validation error' }
-  const gone = checkSubject(subject, storage, now)
-  return gone ? { error: gone } : { identity: identityOf(subject, claims['jti']), audiences: shared }
+  const subjectError = checkSubject(subject, storage, now)
+  return subjectError ? { error: subjectError } : { identity: identityOf(subject, claims['jti']), audiences: shared }
 }
 
 function checkTimes({ exp, nbf, iat }: JsonObject, seconds: number): string | undefined {
   if (typeof nbf === 'number' && seconds + leewaySeconds < nbf) return 'service account token is not valid yet'
-  // What never ends is not ours.
+  // Every token that this server signs expires.
   if (typeof exp !== 'number' || seconds - leewaySeconds > exp) return 'service account token has expired'
   if (typeof iat === 'number' && seconds + leewaySeconds < iat) return 'service account token is issued in the future'
   return undefined
@@ -105,7 +105,7 @@ function checkSubject(subject: TokenSubject, storage: Storage, now: number): str
   const bound = [
     ['secret', 'secrets', namespace, secret],
     ['pod', 'pods', namespace, pod],
-    // The node of a pod is told, not checked: the pod's end is the token's.
+    // The node of a Pod is informational: only the Pod is checked.
     ['node', 'nodes', undefined, pod ? undefined : node],
   ] as const
   for (const [word, table, home, ref] of bound) {

@@ -22,13 +22,13 @@ describe.each([
   const token = made.sign({ sub: 'somebody', iss: 'https://elsewhere.example' })
   const [head = '', body = '', signature = ''] = token.split('.')
 
-  it('opens what it signed, under its own name, again and again', () => {
+  it('opens its own tokens, repeatedly', () => {
     expect(made.open(token)).toEqual({ sub: 'somebody', iss: issuer })
     expect(made.open(token)).toEqual({ sub: 'somebody', iss: issuer })
     expect(made.algorithm()).toBe(algorithm)
   })
 
-  it('opens nothing that was changed', () => {
+  it('rejects a modified token', () => {
     expect(made.open(`${head}.${encode({ sub: 'root', iss: issuer })}.${signature}`)).toBeUndefined()
     expect(made.open(`${head}.${body}.${signature.slice(0, -4)}AAAA`)).toBeUndefined()
     expect(made.open(`${head}.${body}.`)).toBeUndefined()
@@ -37,9 +37,9 @@ describe.each([
     expect(made.open('..')).toBeUndefined()
   })
 
-  it('believes no header that names another algorithm', () => {
+  it('rejects a header with another algorithm', () => {
     expect(made.open(`${encode({ alg: 'none' })}.${body}.`)).toBeUndefined()
-    // The public key as the secret of a symmetric algorithm: the oldest trick.
+    // The classic attack: the public key as the secret of a symmetric algorithm.
     const signed = `${encode({ alg: 'HS256' })}.${body}`
     const mac = createHmac('sha256', publicKey.export({ type: 'spki', format: 'pem' }))
       .update(signed)
@@ -52,14 +52,14 @@ describe.each([
     expect(made.open(`${critical}.${good}`)).toBeUndefined()
   })
 
-  it('opens nothing of another key, or of another issuer with the same key', () => {
+  it('rejects a token of another key, or of another issuer with the same key', () => {
     const other = createTokenIssuer({ issuer })
     expect(made.open(other.sign({ sub: 'somebody' }))).toBeUndefined()
     const namesake = createTokenIssuer({ issuer: 'https://other.example', key: pemOf(privateKey) })
     expect(made.open(namesake.sign({ sub: 'somebody' }))).toBeUndefined()
   })
 
-  it('shows its public key, and not its private one', () => {
+  it('publishes its public key only', () => {
     const shown = JSON.stringify(made.keySet())
     expect(shown).toContain(`"alg":"${algorithm}"`)
     expect(shown).not.toContain('"d":')

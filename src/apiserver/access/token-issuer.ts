@@ -1,8 +1,8 @@
 /**
- * The tokens of service accounts: JSON Web Tokens that the server signs itself, with a key that never leaves it.
+ * Signs and verifies service account tokens: JSON Web Tokens, with a key that never leaves the server.
  *
- * A token is believed by its signature, and by nothing it says before that is checked: the algorithm is ours, whatever
- * its header claims. Whether the account it speaks for is still there is asked elsewhere, at every request.
+ * The signature is verified with the server's own algorithm, whatever the token's header claims. Whether the service
+ * account still exists is checked at every request, in `service-account-token.ts`.
  */
 import {
   createHash,
@@ -19,18 +19,18 @@ import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 export interface TokenIssuerOptions {
   /** Private key in PEM: EC on the curve P-256, or RSA. @default a new EC key, made when first needed */
   readonly key?: string | undefined
-  /** Who tokens are from, and whom they are for unless they say otherwise. */
+  /** The issuer of the tokens, and their default audience. */
   readonly issuer: string
 }
 
 export interface TokenIssuer {
   readonly issuer: string
-  /** The claims as a signed token. */
+  /** Signs the claims. */
   sign(claims: JsonObject): string
-  /** The claims of a token that this issuer signed; undefined for all else. Times and audiences are not looked at. */
+  /** The claims of a token that this issuer signed; undefined for others. Does not check times or audiences. */
   open(token: string): JsonObject | undefined
   algorithm(): 'ES256' | 'RS256'
-  /** For those who want to check signatures themselves: what `/openid/v1/jwks` answers. */
+  /** The public keys, served at `/openid/v1/jwks`, for clients that verify tokens themselves. */
   keySet(): JsonObject
 }
 
@@ -41,7 +41,10 @@ interface Signer {
   readonly publicKey: KeyObject
 }
 
-/** Signatures checked already. A token is a bearer's for an hour or more, and checking takes longer than most requests. */
+/**
+ * Size of the cache of verified tokens. A token is used for an hour or more, and verification costs more than a
+ * request.
+ */
 const rememberedTokens = 1000
 
 export function createTokenIssuer({ key, issuer }: TokenIssuerOptions): TokenIssuer {
@@ -60,7 +63,7 @@ export function createTokenIssuer({ key, issuer }: TokenIssuerOptions): TokenIss
     open(token) {
       const parts = token.split('.')
       if (parts.length !== 3) return undefined
-      // Remembered by digest: a dump of this map is no heap of tokens.
+      // Keyed by digest, so that the cache holds no tokens.
       const digest = createHash('sha256').update(token).digest('base64')
       const known = opened.get(digest)
       if (known) return known
@@ -87,12 +90,12 @@ function openToken(
   signer: () => Signer,
 ): JsonObject | undefined {
   const claims = decode(body)
-  // Somebody else's token: not worth a key.
+  // A token of another issuer: do not create a key for it.
   if (claims?.['iss'] !== issuer) return undefined
   const { algorithm, keyId, publicKey } = signer()
   const header = decode(head)
   if (header?.['alg'] !== algorithm || (header['kid'] !== undefined && header['kid'] !== keyId)) return undefined
-  // Headers that must be understood, and are not.
+  // Critical header parameters (RFC 7515) are not supported.
   if (header['crit'] !== undefined) return undefined
   const isOurs = verify(
     'sha256',
@@ -103,13 +106,13 @@ function openToken(
   return isOurs ? claims : undefined
 }
 
-/** A signature of JOSE is two plain numbers; RSA keys have no use for the option. */
+/** JOSE signatures are r and s without DER; RSA ignores the option. */
 function keyOptions(key: KeyObject): { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' } {
   return { key, dsaEncoding: 'ieee-p1363' }
 }
 
 /**
- * The key in a PEM text. Where it is from is said in front of what is wrong with it; nothing of the text is.
+ * Parses a private key in PEM. Errors begin with `place`, and never quote the text.
  * @throws SigningKeyInvalid
  */
 export function readSigningKey(pem: string, place: string): KeyObject {

@@ -6,18 +6,19 @@ import { seededRandom } from '../../clock/random.ts'
 import { virtualClock } from '../../clock/virtual-clock.ts'
 import { type JsonObject, parseJson } from '../../kube/json.ts'
 import { createApiServer } from '../server/api-server.ts'
-import type { Foundation } from '../storage/bootstrap-objects.ts'
+import type { BootstrapObjects } from '../storage/bootstrap-objects.ts'
 import { randomUuid } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
-import { bootstrapPolicy, keptPolicy } from './bootstrap-policy.ts'
+import { bootstrapPolicy, policyFromRecord } from './bootstrap-policy.ts'
 import { rbacTables } from '../access/rbac.ts'
 
-const allOf = (policy: Foundation): readonly StoredObject[] => policy.tables.flatMap((table) => policy.objectsOf(table))
+const allOf = (policy: BootstrapObjects): readonly StoredObject[] =>
+  policy.tables.flatMap((table) => policy.objectsOf(table))
 
-const uidsOf = (policy: Foundation): readonly string[] => allOf(policy).map(({ metadata }) => metadata.uid)
+const uidsOf = (policy: BootstrapObjects): readonly string[] => allOf(policy).map(({ metadata }) => metadata.uid)
 
-describe('the policy that clusters start with', () => {
-  it('is changed in one cluster, and in that one only', async () => {
+describe('the bootstrap policy', () => {
+  it('can be changed in one cluster without affecting others', async () => {
     const { server } = embedded()
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/view'
     const [blue, red] = [server.cluster('blue'), server.cluster('red')]
@@ -26,7 +27,7 @@ describe('the policy that clusters start with', () => {
     expect((await red.handle({ method: 'GET', path, headers: {} })).status).toBe(200)
   })
 
-  it('owns what names it as its owner, until it is removed; another one in its place does not', async () => {
+  it('owns its dependents until it is removed; an object recreated in its place does not', async () => {
     const { raw } = embedded()
     const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
     const role = (await raw('GET', `${roles}/view`)).json as { readonly metadata: { readonly uid: string } }
@@ -48,17 +49,17 @@ describe('the policy that clusters start with', () => {
     expect((await raw('GET', `${owned}/b`)).status).toBe(404)
   })
 
-  it('is the same whenever it is made of the same, and out of what was written down', () => {
+  it('is deterministic, also from its record', () => {
     const policy = bootstrapPolicy(5000, 'seed', 7)
-    const kept = keptPolicy(parseJson(policy.record()) as JsonObject)!
+    const kept = policyFromRecord(parseJson(policy.record()) as JsonObject)!
     expect(allOf(kept)).toEqual(allOf(policy))
     expect(kept.record()).toBe(policy.record())
     expect(allOf(bootstrapPolicy(6000, 'seed', 7))).not.toEqual(allOf(policy))
   })
 
-  it('cannot be made of what this version does not know', () => {
+  it('cannot be created from an unknown record', () => {
     const record = parseJson(bootstrapPolicy(0, 'seed', 2).record()) as JsonObject
-    expect(keptPolicy(record)).toBeDefined()
+    expect(policyFromRecord(record)).toBeDefined()
     for (const wrong of [
       { policy: 'v9.9.9' },
       { policy: '../rbac' },
@@ -66,10 +67,10 @@ describe('the policy that clusters start with', () => {
       { seed: undefined },
       { first: '2' },
     ])
-      expect(keptPolicy({ ...record, ...wrong })).toBeUndefined()
+      expect(policyFromRecord({ ...record, ...wrong })).toBeUndefined()
   })
 
-  it('gives every object a revision of its own, one after the other, and has as many as it says', () => {
+  it('has consecutive revisions, and the declared number of objects', () => {
     const policy = bootstrapPolicy(0, 'seed', 40)
     expect(allOf(policy).map(({ metadata }) => Number(metadata.resourceVersion))).toEqual(
       Array.from({ length: policy.size }, (_, at) => 40 + at),
@@ -95,7 +96,7 @@ describe('the policy that clusters start with', () => {
     }
   })
 
-  it('is made of tables that never change once they are published', () => {
+  it('is made of files that never change once published', () => {
     const folder = new URL('bootstrap-policy/', import.meta.url)
     const digest = (name: string): string =>
       createHash('sha256')
@@ -108,7 +109,7 @@ describe('the policy that clusters start with', () => {
 })
 
 describe('the uids of that policy', () => {
-  it('look like all others, differ from each other, and lead to where their objects are', () => {
+  it('are version 4 UUIDs, unique, and lead to their objects', () => {
     const policy = bootstrapPolicy(0, 'seed', 2)
     const uids = uidsOf(policy)
     expect(new Set(uids).size).toBe(policy.size)
@@ -122,7 +123,7 @@ describe('the uids of that policy', () => {
     expect(policy.placeOf('other')).toBeUndefined()
   })
 
-  it('are no others’: not of another cluster, and not what the same chance gives to other objects', async () => {
+  it('differ from those of other clusters and of other objects', async () => {
     const server = createApiServer({ clock: virtualClock(), random: seededRandom(1) })
     const rbac = '/apis/rbac.authorization.k8s.io/v1'
     const urls = [

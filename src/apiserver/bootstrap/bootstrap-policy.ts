@@ -1,17 +1,17 @@
 /**
- * The policy that a cluster starts with: `cluster-admin`, `admin`, `edit`, `view`, the roles of the system's own parts,
- * and who holds them. Made by `scripts/kube/policy.ts` from what a real server gives itself.
+ * The default RBAC policy of a cluster: `cluster-admin`, `admin`, `edit`, `view`, the roles of system components, and
+ * their bindings. `scripts/kube/policy.ts` generates it from a real kube-apiserver.
  *
- * It is laid under a cluster as its foundation: when it was laid, whose it is and out of which table are all that there
- * is of it until somebody looks, and all that is ever written down. So a table that was published must stay as it is; a
- * newer one is another file in `bootstrap-policy/`.
+ * The objects are created when one of their tables is first read. Until then, and in the journal, there are only the
+ * parameters: time, seed and policy file. So a published file must never change; a newer policy is another file in
+ * `bootstrap-policy/`.
  */
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { formatTime } from '../../kube/duration.ts'
 import { type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import type { Foundation, BootstrapPlace } from '../storage/bootstrap-objects.ts'
+import type { BootstrapObjects, BootstrapPlace } from '../storage/bootstrap-objects.ts'
 import type { StoredObject } from '../storage/storage.ts'
 import type { PolicyRule } from '../access/policy-rule.ts'
 import { rbacGroup, rbacTables } from '../access/rbac.ts'
@@ -27,7 +27,7 @@ interface Entry {
   readonly subjects?: readonly { readonly kind: string }[]
 }
 
-/** In the order of their revisions. */
+/** In the order of their objects' revisions. */
 const kinds = [
   { plural: 'clusterroles', kind: 'ClusterRole', table: rbacTables.clusterRoles },
   { plural: 'clusterrolebindings', kind: 'ClusterRoleBinding', table: rbacTables.clusterRoleBindings },
@@ -37,35 +37,35 @@ const kinds = [
 
 type Entries = Readonly<Record<(typeof kinds)[number]['plural'], readonly Entry[]>>
 
-/** The table for new clusters. Those of earlier versions of Muster stay where they are, as they are: see README.md. */
+/** The policy file for new clusters. The files of earlier versions of Muster stay unchanged: see README.md. */
 const current = 'v1.37.1'
-/** Objects in it: revisions are given out before anybody reads it. */
+/** Number of objects in it: their revisions are assigned before the file is read. */
 const currentSize = 141
 
-/** What it takes to make the policy of one cluster. */
-interface Terms {
-  /** When the cluster starts, as objects say it. */
+/** The parameters from which the policy of one cluster is created. */
+interface PolicyParameters {
+  /** The start of the cluster: the creationTimestamp. */
   readonly time: string
-  /** What no other cluster has: uids come of it. */
+  /** Unique to the cluster: uids are derived from it. */
   readonly seed: string
   /** The revision of the first object. */
   readonly first: number
   readonly size: number
-  /** Which table: `v1.37.1`. */
+  /** The policy file: `v1.37.1`. */
   readonly policy: string
 }
 
-/** `now` is when the cluster starts, `seed` what no other cluster has, `first` the revision of the first object. */
-export function bootstrapPolicy(now: number, seed: string, first: number): Foundation {
-  return foundationOf({ first, size: currentSize, time: formatTime(now), seed, policy: current })
+/** `now` is the start of the cluster, `seed` is unique to it, `first` is the revision of the first object. */
+export function bootstrapPolicy(now: number, seed: string, first: number): BootstrapObjects {
+  return bootstrapObjectsOf({ first, size: currentSize, time: formatTime(now), seed, policy: current })
 }
 
-/** The policy that was written down; undefined when this Muster cannot make it. */
-export function keptPolicy({ first, size, time, seed, policy }: JsonObject): Foundation | undefined {
+/** The policy of a journal record; undefined if this version of Muster does not have it. */
+export function policyFromRecord({ first, size, time, seed, policy }: JsonObject): BootstrapObjects | undefined {
   if (typeof first !== 'number' || typeof size !== 'number' || typeof time !== 'string') return undefined
   if (typeof seed !== 'string' || typeof policy !== 'string') return undefined
   if (!/^v[\d.]+$/.test(policy) || !existsSync(fileOf(policy))) return undefined
-  return foundationOf({ first, size, time, seed, policy })
+  return bootstrapObjectsOf({ first, size, time, seed, policy })
 }
 
 function fileOf(policy: string): URL {
@@ -74,29 +74,29 @@ function fileOf(policy: string): URL {
 
 const tables = new Map<string, Entries>()
 
-/** Clusters share what is in a table, so none of them may change it. */
+/** Frozen, because clusters share it. */
 function entriesOf(policy: string): Entries {
   const entries = tables.get(policy) ?? freeze(JSON.parse(readFileSync(fileOf(policy), 'utf8')) as Entries)
   tables.set(policy, entries)
   return entries
 }
 
-function foundationOf(terms: Terms): Foundation {
-  const { first, size } = terms
+function bootstrapObjectsOf(parameters: PolicyParameters): BootstrapObjects {
+  const { first, size } = parameters
   return {
     first,
     size,
     tables: kinds.map(({ table }) => table),
-    objectsOf: (table) => makeObjects(terms, table),
-    placeOf: (uid) => placesOf(terms).get(uid),
-    record: () => stringifyJson(terms),
+    objectsOf: (table) => makeObjects(parameters, table),
+    placeOf: (uid) => placesOf(parameters).get(uid),
+    record: () => stringifyJson(parameters),
   }
 }
 
-/** Where everything is in the cluster that was asked of last: forks of one cluster have the same uids. */
+/** The index of the last queried cluster; forks of one cluster have the same uids. */
 let lastPlaces: { readonly of: string; readonly places: ReadonlyMap<string, BootstrapPlace> } | undefined
 
-function placesOf({ policy, seed }: Terms): ReadonlyMap<string, BootstrapPlace> {
+function placesOf({ policy, seed }: PolicyParameters): ReadonlyMap<string, BootstrapPlace> {
   const of = `${policy} ${seed}`
   if (lastPlaces?.of === of) return lastPlaces.places
   const entries = entriesOf(policy)
@@ -112,7 +112,7 @@ function placesOf({ policy, seed }: Terms): ReadonlyMap<string, BootstrapPlace> 
   return places
 }
 
-function makeObjects({ first, time, seed, policy }: Terms, wanted: string): readonly StoredObject[] {
+function makeObjects({ first, time, seed, policy }: PolicyParameters, wanted: string): readonly StoredObject[] {
   const entries = entriesOf(policy)
   const managers = managersAt(time)
   let revision = first
@@ -133,14 +133,14 @@ function makeObjects({ first, time, seed, policy }: Terms, wanted: string): read
   return []
 }
 
-/** Looks like those that come of chance, as all uids of a cluster do. */
+/** Derived from the seed, in the form of a random (version 4) UUID. */
 function uidOf(seed: string, table: string, { namespace = '', name }: Entry): string {
   const digits = hash('sha256', `${seed} ${table} ${namespace}/${name}`)
   const variant = '89ab'[Number.parseInt(digits[16]!, 16) & 3]
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-${variant}${digits.slice(17, 20)}-${digits.slice(20, 32)}`
 }
 
-interface Made {
+interface ObjectParameters {
   readonly kind: string
   readonly time: string
   readonly managers: ManagersOf
@@ -148,7 +148,7 @@ interface Made {
   readonly resourceVersion: string
 }
 
-function objectOf(entry: Entry, { kind, time, managers, uid, resourceVersion }: Made): StoredObject {
+function objectOf(entry: Entry, { kind, time, managers, uid, resourceVersion }: ObjectParameters): StoredObject {
   const { name, namespace, labels, rules, aggregationRule, roleRef, subjects } = entry
   return {
     kind,
@@ -173,7 +173,7 @@ function objectOf(entry: Entry, { kind, time, managers, uid, resourceVersion }: 
 const ownLabels = Object.freeze({ 'kubernetes.io/bootstrapping': 'rbac-defaults' })
 const ownAnnotations = Object.freeze({ 'rbac.authorization.kubernetes.io/autoupdate': 'true' })
 
-/** A service account belongs to the core group, which is not written. */
+/** Service accounts are in the core group, which is omitted. */
 function subjectOf(subject: { readonly kind: string }): object {
   return subject.kind === 'ServiceAccount' ? subject : { ...subject, apiGroup: rbacGroup }
 }
@@ -182,7 +182,7 @@ type Managers = NonNullable<UntypedObject['metadata']['managedFields']>
 
 type ManagersOf = (entry: Entry) => Managers
 
-/** Most entries have the same members, and with them the same record of who owns what: it is written once. */
+/** Most entries have the same fields, and therefore the same managedFields, which they share. */
 function managersAt(time: string): ManagersOf {
   const known = new Map<string, Managers>()
   return (entry) => {
@@ -193,7 +193,7 @@ function managersAt(time: string): ManagersOf {
   }
 }
 
-/** The rules of a role that gathers are the aggregation controller's, all else is the server's. */
+/** The rules of an aggregated role belong to the aggregation controller, all other fields to kube-apiserver. */
 function ownership({ labels = {}, rules, aggregationRule, roleRef, subjects }: Entry, time: string): Managers {
   const labelled = ['kubernetes.io/bootstrapping', ...Object.keys(labels)]
   const entry = { apiVersion: `${rbacGroup}/v1`, time, fieldsType: 'FieldsV1' } as const

@@ -1,6 +1,6 @@
 /**
- * What a cluster has from its first moment on: the namespaces, priority classes and service that every client counts on.
- * It is stored as the write path would leave it, and without it: a new cluster can be read at once.
+ * Creates the objects of a new cluster: namespaces, priority classes, the Service `kubernetes`, RBAC. They are stored
+ * directly, in the form that the write path would produce, so that a new cluster can be read before that is loaded.
  */
 import { formatTime } from '../../kube/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -25,7 +25,7 @@ const priorityClasses = [
   },
 ] as const
 
-/** `rootCa` is what pods trust, where they act for service accounts. */
+/** `rootCa` is the CA bundle of Pods; undefined if Pods do not run as service accounts. */
 export function seed(state: ClusterState, rootCa?: string): void {
   const { storage, clock, ids } = state
   const put = (table: string, object: UntypedObject, uid = ids()): void =>
@@ -34,8 +34,8 @@ export function seed(state: ClusterState, rootCa?: string): void {
       metadata: { ...object.metadata, uid, creationTimestamp: formatTime(clock.now()) },
     })
   const uids = new Map(namespaces.map((name) => [name, ids()]))
-  // By the uid of this namespace clusters are told apart everywhere.
-  storage.lay(bootstrapPolicy(clock.now(), uids.get('kube-system')!, storage.revision + 1))
+  // The uid of kube-system is the customary identity of a cluster.
+  storage.addBootstrap(bootstrapPolicy(clock.now(), uids.get('kube-system')!, storage.revision + 1))
   for (const [name, uid] of uids) {
     const namespace = {
       apiVersion: 'v1',

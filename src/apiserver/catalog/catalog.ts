@@ -1,6 +1,6 @@
 /**
- * What the server serves at this moment: the built-in resources, and those of the CRDs that are established. Routes,
- * discovery and every verb look here and nowhere else, so a CRD is served everywhere the moment it is added.
+ * The served resources: the built-in ones, and those of established CRDs. Routing, discovery and all verbs use the
+ * catalog alone, so a CRD takes effect everywhere as soon as it is added.
  */
 import {
   builtinDefinitions,
@@ -25,38 +25,38 @@ export interface ServedResource extends Resource, SchemaOfKind {
   readonly categories: readonly string[]
   readonly verbs: readonly string[]
   readonly subresources: readonly BuiltinSubresource[]
-  /** Where its objects are stored, whatever the version: `deployments.apps`. */
+  /** The storage table, the same for all versions: `deployments.apps`. */
   readonly table: string
-  /** Whether status is written through its own endpoint alone. */
+  /** Whether status is a subresource: writes to the object ignore it. */
   readonly hasStatus: boolean
   readonly scale: ScalePaths | undefined
   /** The name of its schema among the definitions, for a built-in kind. */
   readonly definition?: string | undefined
-  /** The apiVersion that its objects are stored at. */
+  /** The storage version, as apiVersion. */
   readonly storedAs: string
-  /** Present where versions differ in more than their name. */
+  /** Present if versions differ in more than their name. */
   readonly convert?: ConvertStored | undefined
-  /** Said to whoever uses a version that is on its way out. */
+  /** The warning for users of a deprecated version. */
   readonly deprecation?: string | undefined
-  /** The uid of the definition of a custom kind: another one of the same name serves another kind. */
+  /** The uid of the CRD: a recreated CRD of the same name serves another resource. */
   readonly definedBy?: string | undefined
-  /** A custom kind whose definition is being deleted: its objects go, and no new ones come. */
+  /** The CRD is being deleted: its objects are being deleted, and no new ones can be created. */
   readonly isTerminating?: boolean | undefined
-  /** Fields that selectors may name, beside name and namespace. */
+  /** Fields of field selectors, beside name and namespace. */
   readonly selectable: readonly string[]
-  /** What a custom kind's tables show beside names. */
+  /** The printer columns of a custom resource. */
   readonly columns?: readonly PrinterColumn[] | undefined
 }
 
 export interface Catalog {
   find(group: string, version: string, plural: string): ServedResource | undefined
-  /** The preferred version of what is stored in this table. */
+  /** The preferred version of the resource of a storage table. */
   ofTable(table: string): ServedResource | undefined
-  /** The resource of a kind, at exactly this version: what an owner reference names. */
+  /** The resource of a kind at exactly this version, as in an owner reference. */
   ofKind(apiVersion: string, kind: string): ServedResource | undefined
-  /** Everything served: groups in the order of discovery, in each the preferred version first. */
+  /** All served resources: groups in the order of discovery, in each the preferred version first. */
   all(): readonly ServedResource[]
-  /** Puts the versions of a custom resource in place of those it had; none removes it. */
+  /** Replaces the versions of a custom resource; an empty list removes it. */
   replace(table: string, versions: readonly ServedResource[]): void
 }
 
@@ -68,7 +68,7 @@ interface Builtins {
   readonly sorted: readonly ServedResource[]
 }
 
-// Shared by all clusters of a process: the same for each, and it takes a moment and some memory to build.
+// Shared by all clusters of a process, to save the time and memory of building it.
 let shared: Builtins | undefined
 
 function builtins(): Builtins {
@@ -82,7 +82,7 @@ function builtins(): Builtins {
   })
 }
 
-/** Whether a kind that was served when a request began still is: its definition may have gone, and another one have come. */
+/** Whether the CRD is still the one that was served when the request began: it may have been deleted and recreated. */
 export function isDefinedAsBefore(catalog: Catalog, { table, definedBy }: ServedResource): boolean {
   return definedBy === undefined || catalog.ofTable(table)?.definedBy === definedBy
 }
@@ -132,7 +132,7 @@ function kindKey(apiVersion: string, kind: string): string {
 }
 
 function serveBuiltins(): readonly ServedResource[] {
-  // Alpha and beta versions are what a real server must be told to serve.
+  // Alpha and beta versions are disabled by default in kube-apiserver.
   const resources = builtinResources().filter(({ version }) => /^v\d+$/.test(version))
   const best = new Map<string, BuiltinResource>()
   for (const resource of resources) {
@@ -145,12 +145,12 @@ function serveBuiltins(): readonly ServedResource[] {
   return resources.map((resource) => serveBuiltin(resource, best.get(tableOf(resource))!))
 }
 
-/** Events were in the core group before they had one of their own: two doors to the same objects. */
+/** Events of the core group and of events.k8s.io are the same objects. */
 function tableOf(resource: BuiltinResource): string {
   return resource.group === 'events.k8s.io' ? resource.plural : qualifiedPlural(resource)
 }
 
-/** By kind: what has a successor, or none. */
+/** Deprecation warnings by kind. */
 const deprecations: Readonly<Record<string, string>> = {
   Endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   ComponentStatus: 'v1 ComponentStatus is deprecated in v1.19+',
@@ -179,8 +179,8 @@ function serveBuiltin(resource: BuiltinResource, stored: BuiltinResource): Serve
 }
 
 /**
- * What a built-in kind has beside its own: its schema, which is asked for by who writes, and big. On a prototype, since every request
- * looks into what is served: an object with accessors of its own is a dictionary to the engine.
+ * The schema of a built-in kind, loaded lazily: it is large, and only writes need it. The accessors are on a prototype:
+ * V8 keeps objects with own accessors in slow dictionary mode, and every request reads these.
  */
 class BuiltinSchema {
   readonly #definition: string
@@ -198,7 +198,9 @@ class BuiltinSchema {
   }
 }
 
-/** The core group first, then Kubernetes' own, then the rest; within a group the best version first. */
+/**
+ * The core group first, then the other built-in groups, then custom ones; within a group the preferred version first.
+ */
 function compareServed(a: ServedResource, b: ServedResource): number {
   return (
     groupRank(a.group) - groupRank(b.group) ||
@@ -208,7 +210,7 @@ function compareServed(a: ServedResource, b: ServedResource): number {
   )
 }
 
-/** By priority, as real servers tell them: where two groups have a resource of one name, clients mean the first. */
+/** By priority, as in kube-apiserver: if two groups have a resource of the same name, clients use the first. */
 const groupOrder: ReadonlyMap<string, number> = new Map(
   [
     '',
@@ -244,7 +246,7 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** v2 before v1 before v1beta1 before v1alpha1; what is no Kubernetes version comes last, by name. */
+/** v2 before v1 before v1beta1 before v1alpha1; other strings come last, by name. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [rankOf(a), rankOf(b)]
   if (!left || !right) return left ? -1 : right ? 1 : compareText(a, b)

@@ -1,8 +1,8 @@
-/** The two groups that serve Events: each has names of its own for the same fields. */
+/** Conversion of Events between the core group and events.k8s.io, which name some fields differently. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { structForm } from '../codec/struct-form.ts'
 
-/** Names in the core group, and in the newer one. */
+/** Field names in the core group and in events.k8s.io. */
 const renamed: readonly (readonly [core: string, newer: string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -15,7 +15,7 @@ const renamed: readonly (readonly [core: string, newer: string])[] = [
 const toNewer: ReadonlyMap<string, string> = new Map(renamed)
 const toCore: ReadonlyMap<string, string> = new Map(renamed.map(([core, other]) => [other, core]))
 
-/** `object` at `v1` or `events.k8s.io/v1`. */
+/** Converts to `v1` or `events.k8s.io/v1`. */
 export function convertEvent(object: UntypedObject, apiVersion: string): UntypedObject {
   if (object.apiVersion === apiVersion) return object
   const namesThere = apiVersion === 'v1' ? toCore : toNewer

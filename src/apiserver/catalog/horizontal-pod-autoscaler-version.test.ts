@@ -47,7 +47,7 @@ const autoscaler = (spec: JsonObject): UntypedObject =>
   )
 
 describe('a HorizontalPodAutoscaler', () => {
-  it('loses nothing on its way through version 1', () => {
+  it('survives a round trip through v1', () => {
     fc.assert(
       fc.property(metrics, fc.option(behavior, { nil: undefined }), (own2, rules2) => {
         const there = autoscaler({ metrics: own2, ...(rules2 && { behavior: rules2 }) } as unknown as JsonObject)
@@ -58,7 +58,7 @@ describe('a HorizontalPodAutoscaler', () => {
     )
   })
 
-  it('shows its use of CPU to version 1 alone, and others in annotations', () => {
+  it('shows CPU utilization as a field of v1, and other metrics in annotations', () => {
     const target = { type: 'Utilization', averageUtilization: 50 }
     const cpu = { type: 'Resource', resource: { name: 'cpu', target } }
     const first = convertAutoscaler(autoscaler({ metrics: [cpu] }), 'autoscaling/v1')
@@ -66,7 +66,7 @@ describe('a HorizontalPodAutoscaler', () => {
     expect(first.metadata.annotations).toBeUndefined()
   })
 
-  it('takes no harm from annotations that are no JSON', () => {
+  it('ignores annotations that are not valid JSON', () => {
     const broken: UntypedObject = {
       apiVersion: 'autoscaling/v1',
       kind: 'HorizontalPodAutoscaler',

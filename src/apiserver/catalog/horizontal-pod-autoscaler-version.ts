@@ -1,7 +1,7 @@
 /**
- * The two versions of HorizontalPodAutoscalers. Version 1 knows one metric, the use of CPU; whatever else version 2 says
- * is kept in annotations there, in the words of version 1 (and of Go, for the behaviour), so that nothing is lost when
- * an old client writes back what it read.
+ * Conversion of HorizontalPodAutoscalers between v1 and v2. v1 has one metric, CPU utilization; everything else of v2
+ * is kept in annotations (the behavior with Go's field names), so that nothing is lost when a v1 client writes an
+ * object back.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -15,7 +15,7 @@ const annotations = {
   conditions: 'autoscaling.alpha.kubernetes.io/conditions',
 } as const
 
-/** `object` at `autoscaling/v1` or `autoscaling/v2`. */
+/** Converts to `autoscaling/v1` or `autoscaling/v2`. */
 export function convertAutoscaler(object: UntypedObject, apiVersion: string): UntypedObject {
   if (object.apiVersion === apiVersion) return object
   const source = object as unknown as JsonObject
@@ -33,7 +33,7 @@ function listOf(object: Json | undefined, name: string): readonly JsonObject[] {
   return isJsonArray(member) ? member.filter((item) => isJsonObject(item)) : []
 }
 
-/** Without members that are undefined, which JSON could not show. */
+/** Drops undefined members. */
 function compact(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 }
@@ -166,7 +166,7 @@ function firstCondition({
   return compact({ type, status, lastTransitionTime, reason, message, observedGeneration })
 }
 
-/** By the names of Go's own struct, which this annotation has always had. */
+/** With the field names of the Go struct, which this annotation has always used. */
 function goBehavior({ scaleUp, scaleDown }: JsonObject): JsonObject {
   const rules = (own: Json | undefined): Json =>
     isJsonObject(own)
@@ -211,10 +211,10 @@ function toSecond(object: JsonObject): JsonObject {
   }
 }
 
-/** In percent of what was asked for. */
+/** In percent of the requested CPU. */
 export const defaultUse = 80
 
-/** Whether an object of version 1 says, in an annotation, more than it can say otherwise. */
+/** Whether a v1 object has further metrics in its annotation. */
 export function hasOtherMetrics({ metadata }: UntypedObject): boolean {
   return (readKept(metadata.annotations ?? {}, annotations.metrics) ?? []).length > 0
 }
@@ -228,7 +228,7 @@ function readJson(text: Json | undefined): Json | undefined {
   try {
     return typeof text === 'string' ? parseJson(text) : undefined
   } catch {
-    // Whoever wrote it: what cannot be read says nothing.
+    // Clients can write the annotation: an invalid one is ignored.
     return undefined
   }
 }

@@ -1,8 +1,8 @@
-/** Metadata as it is shown without the rest of its object: alone, or in the row of a table. */
+/** The metadata in PartialObjectMetadata and in table rows. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ServedResource } from './catalog.ts'
 
-/** Annotations that are fields to the server are not among those that it shows without the rest. */
+/** Annotations that are fields in kube-apiserver's internal version, and therefore missing in partial metadata. */
 const fields: Readonly<Record<string, RegExp>> = {
   'daemonsets.apps': /^deprecated\.daemonset\.template\.generation$/,
   'horizontalpodautoscalers.autoscaling': /^autoscaling\.alpha\.kubernetes\.io\//,

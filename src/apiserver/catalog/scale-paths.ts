@@ -1,12 +1,14 @@
-/** Where objects that can be scaled keep what a Scale shows. Built-in kinds have it at known places, custom ones say where. */
+/**
+ * The paths of replicas and selector for the scale subresource: fixed for built-in kinds, from the CRD for custom ones.
+ */
 import type { GroupVersionKind } from '../../kube/kind.ts'
 
-/** Where an object keeps its replicas: members from its root on. */
+/** Paths as lists of field names from the root. */
 export interface ScalePaths {
   readonly replicas: readonly string[]
   readonly statusReplicas: readonly string[]
   readonly selector: readonly string[] | undefined
-  /** Of a custom kind: the path to its replicas, without which there is no scale. */
+  /** The specReplicasPath of a custom kind, for error messages: without the field there is no Scale. */
   readonly needed?: string | undefined
 }
 
@@ -15,7 +17,7 @@ export function scalePathsOf({ kind }: Pick<GroupVersionKind, 'kind'>): ScalePat
   return { replicas: ['spec', 'replicas'], statusReplicas: ['status', 'replicas'], selector: ['spec', 'selector'] }
 }
 
-/** `.spec.replicas` as members. */
+/** Splits `.spec.replicas`. */
 export function parseScalePath(path: string): readonly string[] {
   return path.split('.').filter((member) => member !== '')
 }

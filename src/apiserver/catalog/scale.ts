@@ -1,6 +1,6 @@
 /**
- * The scale subresource: one small object (`autoscaling/v1` Scale) for everything that has replicas, so that an
- * autoscaler needs to know no kind. Built-in kinds keep theirs at known places, custom ones say where.
+ * The scale subresource: an `autoscaling/v1` Scale for every kind that has replicas, so that an autoscaler need not
+ * know the kind.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { ownMember } from '../../kube/json-member.ts'
@@ -12,7 +12,7 @@ import { badRequest, internal, invalid } from '../errors/status-error.ts'
 import type { ScalePaths } from './scale-paths.ts'
 import type { StoredObject } from '../storage/storage.ts'
 
-/** In place of the replicas that a custom object does not have, while its scale is being written. */
+/** Stands for missing replicas of a custom object while its Scale is being written. */
 const unset = -(2 ** 31)
 
 export function scaleOf(object: StoredObject, paths: ScalePaths, isToBeWritten = false): UntypedObject {
@@ -36,12 +36,12 @@ export function scaleOf(object: StoredObject, paths: ScalePaths, isToBeWritten =
   }
 }
 
-/** The replicas that a Scale asks for; `isWhole` where it is sent, not what a patch made of one. */
+/** The desired replicas of a Scale; `isWhole` if the client sent it, and it is not the result of a patch. */
 export function checkReplicas(scale: JsonObject, { needed }: ScalePaths, isWhole = false): number {
   const spec = ownMember(scale, 'spec')
   const replicas = isJsonObject(spec) ? (spec['replicas'] ?? 0) : 0
   if (typeof replicas === 'number' && Number.isInteger(replicas)) return replicas
-  // Of custom kinds nobody told this decoder what a Scale is.
+  // kube-apiserver's decoder for custom resources does not know the kind Scale.
   if (needed !== undefined && isWhole) {
     throw badRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
   }
@@ -49,13 +49,13 @@ export function checkReplicas(scale: JsonObject, { needed }: ScalePaths, isWhole
   throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${why}`)
 }
 
-/** The object with the replicas that a Scale asks for. */
+/** The object with the desired replicas of a Scale. */
 export function withScale(object: StoredObject, scale: JsonObject, paths: ScalePaths): UntypedObject {
   const replicas = checkReplicas(scale, paths)
   if (replicas === unset && paths.needed !== undefined) {
     throw badRequest(`the spec replicas field "${paths.needed}" cannot be empty`)
   }
-  // A custom kind has its own rules.
+  // Custom resources are validated by their schema.
   if (replicas < 0 && paths.needed === undefined) {
     const problem = invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')
     throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata.name, [problem])
@@ -79,7 +79,7 @@ function writeAt(object: JsonObject, [member, ...rest]: readonly string[], value
   return { ...object, [member!]: rest.length === 0 ? value : writeAt(isJsonObject(inner) ? inner : {}, rest, value) }
 }
 
-/** A custom kind keeps its selector as text; ReplicationController as plain labels; the others as a label selector. */
+/** The selector is a string in custom kinds, labels in ReplicationController, a label selector in the others. */
 function selectorText(value: Json | undefined): string {
   if (typeof value === 'string') return value
   if (!isJsonObject(value)) return ''

@@ -1,4 +1,4 @@
-/** Which objects a list, a watch or a deletecollection is about: label and field selectors of a query. */
+/** The label and field selectors of a list, watch or deletecollection. */
 import type { BuiltinResource } from '../../kube/builtin.ts'
 import { isMusterError } from '../../kube/errors.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
@@ -10,12 +10,12 @@ import { fieldSelectorProblem, labelSelectorProblem } from '../errors/selector-e
 import { oneAtVersion } from './versions.ts'
 
 export interface QuerySelection {
-  /** Nothing is left out. */
+  /** There is no selector: all objects match. */
   readonly isEverything: boolean
   matches(object: UntypedObject): boolean
 }
 
-/** Fields that the real server lets selectors name, by kind. Elsewhere there are only name and namespace. */
+/** The fields of field selectors in kube-apiserver, by kind. Other kinds have only name and namespace. */
 const builtinFields: Readonly<Record<string, readonly string[]>> = {
   'v1/Pod': [
     'spec.nodeName',
@@ -66,7 +66,7 @@ const builtinFields: Readonly<Record<string, readonly string[]>> = {
   'resource.k8s.io/v1/ResourceSlice': ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
 }
 
-/** Kinds that name their fields themselves, and leave the namespace out. */
+/** Kinds with their own list of selectable fields, which lacks the namespace. */
 const withoutNamespace: ReadonlySet<string> = new Set([
   'namespaces',
   'nodes',
@@ -92,11 +92,11 @@ export function selectionOf(served: ServedResource, query: URLSearchParams): Que
   }
 }
 
-/** A selector names fields of the version that is asked for; built-in kinds are stored at another one perhaps. */
+/** Field selectors apply to the requested version; built-in kinds may be stored at another one. */
 function asSelected(served: ServedResource, object: UntypedObject): UntypedObject {
   if (served.custom || !served.convert) return object
   const shown = oneAtVersion(object, served)
-  // Only webhooks take their time, and only custom kinds have them.
+  // Only webhook conversion is asynchronous, and only custom kinds have it.
   return shown instanceof Promise ? object : shown
 }
 

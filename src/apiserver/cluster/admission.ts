@@ -1,9 +1,8 @@
 /**
- * Admission: who else has a say in a write. Plugins see what is about to be stored; first all may change it, then, when
- * nothing changes any more, all may refuse it. They run in the order of the real server's, which is part of the
- * contract: a quota must count what the webhooks made of an object.
+ * The admission chain. First every plugin may mutate the object, then every plugin may reject it. They run in the order
+ * of kube-apiserver, which is part of the contract: a quota must count the object that the webhooks produced.
  *
- * Most plugins answer at once, so a write waits only where a plugin has to (a webhook).
+ * Most plugins are synchronous, so a write only waits where a plugin does (a webhook).
  */
 import type { JsonObject } from '../../kube/json.ts'
 import type { GroupVersionKind } from '../../kube/kind.ts'
@@ -14,12 +13,12 @@ import type { ClusterState } from './state.ts'
 
 export interface AdmissionRequest {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
-  /** A create that came as an update or a patch of what is not there. @default false */
+  /** A create by a PUT or PATCH of an object that does not exist. @default false */
   readonly isByUpdate?: boolean | undefined
   readonly served: ServedResource
   /** Empty for the object itself. */
   readonly subresource: string
-  /** What the object is, where it is not of the resource's own kind: an Eviction, at `pods/eviction`. */
+  /** The kind of the object if it differs from the resource's: Eviction, at `pods/eviction`. */
   readonly kind?: GroupVersionKind | undefined
   readonly namespace: string | undefined
   readonly name: string
@@ -27,23 +26,23 @@ export interface AdmissionRequest {
   readonly dryRun: boolean
   /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as the client sent them; null in a CONNECT. */
   readonly options: JsonObject | null
-  /** As it would be stored, at the version of the request; absent in a DELETE. In a CONNECT, what is asked for. */
+  /** The object to be stored, at the version of the request; absent in a DELETE. In a CONNECT, the request body or options. */
   readonly object: UntypedObject | undefined
-  /** As it is stored, at the version of the request; absent in a CREATE. */
+  /** The stored object, at the version of the request; absent in a CREATE. */
   readonly oldObject: UntypedObject | undefined
-  /** Said to the client beside the answer. */
+  /** Adds a warning to the response. */
   readonly warn: (message: string) => void
 }
 
 /**
- * Whoever changes an object late may have made a decision of somebody earlier wrong. So there may be a second round, and
+ * Reinvocation: a late mutation may invalidate the decision of an earlier plugin, so there may be a second round, but
  * never a third.
  */
 export interface Rounds {
   readonly isSecond: boolean
-  /** Asks for the second round. */
+  /** Requests the second round. */
   again(): void
-  /** What plugins keep from one round to the next, by plugin. */
+  /** State that plugins keep between the rounds, by plugin. */
   readonly memory: Map<string, unknown>
 }
 
@@ -53,17 +52,17 @@ export interface MutatingRequest extends AdmissionRequest {
 }
 
 export interface AdmissionPlugin {
-  /** As the real server names it: `NamespaceLifecycle`. */
+  /** The name in kube-apiserver: `NamespaceLifecycle`. */
   readonly name: string
-  /** The object as this plugin wants it, or itself. Raises a Refusal. */
+  /** Returns the mutated object, or the same one. Throws a StatusError. */
   readonly mutate?: (state: ClusterState, request: MutatingRequest) => UntypedObject | Promise<UntypedObject>
-  /** Raises a Refusal. */
+  /** Throws a StatusError. */
   readonly validate?: (state: ClusterState, request: AdmissionRequest) => void | Promise<void>
-  /** The last look, right before a change is stored: nothing can come between. Raises a Refusal. */
+  /** The final check, in the same turn as the write to storage: nothing can come between. Throws a StatusError. */
   readonly settle?: (state: ClusterState, request: AdmissionRequest) => void
 }
 
-/** At once, unless somebody outside must be asked. */
+/** Runs the mutating phase; synchronous unless a plugin calls a webhook. */
 export function admitObject(
   state: ClusterState,
   request: AdmissionRequest & { readonly object: UntypedObject },
@@ -83,13 +82,13 @@ function oneRound(state: ClusterState, request: MutatingRequest, from = 0): Unty
   for (let at = from; at < plugins.length; at++) {
     const outcome = plugins[at]!.mutate?.(state, asked)
     if (outcome instanceof Promise) return outcome.then((next) => oneRound(state, { ...request, object: next }, at + 1))
-    // Most have nothing to say.
+    // Most plugins do not change the object.
     if (outcome && outcome !== asked.object) asked = { ...request, object: outcome }
   }
   return asked.object
 }
 
-/** The same. */
+/** Runs the validating phase; synchronous unless a plugin calls a webhook. */
 export function checkAdmission(state: ClusterState, request: AdmissionRequest, from = 0): void | Promise<void> {
   const plugins = state.admission()
   for (let at = from; at < plugins.length; at++) {
@@ -98,12 +97,12 @@ export function checkAdmission(state: ClusterState, request: AdmissionRequest, f
   }
 }
 
-/** How a refusal calls an object that may not have its name yet. */
+/** The object's name in error messages; a generated name may not exist yet. */
 export function shownName({ name, object }: AdmissionRequest): string {
   return name || object?.metadata.name || object?.metadata.generateName || 'Unknown'
 }
 
-/** To be called in one go with storing the object. */
+/** Runs the final checks. Call it in the same turn as the write to storage. */
 export function settleAdmission(state: ClusterState, request: AdmissionRequest): void {
   for (const { settle } of state.admission()) settle?.(state, request)
 }

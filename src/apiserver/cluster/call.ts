@@ -1,4 +1,4 @@
-/** One request as the verbs see it: where it goes, who sent it, and how its answer shall look. */
+/** One API request as the verbs see it: its route, its user, and the representation of its response. */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import type { Identity } from '../access/identity.ts'
 import { methodNotAllowed, notFound } from '../errors/status-error.ts'
@@ -14,11 +14,11 @@ export interface ApiCall {
   readonly query: URLSearchParams
   readonly dressing: Dressing
   readonly user: Identity
-  /** Said to the client beside whatever the answer is. */
+  /** Sent with the response, whether success or error. */
   readonly warnings: Set<string>
 }
 
-/** The object that the URL names, as it is stored. */
+/** The stored object that the URL names. Throws NotFound. */
 export function existing({ state, route }: ApiCall): StoredObject {
   const { served, namespace, name = '' } = route
   const object = findObject(state, served, namespace, name)
@@ -26,12 +26,12 @@ export function existing({ state, route }: ApiCall): StoredObject {
   return object
 }
 
-/** As a boolean parameter of a query is read: whatever does not say no says yes. */
+/** Parses a boolean query parameter: everything but `false` and `0` is true. */
 export function isTrueParameter(value: string | null): boolean {
   return value !== null && value !== '0' && value.toLowerCase() !== 'false'
 }
 
-/** The answer to a get. */
+/** Handles a get. */
 export async function getObject(call: ApiCall): Promise<TransportResponse> {
   const { route, dressing } = call
   checkVerb(route, 'get')

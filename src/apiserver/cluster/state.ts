@@ -1,4 +1,6 @@
-/** What one embedded cluster consists of: what is stored, what is served, and where time, chance and ids come from. */
+/**
+ * The state of one logical cluster: storage, served resources, access, admission, and its clock, randomness and ids.
+ */
 import type { TransportResponse } from '../../transport/transport.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Random } from '../../clock/random.ts'
@@ -18,49 +20,49 @@ export interface ClusterState {
   readonly random: Random
   /** A new uid. */
   readonly ids: () => string
-  /** Who may do what. */
+  /** Authentication and authorization. */
   readonly access: Access
-  /** What answers requests that write: at once, unless it has to be loaded first. */
+  /** Handles writes; a promise while it is being loaded. */
   readonly writePath: () => WritePath | Promise<WritePath>
-  /** Who has a say in writes, in order. Only the write path may ask. */
+  /** The admission plugins, in order. For the write path only. */
   admission(): readonly AdmissionPlugin[]
-  /** How webhooks are asked. */
+  /** Calls webhooks. */
   readonly webhooks: WebhookCaller
-  /** Events that the reader of a watch may be behind. */
+  /** Number of unread events after which a watch is ended. */
   readonly watchBuffer: number
-  /** And bytes: what is buffered may have gone from the history. */
+  /** The same limit in bytes: buffered events may no longer be in the history, so they count by themselves. */
   readonly watchBufferBytes: number
-  /** How often a watch is told where it stands. */
+  /** Interval of watch bookmarks. */
   readonly bookmarkMs: number
-  /** What is used of each quota, from the first count on (`admission/quota-ledger.ts`). */
+  /** Usage of the resource quotas; counted on first use (`admission/quota-ledger.ts`). */
   quotas?: QuotaLedger
-  /** What was worked out before, here or in a cluster like this one. */
+  /** A cache of computed values, shared by similar clusters. */
   readonly recall: Recall
 }
 
-/** What is used of the quotas of a cluster. */
+/** The usage of the resource quotas of a cluster. */
 export interface QuotaLedger {
-  /** What is used of each resource that the quota bounds. */
+  /** Usage of each resource that the quota limits. */
   usedOf(quota: StoredObject): ReadonlyMap<string, Quantity>
 }
 
-/** All that changes what is stored. Reading does without it; see write-path.ts. */
+/** Everything that changes stored objects, which reads do not need; see write-path.ts. */
 export interface WritePath {
-  /** Answers whatever is not a plain read, or raises a Refusal. */
+  /** Handles every request that is not a plain read. Rejects with a StatusError. */
   answer(call: ApiCall): Promise<TransportResponse>
-  /** Goes through a write up to where it would ask or change anything: schemas are loaded, and code is compiled. */
-  rehearse(state: ClusterState): void
-  admissionPlugins(options: Pick<Keeping, 'serviceAccounts'>): readonly AdmissionPlugin[]
-  /** Starts the controllers that a cluster cannot do without: they follow up changes with their own. */
-  keep(state: ClusterState, keeping: Keeping): void
+  /** Runs a write up to the point of any side effect, so that schemas are loaded and code is compiled. */
+  warmUp(state: ClusterState): void
+  admissionPlugins(options: Pick<CoreControllerOptions, 'serviceAccounts'>): readonly AdmissionPlugin[]
+  /** Starts the controllers that every cluster needs. */
+  startControllers(state: ClusterState, options: CoreControllerOptions): void
 }
 
-export interface Keeping {
-  /** Whether what has lost its owners is deleted. */
+export interface CoreControllerOptions {
+  /** Whether garbage collection runs. */
   readonly collectGarbage: boolean
-  /** Whether pods act for service accounts. */
+  /** Whether Pods run as service accounts. */
   readonly serviceAccounts: boolean
-  /** What pods are told to trust, in PEM. */
+  /** The CA bundle that Pods get, in PEM. */
   readonly rootCa: string
 }
 
@@ -75,7 +77,7 @@ export function findObject(
 
 const digits = '0123456789abcdef'
 
-/** A version 4 UUID out of any source of chance, so that a seeded server repeats its uids. */
+/** A version 4 UUID from the given source of randomness, so that a seeded server repeats its uids. */
 export function randomUuid(random: Random): string {
   let uuid = ''
   for (let at = 0; at < 32; at++) {

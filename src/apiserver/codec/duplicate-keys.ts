@@ -1,6 +1,6 @@
 /**
- * Keys that an object in JSON text has twice. A parser keeps the last and says nothing; a strict server says so. One
- * pass over the text, and no more than that while there is nothing to find.
+ * Duplicate keys in JSON text, for field validation: `JSON.parse` silently keeps the last one. One pass over the text;
+ * paths are only collected when there is something to report.
  */
 
 import { quoteGo } from '../../kube/go-text.ts'
@@ -8,29 +8,29 @@ import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 
 export interface KeyScan {
-  /** Paths of what comes twice: `data.k`, `spec.ports[0].name`. */
+  /** Paths of duplicate keys: `data.k`, `spec.ports[0].name`. */
   readonly duplicates: readonly string[]
-  /** Paths of all keys in the order of the text; only where there are duplicates. */
+  /** Paths of all keys in the order of the text; only if there are duplicates. */
   readonly order: readonly string[]
-  /** What was noticed before the object was read: in YAML, and in a patch. */
+  /** Problems found before the object was decoded: in YAML, and in patches. */
   readonly before?: Noticed | undefined
 }
 
 export interface Noticed {
   readonly warnings: readonly string[]
-  /** The same, as a strict server refuses it. */
+  /** The same as an error, for `fieldValidation=Strict`. */
   readonly refusal: string
 }
 
-/** Keys that come twice in the text of a merge patch. */
+/** Duplicate keys in the text of a merge patch. */
 export function scanMergePatch(text: string): KeyScan {
-  const paths = [...new Set(scanKeys(text).duplicates)].slice(0, mostReported)
+  const paths = [...new Set(scanKeys(text).duplicates)].slice(0, maxReported)
   return { ...nothing, before: noticedOf(paths.map((path) => `duplicate field ${quoteGo(path)}`)) }
 }
 
 const operationMembers: ReadonlySet<string> = new Set(['op', 'path', 'from', 'value'])
 
-/** Members of operations that come twice or that no operation has; a value keeps its doubles, wherever it is put. */
+/** Duplicate and unknown members of JSON patch operations, and duplicate keys inside the values. */
 export function scanJsonPatch(text: string, operations: Json): KeyScan {
   const { duplicates, order } = scanKeys(text, true)
   const seen = new Set<string>()
@@ -43,13 +43,13 @@ export function scanJsonPatch(text: string, operations: Json): KeyScan {
     }
     seen.add(path)
   }
-  const inValues = isJsonArray(operations) ? duplicates.flatMap((path) => putDouble(operations, path)) : []
-  return { duplicates: inValues, order: inValues, before: noticedOf(texts.slice(0, mostReported)) }
+  const inValues = isJsonArray(operations) ? duplicates.flatMap((path) => patchedPath(operations, path)) : []
+  return { duplicates: inValues, order: inValues, before: noticedOf(texts.slice(0, maxReported)) }
 }
 
-/** Where a double in the value of an operation comes to stand. */
-function putDouble(operations: readonly Json[], double: string): readonly string[] {
-  const [, index, rest] = /^\[(\d+)\]\.value([.[].*)$/s.exec(double) ?? []
+/** The path in the patched object of a duplicate key in an operation's value. */
+function patchedPath(operations: readonly Json[], duplicate: string): readonly string[] {
+  const [, index, rest] = /^\[(\d+)\]\.value([.[].*)$/s.exec(duplicate) ?? []
   const operation = index === undefined ? undefined : operations[Number(index)]
   const { op, path } = isJsonObject(operation) ? operation : {}
   if ((op !== 'add' && op !== 'replace') || typeof path !== 'string' || path.endsWith('/-')) return []
@@ -66,15 +66,15 @@ function noticedOf(warnings: readonly string[]): Noticed | undefined {
   return warnings.length === 0 ? undefined : { warnings, refusal: warnings.join(', ') }
 }
 
-/** More than a person reads; without a bound, a body of three megabytes would be answered by many more. */
-const mostReported = 1000
+/** Without a limit, the response to a body of three megabytes could be much larger than the body. */
+const maxReported = 1000
 
-/** Keys that come twice in a text of YAML, or of JSON that is read as YAML. */
+/** Duplicate keys in YAML, or in JSON that is decoded as YAML. */
 export async function noticedInYaml(text: string): Promise<Noticed | undefined> {
-  // JSON is common, and mostly has nothing to report.
+  // JSON is common and rarely has duplicates.
   if (/^\s*\{/.test(text) && scanKeys(text).duplicates.length === 0) return undefined
   const { duplicateKeys } = await import('../../kube/yaml-duplicates.ts')
-  const keys = duplicateKeys(text).slice(0, mostReported)
+  const keys = duplicateKeys(text).slice(0, maxReported)
   const warnings = keys.map(({ line, key }) => `line ${line}: key ${key} already set in map`)
   if (warnings.length === 0) return undefined
   return { warnings, refusal: `yaml: unmarshal errors:\n  ${warnings.join('\n  ')}` }
@@ -92,7 +92,7 @@ interface Level {
 const quote = 0x22
 const backslash = 0x5c
 
-/** `keepsOrder`: the order of keys is wanted in any case. */
+/** `keepsOrder`: return the order of keys even without duplicates. */
 export function scanKeys(text: string, keepsOrder = false): KeyScan {
   const duplicates: string[] = []
   const order: string[] = []
@@ -143,7 +143,7 @@ function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let escapes = 0
     while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++
-    // An escaped backslash escapes nothing.
+    // An even number of backslashes does not escape the quote.
     if (escapes % 2 === 0) return end
   }
   return text.length

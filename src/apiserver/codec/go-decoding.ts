@@ -1,6 +1,6 @@
 /**
- * What the real server says of a body that does not fit its kind. It decodes JSON into Go structs, and its words are
- * those of Go's decoder: which struct, which field, and which type would have fitted.
+ * Type errors of request bodies, as kube-apiserver reports them. It decodes JSON into Go structs, and the messages are
+ * those of Go's decoder: the struct, the field, and the expected type.
  */
 import { base64Problem } from '../../kube/go-base64.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -11,23 +11,23 @@ import { type Definitions, type Schema } from '../../kube/schema.ts'
 interface Place {
   /** The struct that the field is in, by its Go name. */
   readonly struct: string
-  /** The last field on the way from the root; elements of lists and maps are not counted. */
+  /** The last field on the path from the root; elements of lists and maps are not part of it. */
   readonly step: Step | undefined
-  /** Looked for are only values that read themselves. */
+  /** Look only for errors of types with their own UnmarshalJSON. */
   readonly readers: boolean
 }
 
-/** A field, and the way to it. Nearly always all fits, and nobody asks for the names of what was passed. */
+/** A field and its parents, as a linked list: the path is only needed for an error, which is rare. */
 interface Step {
   readonly before: Step | undefined
-  /** What it is a field of. */
+  /** The schema it is a field of. */
   readonly definition: string | undefined
   readonly key: string
 }
 
 /**
- * The first thing that does not fit, in the decoder's words; undefined when all does, or it cannot be told. Values that
- * read themselves, times and the like, end the decoding; everything else is told when it is through.
+ * The first type error, with Go's message; undefined if there is none, or it is not known. An error in a type with its
+ * own UnmarshalJSON, such as a time, ends the decoding; any other is reported at the end.
  */
 export function goMismatch(value: Json, definition: string, definitions: Definitions): string | undefined {
   const look = (readers: boolean): string | undefined =>
@@ -43,7 +43,7 @@ function mismatch(value: Json, schema: Schema, definitions: Definitions, place: 
   if (value === null) return undefined
   const name = referenceOf(schema)
   const resolved = name === undefined ? schema : definitions[name]
-  // Quantities are read from numbers, too, and speak for themselves; what is raw may be anything.
+  // Quantities also accept numbers, and have their own errors; a RawExtension accepts anything.
   if (!resolved || name?.endsWith('.Quantity') || name?.endsWith('.RawExtension')) return undefined
   if (resolved['x-kubernetes-int-or-string'] || resolved.format === 'int-or-string') {
     const isFit = typeof value === 'string' || fitsNumber(value, { type: 'integer', format: 'int32' })
@@ -80,7 +80,7 @@ function base64Mismatch(value: string, { readers }: Place): string | undefined {
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`
 }
 
-/** Bytes may also be a list of numbers. */
+/** A []byte may also be a list of numbers. */
 function byteMismatch(value: readonly Json[], place: Place): string | undefined {
   return first(value, (item) => {
     const isByte = item === null || (typeof item === 'number' && Number.isInteger(item) && item >= 0 && item < 256)
@@ -109,14 +109,14 @@ function memberMismatch(
   return first(Object.values(value), (member) => mismatch(member ?? null, additionalProperties, definitions, place))
 }
 
-/** Fields from the root on. */
+/** The fields from the root on, with embedded structs. */
 function pathOf(step: Step | undefined): readonly string[] {
   if (!step) return []
   const { before, definition, key } = step
   return [...pathOf(before), ...(definition === undefined ? [] : embeddedIn(definition, key)), key]
 }
 
-/** A struct within a struct, whose fields JSON shows as the outer one's, is still a step on Go's way to them. */
+/** Go's path names an embedded struct, although its fields are inlined in JSON. */
 function embeddedIn(definition: string, member: string): readonly string[] {
   const [group = '', version = '', kind = ''] = definition.split('.').slice(-3)
   const message = findMessage(`${group}/${version}.${kind}`)
@@ -145,13 +145,13 @@ function fitsNumber(value: Json, { type, format }: Schema): boolean {
 function refuse(value: Json, type: string, { struct, step, readers }: Place): string | undefined {
   if (readers) return undefined
   const path = pathOf(step)
-  // A number is quoted where another one would have fitted.
+  // Go quotes the value of a number only if a number was expected.
   const what = typeof value === 'number' && !/^(?:u?int|float)\d*$/.test(type) ? 'number' : jsonName(value)
   if (path.length === 0) return `json: cannot unmarshal ${what} into Go value of type ${type}`
   return `json: cannot unmarshal ${what} into Go struct field ${struct}.${path.join('.')} of type ${type}`
 }
 
-/** What Go calls a kind of JSON value. A number that does not fit is quoted. */
+/** Go's name for the type of a JSON value; with the value for a number that is out of range. */
 export function jsonName(value: Json): string {
   if (isJsonArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'

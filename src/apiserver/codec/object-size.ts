@@ -1,8 +1,10 @@
-/** How much memory an object takes, about: what is bounded by count alone has no bound where objects may be large. */
+/**
+ * The approximate size of an object in memory, so that buffers of objects can be limited by bytes, not only by count.
+ */
 
 const sizes = new WeakMap<object, number>()
 
-/** Objects are never changed in place, so the size of one is worked out once. */
+/** Objects are immutable, so each is measured once. */
 export function sizeOf(object: object): number {
   const known = sizes.get(object)
   if (known !== undefined) return known
@@ -11,10 +13,10 @@ export function sizeOf(object: object): number {
   return size
 }
 
-/** What the engine needs for a member or an item beside its value. */
+/** Approximate cost of a field or an item beside its value. */
 const overhead = 16
 
-/** Without recursion: an object may be nested as deep as a request may be. */
+/** Not recursive: objects may be nested deeply. */
 function measured(object: object): number {
   let size = 0
   const open: object[] = [object]

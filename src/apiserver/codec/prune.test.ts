@@ -3,7 +3,7 @@ import { builtinDefinitions, builtinSchema } from '../../kube/builtin.ts'
 import { pruneUnknownFields } from './prune.ts'
 
 describe('pruning', () => {
-  it('keeps what the schema of a built-in kind knows, and names the rest', () => {
+  it("keeps the fields of a built-in kind's schema, and reports the others", () => {
     const schema = builtinSchema({ group: 'apps', version: 'v1', kind: 'Deployment' })
     const spec = { replicas: 1, replicsa: 2, template: { spec: { containers: [{ name: 'a', imag: 'x' }] } } }
     const { object, unknown } = pruneUnknownFields(

@@ -1,6 +1,6 @@
 /**
- * What a schema lets through. An API server keeps no field that it does not know: those of built-in kinds are lost when
- * they are decoded, which is what happens here; those of custom ones are pruned by their structural schema.
+ * Drops unknown fields. For built-in kinds this is what Go's decoding into structs does; custom resources are pruned by
+ * their structural schema.
  */
 import type { Json, JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -12,15 +12,15 @@ export interface SchemaOfKind {
   readonly definitions: Definitions
   /** From a CRD. */
   readonly custom: boolean
-  /** The schema of a custom kind, ready for use. */
+  /** The compiled structural schema of a custom kind. */
   readonly structural?: StructuralSchema | undefined
 }
 
 export interface PrunedObject {
   readonly object: JsonObject
-  /** Paths of what was dropped: `spec.replicsa`, `spec.ports[0].nam`. */
+  /** Paths of dropped fields: `spec.replicsa`, `spec.ports[0].nam`. */
   readonly unknown: readonly string[]
-  /** Why it cannot be read at all, in the decoder's words. */
+  /** Why the object cannot be decoded at all, with the decoder's message. */
   readonly problem?: string | undefined
 }
 
@@ -62,7 +62,7 @@ function pruneValue(value: Json, declared: Schema | undefined, path: string, wal
       if (isFree) kept.push([name, member])
       else walk.unknown.push(at)
     }
-    // To a typed decoder null is "not set": a field is not there, an item is empty.
+    // To a typed decoder, null means "not set": a field is absent, an item has its zero value.
     else if (member !== null || !known) kept.push([name, pruneValue(member ?? zeroOf(own, walk), own, at, walk)])
   }
   return Object.fromEntries(kept)
@@ -75,6 +75,6 @@ function zeroOf(declared: Schema | undefined, { definitions }: Walk): Json {
   if (type === 'integer' || type === 'number') return 0
   if (type === 'boolean') return false
   if (type === 'array') return []
-  // Any JSON at all may also be null.
+  // A field of any JSON type may be null.
   return type === 'object' ? {} : null
 }

@@ -1,29 +1,29 @@
-/** What a client sends, as JSON: whatever it wrote it in. */
+/** Reads request bodies in JSON, YAML or protobuf. */
 import { isMusterError } from '../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../errors/status-error.ts'
 
-/** As real servers. */
+/** As in kube-apiserver. */
 export const maxBodyBytes: number = 3 * 1024 * 1024
 
-/** Deeper than any object; what walks objects calls itself once a level. */
+/** Deeper than any real object; protects recursive code from a stack overflow. */
 const maxDepth = 500
 
 const protobuf = 'application/vnd.kubernetes.protobuf'
 const readable = ['application/json', 'application/yaml', protobuf]
 
-/** The media type of a request, without parameters; JSON where none is said. */
+/** The media type of a request, without parameters; JSON if there is none. */
 export function contentType(headers: Readonly<Record<string, string | readonly string[]>>): string {
   const header = headers['content-type']
   const text = typeof header === 'string' ? header : (header?.[0] ?? '')
   return text.split(';', 1)[0]!.trim().toLowerCase() || 'application/json'
 }
 
-/** An object in a body of JSON, YAML or, for built-in kinds, protobuf. */
+/** Decodes a body of JSON, YAML or, for built-in kinds, protobuf. */
 export async function readBody(body: string | Uint8Array | undefined, type: string): Promise<Json> {
   if (type === 'application/json') return readJsonBody(body)
-  // On its way to JSON YAML loses the order of its members, which shows in what is complained of first.
+  // kube-apiserver converts YAML to JSON with sorted keys, which determines the first reported error.
   if (type === 'application/yaml') return sorted(await readYamlBody(body))
   const value = type === protobuf ? await readProtobufBody(body) : undefined
   if (value === undefined) throw unsupportedMediaType(readable.filter((one) => one !== type))
@@ -37,7 +37,7 @@ function sorted(value: Json): Json {
   return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))
 }
 
-/** Undefined for a custom kind, which protobuf has no words for. */
+/** Undefined for a custom kind, which has no protobuf encoding. */
 async function readProtobufBody(body: string | Uint8Array | undefined): Promise<Json | undefined> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array())
   if (bytes.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
@@ -66,7 +66,7 @@ export function readJsonBody(body: string | Uint8Array | undefined): Json {
   return value
 }
 
-/** At once, if it is JSON. */
+/** Synchronous if the body is JSON. */
 export function readYamlBody(body: string | Uint8Array | undefined): Json | Promise<Json> {
   const text = readText(body)
   return /^\s*\{/.test(text) ? readJsonBody(text) : yamlIn(text)
@@ -75,7 +75,7 @@ export function readYamlBody(body: string | Uint8Array | undefined): Json | Prom
 async function yamlIn(text: string): Promise<Json> {
   const { readYamlDocuments } = await import('../../kube/yaml.ts')
   try {
-    // Of several documents the first one counts.
+    // Only the first document counts.
     const [value = null] = readYamlDocuments(text)
     checkDepth(value)
     return value
@@ -97,7 +97,7 @@ function readText(body: string | Uint8Array | undefined): string {
   }
 }
 
-/** Refuses what is nested too deep, and numbers that no reader of JSON could hold. */
+/** Rejects values that are nested too deeply, and numbers out of range. */
 export function checkDepth(value: Json | undefined, depth = 0): void {
   if (depth > maxDepth) throw badRequest(`the body of the request is nested deeper than ${maxDepth} levels`)
   if (typeof value === 'number' && !Number.isFinite(value)) {

@@ -11,8 +11,8 @@ const deployment = (spec: unknown): UntypedObject => ({
   spec,
 })
 
-describe('the form of a struct', () => {
-  it('drops what is empty, and keeps zeros that somebody can tell from absent', () => {
+describe('the struct form', () => {
+  it('drops empty fields, and keeps zeros of pointer fields', () => {
     const { spec } = structForm(deployment({ replicas: 0, paused: false, minReadySeconds: 0, selector: {} }))
     expect(spec).toEqual({
       replicas: 0,
@@ -22,13 +22,13 @@ describe('the form of a struct', () => {
     })
   })
 
-  it('adds what is always written', () => {
+  it('adds fields without omitempty', () => {
     expect(structForm(deployment({}))).toHaveProperty('status', {})
     expect(zeroOf('apps/v1', 'StatefulSet', 'status')).toEqual({ replicas: 0, availableReplicas: 0 })
     expect(zeroOf('apps/v1', 'StatefulSet', 'unknown')).toBeUndefined()
   })
 
-  it('writes maps in the order of their keys, and keys like any other', () => {
+  it('sorts the keys of maps, special ones included', () => {
     const labels = JSON.parse('{"b":"1","__proto__":"2","a":"3"}') as Record<string, string>
     const { metadata } = structForm({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels } })
     expect(JSON.stringify(metadata.labels)).toBe('{"__proto__":"2","a":"3","b":"1"}')
@@ -44,18 +44,18 @@ describe('the form of a struct', () => {
     expect(status).toEqual({ startTime: '2026-01-02T02:04:05Z' })
   })
 
-  it('refuses a quantity that is none, in the words of a decoder', () => {
+  it("rejects an invalid quantity with the decoder's message", () => {
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: {}, spec: { overhead: { cpu: 'much' } } }
     expect(() => structForm(pod)).toThrow(StatusError)
     expect(() => structForm(pod)).toThrow(/^Pod in version "v1" cannot be handled as a Pod: quantities must match/)
   })
 
-  it('leaves kinds alone that it does not know', () => {
+  it('leaves unknown kinds unchanged', () => {
     const custom = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: {}, spec: { empty: [], zero: 0 } }
     expect(structForm(custom)).toBe(custom)
   })
 
-  it('does nothing to what has it already, and never touches its input', () => {
+  it('is idempotent, and never changes its input', () => {
     const container = fc.record(
       {
         name: fc.string(),

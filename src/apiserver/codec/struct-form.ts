@@ -1,9 +1,9 @@
 /**
- * How an object of a built-in kind looks once it has been a Go struct, which on the real server every one has.
+ * The form of a built-in object after a round trip through its Go struct, as on kube-apiserver.
  *
- * What is empty goes, unless somebody can tell it from absent (a pointer: `replicas: 0`) or it is always written
- * (`resources: {}`, `status: {}`); what is always written comes, if nobody wrote it. Members stand in the order of the
- * struct. Quantities and times come back in the form in which the server writes them.
+ * Empty fields are dropped, unless they are pointers (`replicas: 0`) or lack `omitempty` (`resources: {}`); fields
+ * without `omitempty` are added (`status: {}`). Fields are in the order of the struct. Quantities and times are
+ * normalized.
  */
 import { isMusterError } from '../../kube/errors.ts'
 import { base64Problem } from '../../kube/go-base64.ts'
@@ -15,7 +15,7 @@ import { type ProtobufField, type Message, messageNamed, messageOfKind } from '.
 import { storedQuantity } from '../../kube/quantity.ts'
 import { badRequest } from '../errors/status-error.ts'
 
-/** A custom object, or one of a kind that is not in the table, stays as it is. */
+/** Custom objects, and kinds without a protobuf message, are returned unchanged. */
 export function structForm(object: UntypedObject): UntypedObject {
   const { apiVersion, kind } = object
   const message = messageOfKind(apiVersion, kind)
@@ -24,17 +24,19 @@ export function structForm(object: UntypedObject): UntypedObject {
     const members = structOf(object as unknown as JsonObject, message)
     return { apiVersion, kind, ...members } as unknown as UntypedObject
   } catch (error) {
-    const why = error instanceof Unfit ? error.message : isMusterError(error, 'InvalidQuantity') && quantityRule
+    const why = error instanceof DecodeError ? error.message : isMusterError(error, 'InvalidQuantity') && quantityRule
     if (!why) throw error
     const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
     throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
   }
 }
 
-/** A text that is not what it is the text of; the message is Go's. */
-class Unfit extends Error {}
+/** A string that cannot be parsed as its type, with Go's message. */
+class DecodeError extends Error {}
 
-/** What is empty is stored as nothing. Until then it counts: who sends `rules: []` owns the rules. */
+/**
+ * Empty lists and maps are stored as null. Before that they count: the field manager that sends `rules: []` owns them.
+ */
 export function storedForm(object: UntypedObject): UntypedObject {
   const message = hasEmptyList(object as unknown as JsonObject) && messageOfKind(object.apiVersion, object.kind)
   if (!message) return object
@@ -55,13 +57,13 @@ function hasEmptyList(value: Json | undefined): boolean {
 
 const quantityRule = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
-/** What a member is before anybody wrote to it: the `status` of a new StatefulSet. */
+/** The zero value of a top-level field: the `status` of a new StatefulSet. */
 export function zeroOf(apiVersion: string, kind: string, member: string): Json | undefined {
   const field = messageOfKind(apiVersion, kind)?.fields.find(({ name }) => name === member)
   return field && memberOf(undefined, field)
 }
 
-/** `empty` stands for a list or map that is always written, and was sent without content: itself by default. */
+/** With `empty: null`, empty lists and maps without `omitempty` become null; by default they stay. */
 function structOf(source: JsonObject, message: Message, empty?: null): JsonObject {
   const members: { [name: string]: Json } = {}
   for (const field of message.fields) {
@@ -75,7 +77,7 @@ function structOf(source: JsonObject, message: Message, empty?: null): JsonObjec
   return members
 }
 
-/** Undefined: it is left out. */
+/** Undefined if the field is omitted. */
 function memberOf(value: Json | undefined, field: ProtobufField, empty?: null): Json | undefined {
   if (field.many === 'list') {
     if (isJsonArray(value) && value.length > 0) return value.map((item) => itemOf(item, field, empty))
@@ -125,12 +127,12 @@ function itemOf(value: Json | undefined, { scalar, special, type }: ProtobufFiel
   if (scalar) return value ?? zeroScalars[scalar]
   if (special === 'quantity') {
     const sent = value ?? 0
-    if (typeof sent === 'object' || typeof sent === 'boolean') throw new Unfit(quantityRule)
+    if (typeof sent === 'object' || typeof sent === 'boolean') throw new DecodeError(quantityRule)
     return storedQuantity(sent)
   }
   if (special === 'time' || special === 'microtime') {
     if (value === undefined || value === null) return null
-    if (typeof value !== 'string') throw new Unfit('a time must be text')
+    if (typeof value !== 'string') throw new DecodeError('a time must be text')
     return timeOf(value, special === 'microtime')
   }
   if (special === 'intorstring') return value ?? 0
@@ -146,12 +148,12 @@ function itemOf(value: Json | undefined, { scalar, special, type }: ProtobufFiel
 
 function timeOf(sent: string, isMicro: boolean): string {
   const { text, problem } = readGoTime(sent, isMicro)
-  if (text === undefined) throw new Unfit(problem)
+  if (text === undefined) throw new DecodeError(problem)
   return text
 }
 
 function bytesOf(sent: string): string {
   const at = base64Problem(sent)
-  if (at !== undefined) throw new Unfit(`illegal base64 data at input byte ${at}`)
+  if (at !== undefined) throw new DecodeError(`illegal base64 data at input byte ${at}`)
   return /[\r\n]/.test(sent) ? sent.replaceAll(/[\r\n]/g, '') : sent
 }

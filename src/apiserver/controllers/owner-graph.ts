@@ -56,7 +56,7 @@ export function createOwnerGraph({ storage, catalog }: ClusterState): OwnerGraph
   const byOwner = new Map<string, Dependents>()
 
   const find = (uid: string): FoundOwner | undefined => {
-    const place = places.get(uid) ?? storage.laidPlace(uid)
+    const place = places.get(uid) ?? storage.bootstrapPlace(uid)
     const object = place && storage.table(place.table).get(place.namespace, place.name)
     const served = place && catalog.ofTable(place.table)
     // The name may belong to a newer object.

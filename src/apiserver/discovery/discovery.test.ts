@@ -5,7 +5,7 @@ import { inProcessTransport } from '../../client/in-process.ts'
 import { formatResource } from '../../kube/kind.ts'
 
 describe('discovery', () => {
-  it('tells the same in one document and in many', async () => {
+  it('has the same content aggregated and unaggregated', async () => {
     const { client, server, clock } = embedded()
     const old = createClient({
       clock,
@@ -22,7 +22,7 @@ describe('discovery', () => {
     expect(summary(many)).toEqual(summary(one))
   })
 
-  it('puts the version that is preferred first', async () => {
+  it('lists the preferred version first', async () => {
     const { raw } = embedded()
     const { json } = await raw('GET', '/apis/autoscaling')
     expect(json).toMatchObject({ kind: 'APIGroup', preferredVersion: { groupVersion: 'autoscaling/v2' } })

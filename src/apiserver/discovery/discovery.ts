@@ -1,13 +1,13 @@
 /**
- * What the server tells of itself: its groups, versions and resources, in one document (aggregated discovery) or, for
- * those who do not ask for that, in many.
+ * Discovery: groups, versions and resources, in one document (aggregated discovery) or, for older clients, in one per
+ * group and version.
  */
 import { createHash } from 'node:crypto'
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { Catalog, ServedResource } from '../catalog/catalog.ts'
 import { type MediaRange, mediaRanges } from '../representation/representation.ts'
 
-/** The minor whose kinds are built in. */
+/** The Kubernetes version of the built-in kinds. */
 const gitVersion = 'v1.37.1+muster'
 
 export const versionDocument: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ export interface DiscoveryAnswer {
   readonly contentType: string
 }
 
-/** The answer to a path above resources; undefined when nothing is served there. */
+/** The document at `/api`, `/apis` or a group below; undefined if nothing is served there. */
 export function discover(
   catalog: Catalog,
   segments: readonly string[],
@@ -83,7 +83,7 @@ function groupEntry(served: readonly ServedResource[], group: string): object {
   return { name: group, versions, preferredVersion: versions[0] }
 }
 
-/** The preferred one first: that is how the catalog is sorted. */
+/** The preferred version first, as the catalog is sorted. */
 function versionsOf(served: readonly ServedResource[], group: string): readonly string[] {
   return [...new Set(served.filter((one) => one.group === group).map(({ version }) => version))]
 }
@@ -92,7 +92,7 @@ function resourceList(served: readonly ServedResource[], group: string, version:
   const own = served.filter((one) => one.group === group && one.version === version)
   if (own.length === 0) return undefined
   const resources = own.flatMap((one) => [listedResource(one), listedSubresources(one)].flat())
-  // The core group's list is older than versions of lists, and has none.
+  // The list of the core group has no apiVersion.
   const list = { kind: 'APIResourceList', ...(group !== '' && { apiVersion: 'v1' }) }
   return { ...list, groupVersion: formatApiVersion({ group, version }), resources }
 }
@@ -110,9 +110,9 @@ function listedResource(one: ServedResource): object {
   }
 }
 
-/** What tells a migrator that objects are stored at another version than before. */
+/** Changes with the storage version, for storage version migration. */
 function storageVersionHash({ group, storedAs, kind }: ServedResource): string {
-  // Real servers still say of definitions that they store them as they did before v1.
+  // kube-apiserver still reports the old storage version of CRDs.
   const version = group === 'apiextensions.k8s.io' ? `${group}/v1beta1` : storedAs
   const name = `${version.includes('/') ? version : `/${version}`}/${kind}`
   return createHash('sha256').update(name).digest().subarray(0, 8).toString('base64')

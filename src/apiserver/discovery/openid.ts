@@ -1,21 +1,21 @@
-/** OpenID discovery: where others learn how to check the tokens of service accounts by themselves. */
+/** OpenID discovery: how clients verify service account tokens themselves. */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { answer, mediaRanges } from '../representation/representation.ts'
 import type { TokenIssuer } from '../access/token-issuer.ts'
 
 const keysPath = '/openid/v1/jwks'
 
-/** Keys change seldom, and nothing here is secret. */
+/** Keys rarely change, and the documents are public. */
 const cached = { 'cache-control': 'public, max-age=3600' }
 
-/** What is at one of the two paths of discovery; undefined elsewhere. */
+/** The response at one of the two OpenID paths; undefined elsewhere. */
 export async function openId(
   issuer: TokenIssuer,
   path: string,
   headers: TransportRequest['headers'],
 ): Promise<TransportResponse | undefined> {
   if (path === keysPath) {
-    // Its own media type, unless only plain JSON is wanted.
+    // Its own media type, unless the client prefers plain JSON.
     const isPlain = mediaRanges(headers['accept'])[0]?.type === 'application/json'
     const type = isPlain ? 'application/json' : 'application/jwk-set+json'
     return await answer(200, issuer.keySet(), 'json', { 'content-type': type, ...cached })
@@ -31,7 +31,7 @@ export async function openId(
   return await answer(200, document, 'json', cached)
 }
 
-/** Keys are where the client found this document. */
+/** The URL of the keys has the host by which the client reached this document. */
 function textOf(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'string' && header !== '' ? header : undefined
 }

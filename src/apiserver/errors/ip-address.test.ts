@@ -7,7 +7,7 @@ const ipv4 = fc.ipV4()
 const ipv6 = fc.ipV6()
 
 describe('IP addresses', () => {
-  it('are read as Node reads them', () => {
+  it("parse like Node's own parser", () => {
     fc.assert(
       fc.property(fc.oneof(ipv4, ipv6, fc.stringMatching(/^[0-9a-f:.]{0,20}$/)), (text) => {
         const read = parseIp(text)
@@ -17,7 +17,7 @@ describe('IP addresses', () => {
     )
   })
 
-  it('are written in one way, which reads as the same address', () => {
+  it('have one canonical form, which parses to the same address', () => {
     fc.assert(
       fc.property(fc.oneof(ipv4, ipv6), (text) => {
         const read = parseIp(text)!
@@ -42,7 +42,7 @@ describe('IP addresses', () => {
     expect(checkCanonicalIp(text, 'f').length > 0).toBe(text !== canonical)
   })
 
-  it('belong to the ranges that Node says', () => {
+  it("are in the same ranges as with Node's BlockList", () => {
     const length = fc.integer({ min: 0, max: 32 })
     fc.assert(
       fc.property(ipv4, ipv4, length, (address, network, prefix) => {
@@ -63,11 +63,11 @@ describe('IP addresses', () => {
     '10.0.0.1/24',
     '10.00.0.0/8',
     '10.0.0.0/08',
-  ])('refuses the range %s', (text) => {
+  ])('rejects the CIDR %s', (text) => {
     expect(checkCidr(text, 'f')).toHaveLength(1)
   })
 
-  it('lets what was there before stay', () => {
+  it('accepts values of the live object', () => {
     expect(checkIp('010.1.2.3', 'f')).toHaveLength(1)
     expect(checkIp('010.1.2.3', 'f', ['010.1.2.3'])).toEqual([])
   })

@@ -1,6 +1,5 @@
 /**
- * IP addresses and ranges. Old fields take what they always took (any spelling that means one address); newer ones
- * insist on the canonical spelling.
+ * IP addresses and CIDRs. Old API fields accept any spelling of an address; newer ones require the canonical one.
  */
 import type { FormatCheck } from '../../kube/validation/name-validation.ts'
 import { fine, invalidField, type Problems } from '../../kube/validation/field-error.ts'
@@ -10,9 +9,9 @@ export type IpFamily = 'IPv4' | 'IPv6'
 export interface IpAddress {
   readonly family: IpFamily
   readonly bits: bigint
-  /** `010.1.2.3`: read as decimal here and as octal elsewhere, so not to be trusted. */
+  /** `010.1.2.3`: decimal to some parsers and octal to others, so it is rejected. */
   readonly hasLeadingZeros: boolean
-  /** `::ffff:1.2.3.4`: an IPv4 address in disguise. */
+  /** `::ffff:1.2.3.4`: an IPv4 address in IPv6 notation. */
   readonly isMapped: boolean
 }
 
@@ -62,11 +61,11 @@ function readIpv6(text: string): bigint | undefined {
   return filled.reduce((bits, group) => (bits << 16n) | BigInt(Number.parseInt(group, 16)), 0n)
 }
 
-/** The one right spelling. */
+/** The canonical spelling (RFC 5952). */
 export function formatIp({ family, bits }: Pick<IpAddress, 'family' | 'bits'>): string {
   if (family === 'IPv4') return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.')
   const groups = Array.from({ length: 8 }, (_, index) => ((bits >> BigInt(112 - 16 * index)) & 0xffffn).toString(16))
-  // The longest run of zeros is left out, the first of equals; a single zero stays.
+  // The longest run of zeros is shortened, the first of several; a single zero is not.
   let [start, length] = [0, 1]
   for (const [at, group] of groups.entries()) {
     if (group !== '0') continue
@@ -106,7 +105,7 @@ export function isInRange({ family, bits }: IpAddress, range: IpRange): boolean 
   )
 }
 
-/** An address in an old field. What stood there before may stay. */
+/** Validates an address in an old field. Values in `known`, those of the live object, stay valid. */
 export function checkIp(value: string, field: string, known: readonly string[] = []): Problems {
   if (known.includes(value)) return fine
   const ip = parseIp(value)
@@ -117,7 +116,7 @@ export function checkIp(value: string, field: string, known: readonly string[] =
   ]
 }
 
-/** An address in a newer field. */
+/** Validates an address in a newer field. */
 export function checkCanonicalIp(value: string, field: string): Problems {
   const problems = checkIp(value, field)
   if (problems.length > 0) return problems
@@ -125,11 +124,11 @@ export function checkCanonicalIp(value: string, field: string): Problems {
   return value === canonical ? fine : [invalidField(field, value, `must be in canonical form ("${canonical}")`)]
 }
 
-/** The name of what is named after its address. */
+/** Validates the name of an object that is named after an IP address. */
 export const canonicalIp: FormatCheck = (text) =>
   checkCanonicalIp(text, '').map(({ message = '' }) => message.slice(message.indexOf(': must') + 2))
 
-/** A range in an old field. */
+/** Validates a CIDR in an old field. Values in `known`, those of the live object, stay valid. */
 export function checkCidr(value: string, field: string, known: readonly string[] = []): Problems {
   if (known.includes(value)) return fine
   const range = parseCidr(value)
@@ -160,7 +159,7 @@ const specialRanges: readonly (readonly [string, string])[] = [
   ['ff02::/16', 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
 ]
 
-/** An address that somebody else is to send traffic to. */
+/** Validates an address to which other nodes send traffic: an endpoint. */
 export function checkReachableIp(value: string, field: string): Problems {
   const ip = parseIp(value)
   if (!ip) return [invalidField(field, value, 'must be a valid IP address')]

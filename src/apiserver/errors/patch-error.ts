@@ -1,6 +1,6 @@
 /**
- * What a refusal quotes of a patch whose outcome is no object of its kind. A real server prints what it has at hand: of
- * a strategic patch the map it was read into, as Go prints maps; otherwise the outcome as JSON, members sorted.
+ * The error for a patch whose result is not a valid object of its kind. kube-apiserver quotes a strategic merge patch
+ * as the Go map it was decoded into, and any other patch by its result, as JSON with sorted fields.
  */
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -9,7 +9,7 @@ import { invalid, type StatusError } from './status-error.ts'
 
 export function patchRefusal(change: Json, outcome: JsonObject, isStrategic: boolean, why: string): StatusError {
   const shown = isStrategic ? printed(change) : stringifyJson(sorted(outcome))
-  // A strategic patch is not decoded from text, so it fails in other words.
+  // The result of a strategic merge patch is not decoded from text, so its errors have other messages.
   const type = isStrategic ? /^json: cannot unmarshal .* of type (int32|int64|bool|string)$/.exec(why)?.[1] : undefined
   const fallible = why.startsWith('illegal base64') && isStrategic ? `error decoding from json: ${why}` : why
   const reason = type === undefined ? fallible : `unrecognized type: ${type}`
@@ -20,7 +20,7 @@ function printed(value: Json | undefined): string {
   if (value === null || value === undefined) return '<nil>'
   if (isJsonArray(value)) return `[${value.map(printed).join(' ')}]`
   if (!isJsonObject(value)) return String(value)
-  // Merging has taken the nulls out of the map already.
+  // The merge has already removed the nulls from the map.
   const kept = sortedMembers(value).filter(([, member]) => member !== null)
   const members = kept.map(([key, member]) => `${key}:${printed(member)}`)
   return `map[${members.join(' ')}]`

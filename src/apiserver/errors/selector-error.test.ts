@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fieldSelectorProblem, labelSelectorProblem } from './selector-error.ts'
 
-/** As a real server says it. */
+/** The messages of kube-apiserver. */
 const labels: readonly (readonly [selector: string, problem: string])[] = [
   ['a b c', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
   ['a in', "unable to parse requirement: found '' expected: '('"],
@@ -22,13 +22,13 @@ const labels: readonly (readonly [selector: string, problem: string])[] = [
   ['/a=b', 'unable to parse requirement: <nil>: Invalid value: "/a": prefix part must be non-empty'],
 ]
 
-describe('a label selector that cannot be read', () => {
+describe('an invalid label selector', () => {
   it.each(labels)('%s', (selector, problem) => {
     expect(labelSelectorProblem(selector)).toBe(problem)
   })
 })
 
-describe('a field selector that cannot be read', () => {
+describe('an invalid field selector', () => {
   it.each([
     ['a', "invalid selector: 'a'; can't understand 'a'"],
     ['metadata.name=a=b', 'invalid field selector: unescaped character in value: 61'],

@@ -1,6 +1,6 @@
 /**
- * Why a selector cannot be read, in the words of the real server. Asked only of those that could not be: the parser of
- * src/kube speaks to people, this to programs that know the other text.
+ * The messages of kube-apiserver for selectors that cannot be parsed. Only called for those: the parser of src/kube has
+ * messages for people, these are for clients that compare the text.
  */
 import { quoteGo } from '../../kube/go-text.ts'
 import { labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
@@ -9,7 +9,7 @@ const token = /[^\s!=<>(),]+|==|!=|[!=<>(),]/g
 const special = /^(?:==|!=|[!=<>(),])$/
 const operators = new Set(['in', 'notin', '=', '==', '!=', '>', '<'])
 
-/** The first thing that does not fit a label selector. */
+/** The first syntax error of a label selector. */
 export function labelSelectorProblem(text: string): string {
   const tokens = text.match(token) ?? []
   let at = 0
@@ -70,7 +70,7 @@ export function labelSelectorProblem(text: string): string {
   return 'unable to parse requirement'
 }
 
-/** The same for a field selector. */
+/** The first syntax error of a field selector. */
 export function fieldSelectorProblem(text: string): string {
   for (const term of text.split(/(?<!\\),/)) {
     if (term === '') continue

@@ -1,12 +1,12 @@
 /**
- * How an API server says no: a Status with a reason, a code and a message, and nothing else. Clients decide by reason
- * and code, people and a good many programs by the text: so all three are those of the real server.
+ * Status errors: how an API server rejects a request, with a reason, a code and a message. Clients check reason and
+ * code, and many also the text, so all three are those of kube-apiserver.
  */
 import type { Cause } from '../../kube/validation/cause.ts'
 import type { GroupVersionKind, Resource } from '../../kube/kind.ts'
 import type { ListMeta, Status, StatusDetails } from '../../kube/object.ts'
 
-/** Raised anywhere while a request is carried out; the server turns it into the answer. */
+/** Thrown anywhere while a request is handled; the server turns it into the response. */
 export class StatusError extends Error {
   readonly status: Status & { readonly code: number }
 
@@ -53,7 +53,7 @@ export function conflict(resource: Plural, name: string, why: string): StatusErr
   return new StatusError(409, 'Conflict', message, detailsOf(resource, name))
 }
 
-/** Somebody else was faster. */
+/** An optimistic concurrency conflict: another client has changed the object. */
 export function modified(resource: Plural, name: string): StatusError {
   const why = 'the object has been modified; please apply your changes to the latest version and try again'
   return conflict(resource, name, why)
@@ -68,16 +68,16 @@ export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message)
 }
 
-/** The values of an object (or of options: `ListOptions.meta.k8s.io`) are not allowed; each cause names a field. */
+/** A validation error of an object, or of options (`ListOptions.meta.k8s.io`); each cause names a field. */
 export function invalid(
   kind: Pick<GroupVersionKind, 'group' | 'kind'> & { readonly custom?: boolean },
   name: string,
   causes: readonly Cause[],
 ): StatusError {
-  // What several rules say is told once.
+  // An error that several rules find is listed once.
   const distinct = [...new Map(causes.map((one) => [`${one.field}: ${one.message}`, one])).values()]
   const texts = distinct.map(({ field, message }) => `${field}: ${message}`)
-  // Events are the core group's, whichever group serves them.
+  // Events are validated in the core group, whichever group serves them.
   const group = kind.group === 'events.k8s.io' ? '' : kind.group
   const qualified = group === '' ? kind.kind : `${kind.kind}.${group}`
   const message = `${qualified} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`
@@ -85,7 +85,7 @@ export function invalid(
     ...(name !== '' && { name }),
     ...(group !== '' && { group }),
     ...(kind.kind !== '' && { kind: kind.kind }),
-    // Of custom objects causes are listed as often as they are found.
+    // For custom resources, kube-apiserver does not deduplicate the causes.
     causes: kind.custom ? causes : distinct,
   }
   return new StatusError(422, 'Invalid', message, details)
@@ -95,7 +95,7 @@ export function invalidOptions(kind: string, causes: readonly Cause[]): StatusEr
   return invalid({ group: 'meta.k8s.io', kind }, '', causes)
 }
 
-/** The history that was asked for is gone. A list may go on with the token that comes along. */
+/** The requested revision has been compacted. A list may continue inconsistently with the given token. */
 export function expired(message: string, continueToken?: string): StatusError {
   return new StatusError(
     410,
@@ -106,7 +106,7 @@ export function expired(message: string, continueToken?: string): StatusError {
   )
 }
 
-/** A version that this server has not reached yet. */
+/** A resourceVersion that this server has not reached yet. */
 export function tooLargeVersion(asked: number, current: number): StatusError {
   return new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
@@ -123,7 +123,7 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError(415, 'UnsupportedMediaType', message)
 }
 
-/** The client wants a type that nothing here has. Only what can be listed can be watched. */
+/** No requested media type is available. Only collections offer the types of watch streams. */
 export function noSuchMediaType(isCollection: boolean): StatusError {
   const plain = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
   const streams = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
@@ -131,7 +131,7 @@ export function noSuchMediaType(isCollection: boolean): StatusError {
   return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available}`, {})
 }
 
-/** A group and version that is served, and nothing of this name in it. */
+/** The group and version is served, but has no resource of this name. */
 export function noSuchResource(): StatusError {
   return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {})
 }
@@ -144,7 +144,7 @@ export function tooLarge(limit: number): StatusError {
   return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
 }
 
-/** The server has as much to do as it can hold; the client is to try again. */
+/** The server is overloaded; the client should retry. */
 export function tooManyRequests(): StatusError {
   const message = 'Too many requests, please try again later.'
   return new StatusError(429, 'TooManyRequests', message, { retryAfterSeconds: 1 })
@@ -154,7 +154,7 @@ export function unauthorized(): StatusError {
   return new StatusError(401, 'Unauthorized', 'Unauthorized')
 }
 
-/** What the server itself could not do. */
+/** A failure of the server itself. */
 export function internal(message: string): StatusError {
   return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 }

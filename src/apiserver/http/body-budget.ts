@@ -1,15 +1,15 @@
 /**
- * A budget of bytes for the bodies of requests under way, shared by all connections. Each body is bounded by itself; only
- * their sum says what a server has to hold when many clients send at once.
+ * The memory budget for request bodies, shared by all connections. Each body has its own limit; the budget bounds their
+ * sum when many clients send at once.
  */
 
 export interface BodyBudget {
-  /** False when there is no room for that many bytes: nothing is taken then. */
+  /** Takes that many bytes; returns false, and takes nothing, if they exceed the budget. */
   take(bytes: number): boolean
   give(bytes: number): void
 }
 
-/** Twenty of the largest bodies, or thousands of usual ones. */
+/** Twenty bodies of the maximum size, or thousands of typical ones. */
 export const defaultBodiesBytes: number = 64 * 1024 * 1024
 
 export function createBodyBudget(limit: number): BodyBudget {

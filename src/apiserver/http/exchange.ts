@@ -1,6 +1,6 @@
 /**
- * An exchange: one request and its answer on a connection, whichever HTTP they are spoken in. The two versions differ in
- * how a head is written and how what nobody wants to read is cut off; all else is here.
+ * An exchange: one request and its response on a connection, independent of the HTTP version. The versions differ in
+ * how they write headers and discard unread request bodies; the rest is here.
  */
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
@@ -8,7 +8,7 @@ import type { Clock } from '../../clock/clock.ts'
 import type { Method, TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { MusterError } from '../../kube/errors.ts'
 import type { Peer } from '../access/authenticate.ts'
-import type { Answering, ReadBody } from '../server/api-server.ts'
+import type { ReadBody, ServedApi } from '../server/api-server.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { httpDate } from '../representation/http-date.ts'
 import { methodNotAllowed, type StatusError, tooLarge, tooManyRequests } from '../errors/status-error.ts'
@@ -19,50 +19,59 @@ export interface ServerExchange {
   readonly method: string
   readonly path: string
   readonly headers: TransportRequest['headers']
-  /** Names and values in turn, as they came. */
+  /** Names and values alternating, as received. */
   readonly rawHeaders: readonly string[]
   /** The body of the request; undefined when it has none. */
   readonly incoming: Readable | undefined
   readonly outgoing: Writable
-  /** Sends the head of an answer whose body will take its time. */
+  /** Sends status and headers of a streamed response. */
   begin(status: number, headers: TransportResponse['headers']): void
-  /** Sends a whole answer. */
+  /** Sends a complete response. */
   answer(status: number, headers: TransportResponse['headers'], body: Uint8Array): void
-  /** What comes of the request from here on is of no interest. Called before the answer. */
-  readNoMore(): void
+  /** Discards the rest of the request body. Called before the response is sent. */
+  discardBody(): void
 }
 
 const methods: ReadonlySet<string> = new Set<Method>(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** How long a client may take to send a request: the slowest honest one is far quicker. */
+/** How long a client may take to send a request. Well above what any real client needs. */
 export const requestMs = 60_000
 
-/** What an exchange is served with. */
-export interface Serving {
-  readonly api: Answering
+/** What serving an exchange needs. */
+export interface ExchangeContext {
+  readonly api: ServedApi
   readonly clock: Clock
   readonly bodies: BodyBudget
   readonly peer: Peer
 }
 
-/** Rejects when the connection broke: then there is nobody left to tell. */
-export async function serveExchange(exchange: ServerExchange, { api, clock, bodies, peer }: Serving): Promise<void> {
+/** Serves one request. Rejects if the connection broke, and no response can be sent. */
+export async function serveExchange(
+  exchange: ServerExchange,
+  { api, clock, bodies, peer }: ExchangeContext,
+): Promise<void> {
   const { outgoing } = exchange
   const gone = new AbortController()
-  // The stream does not tell: it may close before it hears that its last write went out, and when cut off it ends itself.
+  // The stream's own state does not tell: it may close before its last write is confirmed, and ends itself when cut
+  // off.
   let isAnswered = false
   outgoing.once('close', () => {
-    if (!isAnswered) gone.abort(new MusterError('ConnectionLost', 'the client went away.'))
+    if (!isAnswered) gone.abort(new MusterError('ConnectionLost', 'the client disconnected.'))
   })
   const body = exchange.incoming && incomingBody(exchange.incoming, clock, bodies)
   try {
     const { method, path, headers, rawHeaders } = exchange
-    const request = { method: method as Method, path, headers: withRepeated(headers, rawHeaders), signal: gone.signal }
+    const request = {
+      method: method as Method,
+      path,
+      headers: withRepeatedHeaders(headers, rawHeaders),
+      signal: gone.signal,
+    }
     const response = methods.has(method)
       ? await api.handle(request, peer, body?.read)
       : await answer(405, methodNotAllowed().status)
-    if (body?.isBroken()) throw new MusterError('ConnectionLost', 'the request broke off.')
-    if (body && !body.isRead()) exchange.readNoMore()
+    if (body?.isBroken()) throw new MusterError('ConnectionLost', 'the request is incomplete.')
+    if (body && !body.isRead()) exchange.discardBody()
     await send(response, exchange, clock, gone.signal)
   } finally {
     body?.release()
@@ -72,15 +81,15 @@ export async function serveExchange(exchange: ServerExchange, { api, clock, bodi
 
 interface IncomingBody {
   readonly read: ReadBody
-  /** Whether all of it has been read. */
+  /** Whether it has been read completely. */
   isRead(): boolean
-  /** Whether the connection broke before its end. */
+  /** Whether the connection broke before the end of the body. */
   isBroken(): boolean
-  /** The body is not needed any more. */
+  /** Returns the bytes to the budget. */
   release(): void
 }
 
-/** The body of a request, unread until the server asks for it. */
+/** The body of a request, read only when the server calls `read`. */
 function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): IncomingBody {
   let size = 0
   let isRead = false
@@ -89,11 +98,11 @@ function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): Inc
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     const timer = clock.after(requestMs, () => incoming.destroy())
     const chunks: Buffer[] = []
-    const refuse = (refusal: StatusError): void => {
+    const refuse = (error: StatusError): void => {
       incoming.off('data', take)
-      reject(refusal)
+      reject(error)
     }
-    // By its events, which are cheaper than an iterator.
+    // Events are cheaper than an async iterator.
     const take = (chunk: Buffer): void => {
       if (size + chunk.length > maxBodyBytes) return refuse(tooLarge(maxBodyBytes))
       if (!bodies.take(chunk.length)) return refuse(tooManyRequests())
@@ -101,10 +110,10 @@ function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): Inc
       chunks.push(chunk)
     }
     const breakOff = (): void => {
-      // It also closes after its end.
+      // A stream also closes after its end.
       if (isRead) return
       isBroken = true
-      reject(new MusterError('ConnectionLost', 'the request broke off.'))
+      reject(new MusterError('ConnectionLost', 'the request is incomplete.'))
     }
     incoming.on('data', take)
     incoming.once('end', () => {
@@ -118,7 +127,7 @@ function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): Inc
       return await promise
     } finally {
       timer.cancel()
-      // Every request closes in the end; an error for each would cost more than reading it did.
+      // Every request closes eventually; creating an error for each would cost more than reading it.
       incoming.off('close', breakOff)
     }
   }
@@ -130,8 +139,8 @@ function incomingBody(incoming: Readable, clock: Clock, bodies: BodyBudget): Inc
   }
 }
 
-/** Groups and extras come one a line; joined into one they could not be told apart. */
-function withRepeated(
+/** Impersonated groups and extras are repeated headers; joined into one value they could not be separated again. */
+function withRepeatedHeaders(
   headers: TransportRequest['headers'],
   rawHeaders: readonly string[],
 ): TransportRequest['headers'] {
@@ -145,26 +154,31 @@ function withRepeated(
   return found ? { ...headers, ...found } : headers
 }
 
-/** An answer that fits into what every connection holds anyway. */
+/** A response up to this size fits into the connection's buffers. */
 const smallBytes = 64 * 1024
 
 async function send(from: TransportResponse, to: ServerExchange, clock: Clock, signal: AbortSignal): Promise<void> {
   const { outgoing } = to
-  const headers = onWire(from.headers, clock.now())
+  const headers = responseHeaders(from.headers, clock.now())
   if (from.whole) {
     to.answer(from.status, headers, from.whole)
-    if (from.whole.byteLength > smallBytes) await taken(outgoing, 'close', clock, signal)
+    if (from.whole.byteLength > smallBytes) await untilRead(outgoing, 'close', clock, signal)
     return
   }
   to.begin(from.status, headers)
   for await (const chunk of from.body) {
-    if (!outgoing.write(chunk)) await taken(outgoing, 'drain', clock, signal)
+    if (!outgoing.write(chunk)) await untilRead(outgoing, 'drain', clock, signal)
   }
   outgoing.end()
 }
 
-/** A client that takes nothing for as long as that will not take any more. */
-async function taken(outgoing: Writable, event: 'drain' | 'close', clock: Clock, signal: AbortSignal): Promise<void> {
+/** Waits until the client has read; cuts off a client that reads nothing for `requestMs`. */
+async function untilRead(
+  outgoing: Writable,
+  event: 'drain' | 'close',
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
   if (outgoing.destroyed) return
   const timer = clock.after(requestMs, () => outgoing.destroy())
   try {
@@ -174,8 +188,8 @@ async function taken(outgoing: Writable, event: 'drain' | 'close', clock: Clock,
   }
 }
 
-/** Headers are bytes; what is beyond ASCII goes out in UTF-8, as from any Go program. */
-function onWire(headers: TransportResponse['headers'], now: number): TransportResponse['headers'] {
+/** Adds the date, and encodes warnings as UTF-8 bytes, as Go does. */
+function responseHeaders(headers: TransportResponse['headers'], now: number): TransportResponse['headers'] {
   const { warning } = headers
   const date = httpDate(now)
   return warning === undefined

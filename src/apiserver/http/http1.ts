@@ -1,23 +1,23 @@
-/** HTTP/1.1 on connections that a listener has accepted: for clients that know, or want, nothing newer. */
+/** HTTP/1.1 on accepted connections, for clients that do not negotiate HTTP/2. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import type { Answering } from '../server/api-server.ts'
+import type { ServedApi } from '../server/api-server.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { type ServerExchange, requestMs, serveExchange } from './exchange.ts'
 import { peerOf, type Protocol } from './connection.ts'
 
-/** What a connection is doing: how many requests are under way, and how long the next head may take. */
+/** The number of running requests of a connection, and the timeout for the next request. */
 interface Connection {
   running: number
   waiting: Timer | undefined
 }
 
-/** As Go's server: of an unread body so much is discarded to keep the connection. */
+/** As in Go's server: an unread body up to this size is discarded to keep the connection. */
 const discardedBytes = 256 * 1024
 
-export function speakHttp1(api: Answering, clock: Clock, bodies: BodyBudget): Protocol {
-  // It listens to nothing by itself: connections are handed to it.
+export function serveHttp1(api: ServedApi, clock: Clock, bodies: BodyBudget): Protocol {
+  // It does not listen: connections are passed to it.
   const server = createServer()
   const connections = new Map<TLSSocket, Connection>()
   let isDraining = false
@@ -68,22 +68,22 @@ function exchangeOf(request: IncomingMessage, response: ServerResponse): ServerE
     outgoing: response,
     begin(status, headers) {
       response.writeHead(status, headers)
-      // A watch may have nothing to say for a long time; its client would not even hear that it is open.
+      // A watch may send no event for a long time; its client must learn that it is open.
       response.flushHeaders()
     },
     answer(status, headers, body) {
       response.writeHead(status, { ...headers, 'content-length': body.byteLength })
       response.end(body)
     },
-    readNoMore() {
-      // Node discards the rest. Of much, or of no known length, it is cheaper to begin with a new connection.
+    discardBody() {
+      // Node discards the rest. If that is large, or of unknown length, a new connection is cheaper.
       const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
       if (!(length <= discardedBytes)) response.setHeader('connection', 'close')
     },
   }
 }
 
-/** Node discards by itself what no exchange reads. */
+/** A request without a body needs no reader: Node discards it by itself. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }

@@ -1,5 +1,5 @@
 /**
- * HTTP/2 on connections that a listener has accepted. Streams are served as they are: the layer that makes them look like
+ * HTTP/2 on accepted connections. It uses Node's stream API: the compatibility layer that makes streams look like
  * HTTP/1.1 would cost more than the handler of a get.
  */
 import {
@@ -10,22 +10,22 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Clock, Timer } from '../../clock/clock.ts'
-import type { Answering } from '../server/api-server.ts'
+import type { ServedApi } from '../server/api-server.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { peerOf, type Protocol } from './connection.ts'
 import { type ServerExchange, serveExchange } from './exchange.ts'
 
-/** As real servers: requests that a client may have under way on one connection, and how long it may have none. */
+/** As in kube-apiserver: concurrent requests per connection, and how long a connection may be idle. */
 const maxConcurrentStreams = 1000
 const idleMs = 90_000
 
 /**
- * Megabytes that one connection may hold. Beyond it new requests are refused, so it must be more than all the watches of
- * a busy client can leave unread: many clients have a single connection.
+ * Memory of one connection, in megabytes. Beyond it new requests are rejected, so it must exceed what all the watches
+ * of a busy client can leave unread: many clients use a single connection.
  */
 const maxSessionMemory = 256
 
-export function speakHttp2(api: Answering, clock: Clock, bodies: BodyBudget): Protocol {
+export function serveHttp2(api: ServedApi, clock: Clock, bodies: BodyBudget): Protocol {
   const sessions = new Set<ServerHttp2Session>()
   return {
     accept(socket) {
@@ -36,7 +36,7 @@ export function speakHttp2(api: Answering, clock: Clock, bodies: BodyBudget): Pr
       const rest = (): void => {
         idle = clock.after(idleMs, () => {
           session.close()
-          // Who holds back half a head does not keep the connection by it.
+          // A client that sent half of its headers cannot keep the connection open.
           socket.destroySoon()
         })
       }
@@ -45,7 +45,7 @@ export function speakHttp2(api: Answering, clock: Clock, bodies: BodyBudget): Pr
         idle?.cancel()
         sessions.delete(session)
       })
-      // A peer that breaks off, or breaks the protocol, concerns its own connection only.
+      // A disconnect or a protocol error only affects its own connection.
       session.on('error', () => undefined)
       session.on('stream', (stream, headers, _flags, rawHeaders) => {
         stream.on('error', () => undefined)
@@ -54,7 +54,7 @@ export function speakHttp2(api: Answering, clock: Clock, bodies: BodyBudget): Pr
         stream.once('close', () => {
           if (--running === 0 && !session.destroyed) rest()
         })
-        // Which path a request has is checked for these two schemes alone, below and by the real server.
+        // Like kube-apiserver, nghttp2 validates the path for these two schemes only.
         if (!/^https?$/.test(headers[':scheme'] ?? '')) return stream.close(constants.NGHTTP2_PROTOCOL_ERROR)
         if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
         const exchange = exchangeOf(stream, headers, rawHeaders)
@@ -82,10 +82,10 @@ function exchangeOf(
     begin: (status, head) => stream.respond({ ':status': status, ...head }),
     answer(status, head, body) {
       stream.respond({ ':status': status, ...head, 'content-length': body.byteLength })
-      // There is no body to an answer to HEAD: its stream has ended by itself.
+      // The response to HEAD has no body: its stream has already ended.
       if (!stream.writableEnded) stream.end(body)
     },
-    readNoMore() {
+    discardBody() {
       stream.resume()
       stream.once('finish', () => stream.close())
     },

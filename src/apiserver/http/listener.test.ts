@@ -43,7 +43,7 @@ interface Reviewed {
   readonly status?: { readonly userInfo?: object } | undefined
 }
 
-/** Who one is, or the status of the refusal. */
+/** The username, or the status of the error. */
 function whoOverHttp1({ url, ca }: ServerListener, options: RequestOptions): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>()
   const headers = { 'content-type': 'application/json', ...(options.headers as object) }
@@ -81,12 +81,12 @@ describe('a listener', () => {
     const first = events.next()
     await client.create(configMaps, configMap('a', { text: 'ü'.repeat(100_000) }))
     expect(await first).toMatchObject({ done: false, value: { type: 'ADDED', object: { metadata: { name: 'a' } } } })
-    // An end, not an error: the client goes on from the last version elsewhere.
+    // An end, not an error: the client resumes from the last resourceVersion elsewhere.
     const [last] = await Promise.all([events.next(), listener.close()])
     expect(last.done).toBe(true)
   })
 
-  it('answers nobody without the token', async () => {
+  it('rejects requests without a token', async () => {
     const listener = await started()
     for (const authorization of ['', `Bearer ${token}x`, `Basic ${token}`, 'Bearer']) {
       const { transport } = clientOf(listener, authorization)
@@ -96,7 +96,7 @@ describe('a listener', () => {
     }
   })
 
-  it('knows clients by certificates that it gave them, over both protocols and in resumed sessions', async () => {
+  it('authenticates clients by its certificates, over both protocols and in resumed sessions', async () => {
     const listener = await started()
     const certificate = listener.clientCertificate({ commonName: 'carol', organizations: ['one', 'two'] })
     const expected = { username: 'carol', groups: ['one', 'two', 'system:authenticated'] }
@@ -106,11 +106,11 @@ describe('a listener', () => {
     expect(await whoOverHttp1(listener, { ...certificate, agent })).toMatchObject(expected)
   })
 
-  it('knows nobody by a certificate of another authority, unless they have a token too', async () => {
+  it('rejects certificates of another authority, unless the client also has a token', async () => {
     const listener = await started({ strangers: 'anonymous' })
     const certificate = makeCa().issue({ commonName: 'carol', organizations: ['system:masters'] })
     expect(await whoOverHttp1(listener, certificate)).toBe(401)
-    // Another listener's authority has the same name.
+    // The authority of another listener has the same name.
     const other = (await started()).clientCertificate({ commonName: 'carol', organizations: ['system:masters'] })
     expect(await whoOverHttp1(listener, other)).toBe(401)
     expect(await whoOverHttp2(listener, other)).toBeUndefined()
@@ -119,13 +119,13 @@ describe('a listener', () => {
     expect(await whoOverHttp1(listener, {})).toBe(403)
   })
 
-  it('takes no certificate for another purpose, and believes no header that names a user', async () => {
+  it('rejects certificates for another purpose, and ignores headers that name a user', async () => {
     const listener = await started()
     const headers = { 'x-remote-user': 'carol', 'x-remote-group': 'system:masters' }
     expect(await whoOverHttp1(listener, { headers })).toBe(401)
   })
 
-  it('keeps the groups of an impersonated user apart', async () => {
+  it('keeps repeated Impersonate-Group headers separate', async () => {
     const listener = await started()
     const headers = {
       authorization: `Bearer ${token}`,
@@ -135,13 +135,13 @@ describe('a listener', () => {
     expect(await whoOverHttp1(listener, { headers })).toMatchObject({ groups: ['a', 'b, c', 'system:authenticated'] })
   })
 
-  it('refuses what is too large', async () => {
+  it('rejects a body that is too large', async () => {
     const client = clientOf(await started())
     const large = client.create(configMaps, configMap('a', { x: 'x'.repeat(3 * 1024 * 1024) }))
     await expect(large).rejects.toMatchObject({ name: 'RequestTooLarge' })
   })
 
-  it('speaks HTTP/1.1 too, and knows no other methods than those of the API', async () => {
+  it('speaks HTTP/1.1 too, and rejects methods that the API does not have', async () => {
     const { url, ca } = await started()
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` }
@@ -154,14 +154,14 @@ describe('a listener', () => {
     expect(status).toBe(405)
   })
 
-  it('binds to loopback or not at all', async () => {
+  it('binds to loopback addresses only', async () => {
     const server = createApiServer({ clock: systemClock })
     for (const host of ['0.0.0.0', '::', 'example.com', '10.0.0.1']) {
       await expect(startListener(server, { clock: systemClock, host })).rejects.toThrow('loopback addresses only')
     }
   })
 
-  it('says that a port is taken', async () => {
+  it('reports that a port is in use', async () => {
     const port = Number(new URL((await started()).url).port)
     const second = startListener(createApiServer({ clock: systemClock }), { clock: systemClock, port })
     await expect(second).rejects.toThrow(`port ${port}: another program uses it`)

@@ -1,8 +1,8 @@
 /**
- * The embedded server on a socket: HTTP/2 and HTTP/1.1 over TLS, for programs on this machine only.
+ * The embedded server on a socket: HTTP/2 and HTTP/1.1 over TLS, for processes on this machine only.
  *
- * TLS even on loopback, because clients of Kubernetes send no credentials without it. The listener has a certificate
- * authority of its own, made anew at every start: it vouches for the server to clients, and for clients to the server.
+ * It uses TLS even on loopback, because Kubernetes clients send no credentials without it. The listener has its own
+ * certificate authority, new at every start, which signs the server certificate and client certificates.
  */
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
@@ -16,57 +16,59 @@ import {
   type CertificateSubject,
   type CertificateAuthority,
 } from '../../pki/certificate-authority.ts'
-import type { Answering } from '../server/api-server.ts'
+import type { ServedApi } from '../server/api-server.ts'
 import { type BodyBudget, createBodyBudget, defaultBodiesBytes } from './body-budget.ts'
-import { type Protocol, vouchFor } from './connection.ts'
+import { type Protocol, verifyClientWith } from './connection.ts'
 
 export interface ListenerOptions {
   readonly clock: Clock
   /** A loopback address. @default "127.0.0.1" */
   readonly host?: string | undefined
-  /** 0 takes a free one. @default 0 */
+  /** 0 selects a free port. @default 0 */
   readonly port?: number | undefined
-  /** Who signs the certificates of server and clients. @default one of its own */
+  /** Signs the certificates of the server and its clients. @default a new one */
   readonly authority?: CertificateAuthority | undefined
-  /** Bytes of request bodies under way, over all connections; beyond it a request gets 429. @default 64 MiB */
+  /**
+   * Limit for the request bodies of all connections together, in bytes; beyond it a request gets 429. @default 64 MiB
+   */
   readonly maxBodiesBytes?: number | undefined
 }
 
 export interface ServerListener {
   /** `https://127.0.0.1:36123`. */
   readonly url: string
-  /** What clients must trust, in PEM. */
+  /** The certificate authority that clients must trust, in PEM. */
   readonly ca: string
-  /** A certificate by which this listener knows a client: the common name is the user, organizations are groups. */
+  /** Issues a client certificate: the common name is the user, the organizations are the groups. */
   clientCertificate(subject: CertificateSubject): Certificate
-  /** Loads what is needed to speak with somebody, which the first client would else have to wait for. */
+  /** Loads the HTTP code, so that the first client need not wait for it. */
   prepare(): Promise<void>
-  /** Ends watches, lets running requests finish, and cuts what is left after a moment. */
+  /** Ends watches, lets running requests finish, and cuts the remaining connections after a grace period. */
   close(): Promise<void>
 }
 
-/** What running requests get before a close cuts them off. */
+/** Grace period of running requests on close. */
 const graceMs = 1000
 
-/** The slowest honest client shakes hands far quicker. */
+/** Time for the TLS handshake. Well above what any real client needs. */
 const handshakeMs = 10_000
 
-/** Nobody runs an embedded cluster for longer. */
+/** Validity of certificates: longer than an embedded cluster runs. */
 const certificateMs = 365 * 24 * 3_600_000
 
-/** Clocks of one machine agree, but suspended ones wake up confused. */
+/** Certificates are backdated: the clock may jump back after the machine was suspended. */
 const hourMs = 3_600_000
 
 function validityFrom(clock: Clock): { readonly from: number; readonly until: number } {
   return { from: clock.now() - hourMs, until: clock.now() + certificateMs }
 }
 
-/** An authority for one listener: who wants to know what clients must trust before there is one makes it first. */
+/** A certificate authority for one listener, for callers that need it before the listener starts. */
 export function loopbackAuthority(clock: Clock): CertificateAuthority {
   return createCertificateAuthority({ commonName: 'muster', ...validityFrom(clock) })
 }
 
-export async function startListener(api: Answering, options: ListenerOptions): Promise<ServerListener> {
+export async function startListener(api: ServedApi, options: ListenerOptions): Promise<ServerListener> {
   const { clock, host = '127.0.0.1', port = 0 } = options
   if (!isLoopback(host)) {
     throw new MusterError('InvalidFlag', `host ${host}: the embedded server listens on loopback addresses only.`)
@@ -75,12 +77,12 @@ export async function startListener(api: Answering, options: ListenerOptions): P
   const validity = validityFrom(clock)
   const authority = options.authority ?? loopbackAuthority(clock)
   const { cert, key } = authority.issue({ commonName: 'muster', ...validity, purpose: 'server', ...loopbackNames })
-  // Who shows no certificate, or somebody else's, may still have a token: the handshake is not the place to refuse.
-  // Nor is it told whom to trust: it would first wait until Node has read the authorities of the whole world.
+  // A client without a valid certificate may still have a token, so the handshake does not reject it.
+  // `ca` is empty: otherwise Node would first load all root certificates. Client certificates are verified below.
   const tls = { cert, key, ca: [], requestCert: true, rejectUnauthorized: false }
   const server = createServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
   server.on('secureConnection', (socket) => {
-    vouchFor(socket, (certificate) => authority.isClient(certificate, clock.now()))
+    verifyClientWith(socket, (certificate) => authority.isClient(certificate, clock.now()))
   })
   const connections = trackConnections(
     server,
@@ -127,50 +129,50 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
 type Listen = (this: Server, address: string, port: number, family: 4 | 6, backlog: number) => void
 
 /**
- * Goes straight to where `listen` ends for everybody. On its way it would load what processes share sockets with, and ask
- * whether an address might be an IPv6 one of the local link: megabytes and milliseconds of a start.
+ * Calls the internal function in which `listen` ends. `listen` itself would load node:cluster and look for link-local
+ * IPv6 addresses, which costs megabytes and milliseconds at start.
  */
 function listen(server: Server, host: string, port: number): void {
   const directly = Reflect.get(server, '_listen2') as Listen | undefined
-  // A name has to be looked up.
+  // A host name needs a lookup.
   if (host.toLowerCase() === 'localhost' || !directly) server.listen(port, host)
   else directly.call(server, host, port, host === '::1' ? 6 : 4, backlog)
 }
 
-/** As Node has it. */
+/** Node's default. */
 const backlog = 511
 
 interface Connections {
   prepare(): Promise<void>
-  /** Each connection goes when its last request is done. */
+  /** Closes each connection after its last running request. */
   drain(): void
   cut(): void
 }
 
-type Speaking = readonly [api: Answering, clock: Clock, bodies: BodyBudget]
+type ProtocolArguments = readonly [api: ServedApi, clock: Clock, bodies: BodyBudget]
 
-/** What a protocol needs is loaded when somebody speaks it: a server at rest should be small. */
-const speakers = {
-  h2: async (...speaking: Speaking): Promise<Protocol> => (await import('./http2.ts')).speakHttp2(...speaking),
-  http1: async (...speaking: Speaking): Promise<Protocol> => (await import('./http1.ts')).speakHttp1(...speaking),
+/** Each protocol is loaded with its first connection, to keep an idle server small. */
+const loadProtocol = {
+  h2: async (...args: ProtocolArguments): Promise<Protocol> => (await import('./http2.ts')).serveHttp2(...args),
+  http1: async (...args: ProtocolArguments): Promise<Protocol> => (await import('./http1.ts')).serveHttp1(...args),
 }
 
-/** `bodies` is one for all connections, whichever protocol is spoken on them. */
-function trackConnections(server: Server, api: Answering, clock: Clock, bodies: BodyBudget): Connections {
+/** `bodies` is shared by all connections of both protocols. */
+function trackConnections(server: Server, api: ServedApi, clock: Clock, bodies: BodyBudget): Connections {
   const sockets = new Set<Socket>()
-  // An encrypted connection and the bare one below it have nothing in common but their other end.
+  // Keyed by the remote end: Node offers no other link between a TLS socket and its TCP socket.
   const handshakes = new Map<string, Timer>()
-  const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
-  const shaken = (end: string): void => {
+  const remoteEnd = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  const handshakeDone = (end: string): void => {
     handshakes.get(end)?.cancel()
     handshakes.delete(end)
   }
-  const spoken: Partial<Record<keyof typeof speakers, Promise<Protocol>>> = {}
+  const loaded: Partial<Record<keyof typeof loadProtocol, Promise<Protocol>>> = {}
   let isDraining = false
 
   const accept = async (socket: TLSSocket): Promise<void> => {
     const name = socket.alpnProtocol === 'h2' ? 'h2' : 'http1'
-    const protocol = await (spoken[name] ??= speakers[name](api, clock, bodies))
+    const protocol = await (loaded[name] ??= loadProtocol[name](api, clock, bodies))
     if (socket.destroyed) return
     if (isDraining) socket.destroy()
     else protocol.accept(socket)
@@ -178,32 +180,32 @@ function trackConnections(server: Server, api: Answering, clock: Clock, bodies: 
 
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    const end = endOf(socket)
+    const end = remoteEnd(socket)
     handshakes.set(
       end,
       clock.after(handshakeMs, () => socket.destroy()),
     )
     socket.once('close', () => {
       sockets.delete(socket)
-      shaken(end)
+      handshakeDone(end)
     })
   })
   server.on('secureConnection', (socket) => {
-    shaken(endOf(socket))
+    handshakeDone(remoteEnd(socket))
     socket.on('error', () => undefined)
     accept(socket).catch(() => socket.destroy())
   })
-  // A peer that breaks off, or breaks the protocol, concerns its own connection only.
+  // A disconnect or a protocol error only affects its own connection.
   server.on('tlsClientError', (_error, socket) => socket.destroy())
 
   return {
     async prepare() {
-      // Whoever speaks the other one needs most of this, too.
-      await (spoken.http1 ??= speakers.http1(api, clock, bodies))
+      // HTTP/2 shares most of this code.
+      await (loaded.http1 ??= loadProtocol.http1(api, clock, bodies))
     },
     drain() {
       isDraining = true
-      for (const starting of Object.values(spoken)) void starting.then((protocol) => protocol.drain())
+      for (const starting of Object.values(loaded)) void starting.then((protocol) => protocol.drain())
     },
     cut() {
       for (const socket of sockets) socket.destroy()

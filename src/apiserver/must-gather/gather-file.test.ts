@@ -15,7 +15,7 @@ function fileOf(text: string): string {
   return path.join(folder, 'a.yaml')
 }
 
-/** In pieces, however small the file is. */
+/** Reads in pieces, however small the file is. */
 async function inPieces(text: string, wants?: Wants): Promise<readonly string[]> {
   const found = await Array.fromAsync(objectsInFile(fileOf(text), wants, 0))
   return found.map(({ apiVersion, kind, metadata }) => `${apiVersion} ${kind} ${metadata.name}`)
@@ -49,11 +49,11 @@ metadata:
 `
 
 describe('a large file', () => {
-  it('is cut at its items, whose kind may stand behind them', async () => {
+  it('is split at its items, even if the kind follows them', async () => {
     expect(await inPieces(list)).toEqual(['v1 ConfigMap a', 'v1 ConfigMap b', 'v1 ConfigMap c'])
   })
 
-  it('may indent its items, hold several documents, and end its lines as Windows does', async () => {
+  it('may indent its items, hold several documents, and have CRLF line ends', async () => {
     const indented = list.replaceAll(/^(?=[- ])/gm, '  ')
     const single = 'apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n'
     const expected = ['v1 ConfigMap a', 'v1 ConfigMap b', 'v1 ConfigMap c', 'v1 Pod p', 'v1 Pod q']
@@ -62,7 +62,7 @@ describe('a large file', () => {
     expect(await inPieces(text.replaceAll('\n', '\r\n'))).toEqual(expected)
   })
 
-  it('may be JSON, with its kind before or behind the items, or values in a row', async () => {
+  it('may be JSON, with its kind before or after the items, or several values', async () => {
     const items = [{ metadata: { name: 'a "[{' } }, { metadata: { name: 'b', items: [{}] } }]
     const before = JSON.stringify({ kind: 'PodList', apiVersion: 'v1', items, metadata: {} }, null, 4)
     const behind = JSON.stringify({ apiVersion: 'v1', items, kind: 'PodList' })
@@ -72,7 +72,7 @@ describe('a large file', () => {
     expect(await inPieces(`${behind}\n${single}\n${before}`)).toEqual([...pods, 'v1 Node n', ...pods])
   })
 
-  it('may hold no items, or in one line, or something else altogether', async () => {
+  it('may hold no items, items on one line, or something else', async () => {
     expect(await inPieces('apiVersion: v1\nkind: PodList\nitems: []\n')).toEqual([])
     expect(await inPieces('apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]\n')).toEqual(['v1 Pod a'])
     expect(await inPieces('apiVersion: v1\nkind: PodList\nitems:\n  [{metadata: {name: a}}]\n')).toEqual(['v1 Pod a'])
@@ -81,7 +81,7 @@ describe('a large file', () => {
     expect(await inPieces('')).toEqual([])
   })
 
-  it('is not read where nobody wants what it holds', async () => {
+  it('is not parsed if the filter excludes its objects', async () => {
     const read: string[] = []
     const wants: Wants = (kind, text) => {
       read.push(kind)
@@ -89,12 +89,12 @@ describe('a large file', () => {
     }
     expect(await inPieces(list, wants)).toEqual(['v1 ConfigMap b'])
     expect(new Set(read)).toEqual(new Set(['ConfigMap', 'ConfigMapList']))
-    // Broken, and of no interest.
+    // Broken, but excluded by the filter.
     expect(await inPieces('kind: Pod\nmetadata: {name: [\n', wants)).toEqual([])
     await expect(inPieces('kind: Pod\nmetadata: {name: [\n')).rejects.toThrow('unexpected end')
   })
 
-  it('is the same in pieces as in one, wherever a chunk of it ends', async () => {
+  it('has the same objects in pieces as at once, wherever chunks end', async () => {
     const text = fc.oneof(
       fc.string(),
       fc.constantFrom('- a', 'items:', '---', 'a\n- b\n', 'x\n\n  y', '{[', '"]}', '\\'),

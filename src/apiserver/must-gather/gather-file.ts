@@ -1,6 +1,6 @@
 /**
- * The objects of one file of a must-gather directory: an object, a list of them, several documents, in YAML or in JSON. Files
- * of usual size are read whole; larger ones in pieces, so that what is in memory is one object and not the file.
+ * The objects of one file of a must-gather directory: an object, a list or several documents, in YAML or JSON. Files of
+ * usual size are read at once; larger ones in pieces, so that only one object is in memory.
  */
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { MusterError } from '../../kube/errors.ts'
@@ -9,34 +9,34 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { readYamlDocuments } from '../../kube/yaml.ts'
 import { piecesOf } from './gather-pieces.ts'
 
-/** May an object of this kind be wanted that stands in this text? What may not is passed over without being read. */
+/** Whether the caller may need an object of this kind in this text. Other objects are skipped without parsing. */
 export type Wants = (kind: string, text: string) => boolean
 
-/** Of larger ones the text alone would be more than what most of them are read for. */
-const largestWhole = 4 * 1024 * 1024
+/** Files up to this size are read at once. */
+const maxWholeBytes = 4 * 1024 * 1024
 
 /**
- * @param whole how many bytes may be read at once
+ * @param whole the size up to which a file is read at once, in bytes
  * @throws GatherUnreadable, InvalidYaml
  */
 export async function* objectsInFile(
   file: string,
   wants?: Wants,
-  whole: number = largestWhole,
+  whole: number = maxWholeBytes,
 ): AsyncGenerator<UntypedObject> {
   const about = statSync(file)
-  // A pipe or a device that lies in a directory has no end.
-  if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is no file.')
+  // A pipe or a device has no end.
+  if (!about.isFile()) throw new MusterError('GatherUnreadable', 'it is not a regular file.')
   if (about.size > whole) yield* objectsInPieces(file, wants)
   else {
     const text = readFileSync(file, 'utf8')
-    if (mayHold(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
+    if (mayContain(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
   }
 }
 
 async function* objectsInPieces(file: string, wants: Wants | undefined): AsyncGenerator<UntypedObject> {
   const isJson = await startsWithBrace(file)
-  // What a list is a list of often stands behind its items.
+  // The kind of a list often follows its items, so lists are read in a first pass.
   const heads = new Map<number, JsonObject>()
   for await (const { document, isItem, hasItems, text } of piecesOf(chunksOf(file), isJson)) {
     if (isItem || !hasItems) continue
@@ -45,13 +45,13 @@ async function* objectsInPieces(file: string, wants: Wants | undefined): AsyncGe
   }
   for await (const { document, isItem, hasItems, text } of piecesOf(chunksOf(file), isJson)) {
     if (!isItem) {
-      if (!hasItems && mayHold(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
+      if (!hasItems && mayContain(text, wants)) yield* readYamlDocuments(text).flatMap(objectsOf)
       continue
     }
     const head = heads.get(document)
-    if (!head || !mayBe(text, head, wants)) continue
+    if (!head || !mayMatch(text, head, wants)) continue
     const [read] = readYamlDocuments(text)
-    // With its dash an item is a list of one.
+    // In YAML, an item with its dash is a list of one.
     yield* objectsOf({ ...head, items: Array.isArray(read) ? (read as readonly Json[]) : [read ?? null] })
   }
 }
@@ -75,15 +75,15 @@ async function startsWithBrace(file: string): Promise<boolean> {
   }
 }
 
-/** By what stands at the beginning of its lines; what does not show there may be anything. */
-function mayHold(text: string, wants: Wants | undefined): boolean {
+/** Checks the `kind:` lines without indentation; a text without any may hold any kind. */
+function mayContain(text: string, wants: Wants | undefined): boolean {
   if (!wants) return true
   const kinds = Array.from(text.matchAll(/^kind:[ \t]*["']?(\w+)/gm), ([, kind = '']) => kind)
   return kinds.length === 0 || kinds.some((kind) => isOf(kind, text, wants))
 }
 
-/** The same of an item: it may say itself what it is. */
-function mayBe(text: string, head: JsonObject, wants: Wants | undefined): boolean {
+/** The same for an item of a list, which may have its own kind. */
+function mayMatch(text: string, head: JsonObject, wants: Wants | undefined): boolean {
   if (!wants) return true
   const indent = /^ *- /.exec(text)?.[0].length
   const own = indent === undefined ? undefined : new RegExp(`^[ -]{${indent}}kind:[ \\t]*["']?(\\w+)`, 'm').exec(text)
@@ -95,13 +95,13 @@ function isOf(kind: string, text: string, wants: Wants): boolean {
   return kind === 'List' || wants(kind, text) || (kind.endsWith('List') && wants(kind.slice(0, -'List'.length), text))
 }
 
-/** A document is an object, a list of them, or something else: discovery, a log in YAML's clothing. */
+/** The objects of a document: an object, a list, or nothing if it is something else, such as discovery or a log. */
 function objectsOf(document: Json): readonly UntypedObject[] {
   if (!isJsonObject(document)) return []
   const { kind, apiVersion, items } = document
   if (typeof kind !== 'string' || typeof apiVersion !== 'string') return []
   if (kind.endsWith('List') && Array.isArray(items)) {
-    // Items of a typed list do not repeat what they are.
+    // Items of a typed list may omit kind and apiVersion.
     const itemKind = kind.slice(0, -'List'.length)
     return (items as readonly Json[]).flatMap((item) =>
       isJsonObject(item) ? objectsOf({ apiVersion, kind: itemKind, ...item }) : [],

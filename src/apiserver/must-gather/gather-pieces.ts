@@ -1,39 +1,38 @@
 /**
- * A large file of a must-gather directory, in pieces. A list of a million objects is longer than a string may be, and of most
- * of them nobody wants to know: so the text is cut at the places that show without reading it, at every item of the list and
- * every document, and one piece at a time is in memory.
+ * Splits a large file of a must-gather directory into pieces, without parsing it: one per list item and one per
+ * document. A list of a million objects is longer than the longest string, and most of them are not needed.
  *
- * In YAML those places are lines: what belongs to an item is further in than its dash. In JSON they are brackets.
+ * In YAML the boundaries are lines: the content of an item is indented more than its dash. In JSON they are brackets.
  */
 import { MusterError } from '../../kube/errors.ts'
 
 export interface Piece {
-  /** Of the file, counted from 0. */
+  /** The index of the document in the file. */
   readonly document: number
-  /** One item of the list that the document is; otherwise the document, without its items if it has any. */
+  /** One item of a list; otherwise the document, without its items if it is a list. */
   readonly isItem: boolean
   readonly hasItems: boolean
   readonly text: string
 }
 
-/** More than any server takes for one object. */
-const longestPiece = 32 * 1024 * 1024
+/** Larger than any object that an API server accepts. */
+const maxPieceLength = 32 * 1024 * 1024
 
-/** The parts of a piece, while it grows. */
-interface Growing {
+/** Collects the parts of a piece. */
+interface PieceBuffer {
   add(part: string): void
-  /** Everything so far; then it is empty again. */
+  /** Returns the collected text and resets. */
   take(): string
 }
 
-function growing(separator: string): Growing {
+function pieceBuffer(separator: string): PieceBuffer {
   let parts: string[] = []
   let length = 0
   return {
     add(part) {
       length += part.length
-      if (length > longestPiece) {
-        throw new MusterError('GatherUnreadable', `one piece of it is longer than ${longestPiece} characters.`)
+      if (length > maxPieceLength) {
+        throw new MusterError('GatherUnreadable', `an object in it is longer than ${maxPieceLength} characters.`)
       }
       parts.push(part)
     },
@@ -47,23 +46,23 @@ function growing(separator: string): Growing {
 }
 
 export async function* piecesOf(chunks: AsyncIterable<string>, isJson: boolean): AsyncGenerator<Piece> {
-  const cutter = isJson ? jsonCutter() : yamlCutter()
-  for await (const chunk of chunks) yield* cutter.cut(chunk)
-  yield* cutter.end()
+  const splitter = isJson ? jsonSplitter() : yamlSplitter()
+  for await (const chunk of chunks) yield* splitter.cut(chunk)
+  yield* splitter.end()
 }
 
-interface Cutter {
+interface Splitter {
   cut(this: void, chunk: string): Generator<Piece>
   end(this: void): Generator<Piece>
 }
 
-function yamlCutter(): Cutter {
-  const item = growing('\n')
-  const rest = growing('\n')
+function yamlSplitter(): Splitter {
+  const item = pieceBuffer('\n')
+  const rest = pieceBuffer('\n')
   let document = 0
   let hasItems = false
   let isEmpty = true
-  /** Behind `items:`; then, how far in its dashes are. */
+  /** `before`: after `items:`, before the first dash. `dash` and `inner` are the indentation of dashes and content. */
   let place: 'outside' | 'before' | 'inside' = 'outside'
   let dash = '-'
   let inner = ' '
@@ -83,7 +82,7 @@ function yamlCutter(): Cutter {
         return
       }
       if (/^\s*(?:#|$)/.test(text)) return
-      // It is no list, or not one of this form: it is read as it is.
+      // Not a list, or not in block style: it is parsed as a whole.
       rest.add('items:')
       place = 'outside'
     } else if (place === 'inside') {
@@ -117,9 +116,9 @@ function yamlCutter(): Cutter {
     *cut(chunk) {
       const lines = (unended + chunk).split('\n')
       unended = lines.pop()!
-      if (unended.length > longestPiece) rest.add(unended)
+      if (unended.length > maxPieceLength) rest.add(unended)
       for (const text of lines) {
-        // Most lines by far are further in than the dash of their item.
+        // Fast path: most lines are the indented content of an item.
         if (place === 'inside' && text.startsWith(inner)) item.add(text)
         else yield* line(text)
       }
@@ -131,31 +130,31 @@ function yamlCutter(): Cutter {
   }
 }
 
-/** Not as far in as what belongs to the item; lines that say nothing belong to anything. */
+/** Whether the line is indented less than the item's content; empty lines and comments never are. */
 function isOutside(text: string, indent: number): boolean {
   const at = text.search(/\S/)
   return at >= 0 && at < indent && text[at] !== '#'
 }
 
-function jsonCutter(): Cutter {
-  const item = growing('')
-  const rest = growing('')
-  const word = growing('')
+function jsonSplitter(): Splitter {
+  const item = pieceBuffer('')
+  const rest = pieceBuffer('')
+  const word = pieceBuffer('')
   let document = 0
   let depth = 0
   let hasItems = false
   let isInItems = false
   let isInString = false
   let isEscaped = false
-  /** The last text on the first level, and whether a colon has made it a key. */
+  /** The last string on the first level, and the current key: a string that a colon followed. */
   let last = ''
   let key = ''
 
   return {
     *cut(chunk) {
-      /** Where begins what was not yet handed to the piece that is growing. */
+      /** The start of the text that has not been added to a piece yet. */
       let from = 0
-      const hand = (to: number): void => {
+      const flush = (to: number): void => {
         const part = chunk.slice(from, to)
         from = to
         if (!isInItems) rest.add(part)
@@ -186,24 +185,24 @@ function jsonCutter(): Cutter {
           case '{':
           case '[':
             if (depth === 1 && character === '[' && key === 'items') {
-              hand(at + 1)
+              flush(at + 1)
               ;[isInItems, hasItems] = [true, true]
-            } else if (isInItems && depth === 2) hand(at)
+            } else if (isInItems && depth === 2) flush(at)
             depth++
             break
           case '}':
           case ']':
             if (isInItems && depth === 3) {
-              hand(at + 1)
+              flush(at + 1)
               yield { document, isItem: true, hasItems, text: item.take() }
             }
             if (isInItems && depth === 2) {
-              hand(at)
+              flush(at)
               isInItems = false
             }
             depth--
             if (depth === 0) {
-              hand(at + 1)
+              flush(at + 1)
               yield { document: document++, isItem: false, hasItems, text: rest.take() }
               ;[hasItems, key] = [false, '']
             }
@@ -211,7 +210,7 @@ function jsonCutter(): Cutter {
           default:
         }
       }
-      hand(chunk.length)
+      flush(chunk.length)
     },
     *end() {
       const text = rest.take()

@@ -24,7 +24,7 @@ const route = {
 }
 
 describe('a must-gather directory', () => {
-  it('is read whatever its form: single files, lists, JSON, several documents', async () => {
+  it('is read in every form: single files, lists, JSON, several documents', async () => {
     const folder = await folderWith({
       'namespaces/shop/shop.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, uid: n1}\n',
       'namespaces/shop/core/configmaps.yaml':
@@ -64,7 +64,7 @@ describe('a must-gather directory', () => {
     expect(
       (json as unknown as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name),
     ).toEqual(['a', 'b', 'c', 'd'])
-    // It stays, though its owner was not gathered, and keeps its status and uid.
+    // It is kept with status and uid, although its owner is not in the directory.
     expect((await raw('GET', '/api/v1/namespaces/shop/pods/p')).json).toMatchObject({
       metadata: { uid: 'p1' },
       status: { phase: 'Running' },
@@ -73,7 +73,7 @@ describe('a must-gather directory', () => {
     expect(written.status).toBe(201)
   })
 
-  it('serves custom kinds by their definitions, and those without one as they are', async () => {
+  it('serves custom kinds with their CRD, and others without a schema', async () => {
     const folder = await folderWith({
       'cluster-scoped-resources/apiextensions.k8s.io/customresourcedefinitions/widgets.yaml': {
         ...widgetCrd(),
@@ -109,7 +109,7 @@ describe('a must-gather directory', () => {
     })
   })
 
-  it('names a broken file and goes on, or stops at it when it must be strict', async () => {
+  it('reports and skips a broken file, or fails if strict', async () => {
     const folder = await folderWith({
       'core/broken.yaml': 'kind: [ConfigMap',
       'core/fine.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, uid: c1}\n',
@@ -123,7 +123,7 @@ describe('a must-gather directory', () => {
     await expect(server.importGather(path.join(folder, 'nowhere'))).rejects.toThrow('nowhere')
   })
 
-  it('names a broken file of what nobody wants, too, unless there is so much that it would take its time', async () => {
+  it('reports broken files outside of the filter, too, unless the directory is large', async () => {
     const wants = (kind: string): boolean => kind === 'ConfigMap'
     const broken = 'apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: [\n'
     const namedIn = async (files: Readonly<Record<string, string>>): Promise<readonly string[]> => {
@@ -138,7 +138,7 @@ describe('a must-gather directory', () => {
     expect(await namedIn({ ...much, 'nodes/n.yaml': broken })).toEqual([])
   })
 
-  it('of many files leaves turns to others while it is read', async () => {
+  it('of many files is read without blocking the event loop', async () => {
     const names = Array.from({ length: 100 }, (_, at) => `core/configmaps/${at}.json`)
     const folder = await folderWith(Object.fromEntries(names.map((name, at) => [name, configMap(`a-${at}`, {})])))
     let read = 0
@@ -146,14 +146,14 @@ describe('a must-gather directory', () => {
     const turn = (): void => void turns.push(read)
     setImmediate(turn)
     for await (const _ of readGather(folder)) {
-      // Whoever asks for a turn while it is read has one before its end.
+      // Other callbacks run before the import ends.
       if (read++ === 50) setImmediate(turn)
     }
     expect(turns).toHaveLength(2)
     expect(turns.every((at) => at > 0 && at < 100)).toBe(true)
   })
 
-  it('is what an export writes, without the values of secrets', async () => {
+  it('is written by an export, without the values of Secrets', async () => {
     const folder = await folderWith({})
     const { server, client, raw } = embedded()
     await client.create(

@@ -1,9 +1,9 @@
 /**
- * A must-gather directory: a cluster as files, one object or one list in each. It is read in whatever form it was
- * written (`oc adm inspect`, `kubectl cluster-info dump`, by hand): what a file holds counts, not where it lies. So an
- * embedded cluster can be what some real one was, with all that an API server does on top.
+ * Import and export of must-gather directories: the objects of a cluster in files, one object or one list in each. Any
+ * layout is accepted (`oc adm inspect`, `kubectl cluster-info dump`, handwritten): only the content of the files
+ * counts. An embedded cluster can then be queried like the real one.
  *
- * Objects keep all they have, uid, status and owners included; only their versions are the new cluster's.
+ * Objects keep all fields, including uid, status and owner references; only resourceVersions are new.
  */
 import { type Dirent, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -21,11 +21,11 @@ import { objectsInFile, type Wants } from './gather-file.ts'
 import type { ClusterState } from '../cluster/state.ts'
 
 export interface ImportOptions {
-  /** A file that cannot be read is an error. @default false: it is named and left out */
+  /** Fail on files that cannot be read. @default false: they are reported and skipped */
   readonly strict?: boolean | undefined
-  /** Told of files that were left out. @default nobody */
+  /** Called for each skipped file. @default not reported */
   readonly warn?: ((message: string) => void) | undefined
-  /** Others are passed over. Some of them may be given all the same. @default all */
+  /** Filters objects, to save parsing; others may still be returned. @default all */
   readonly wants?: Wants | undefined
 }
 
@@ -33,11 +33,11 @@ export interface Imported {
   readonly objects: number
   /** Files that could not be read. */
   readonly skipped: readonly string[]
-  /** Resources that no CRD of the directory describes: served as they are, without a schema. */
+  /** Resources without a CRD in the directory: served without a schema. */
   readonly undescribed: readonly string[]
 }
 
-/** An object of a directory, and the file that it was found in. */
+/** An object of a directory, with its file. */
 export interface Gathered {
   readonly object: UntypedObject
   readonly file: string
@@ -50,7 +50,7 @@ export async function importGather(
 ): Promise<Imported> {
   const skipped: string[] = []
   const { add, imported } = openImport(state)
-  // Definitions first: what they define is then known, and keeps its schema.
+  // CRDs first, so that their objects are served with their schema.
   for (const isDefinition of [true, false]) {
     for await (const { object, file } of readGather(folder, options, skipped, isDefinition)) {
       if (isDefinitionOf(object) === isDefinition) add(object, file)
@@ -59,7 +59,7 @@ export async function importGather(
   return { ...imported(), skipped }
 }
 
-/** The same for objects at hand. */
+/** The same for objects in memory. */
 export function importObjects(state: ClusterState, objects: readonly UntypedObject[]): Omit<Imported, 'skipped'> {
   const { add, imported } = openImport(state)
   for (const object of objects) if (isDefinitionOf(object)) add(object, '')
@@ -92,8 +92,8 @@ function isDefinitionOf({ kind }: UntypedObject): boolean {
 }
 
 /**
- * The objects of a directory, file by file, and of large files one by one. `skipped` is told of files that cannot be read;
- * `definitions` leaves out files that are not about definitions by their names.
+ * The objects of a directory, file by file. Files that cannot be read are added to `skipped`; `definitions` restricts
+ * the files to those whose names are about definitions.
  */
 export async function* readGather(
   folder: string,
@@ -101,56 +101,56 @@ export async function* readGather(
   skipped: string[] = [],
   definitions = false,
 ): AsyncGenerator<Gathered> {
-  const leave = (place: string, error: MusterError, found = 0): void => {
+  const skip = (place: string, error: MusterError, found = 0): void => {
     if (skipped.includes(place)) return
     skipped.push(place)
     options.warn?.(`${place} is left out${found > 0 ? ` from its object ${found + 1} on` : ''}: ${error.message}`)
   }
   let read = 0
   let bytes = 0
-  for (const file of filesIn(folder, options.strict ? undefined : leave)) {
-    // Whole directories of logs and nodes need not be parsed twice.
+  for (const file of filesIn(folder, options.strict ? undefined : skip)) {
+    // Avoids parsing every file twice.
     if (definitions && !/definition/i.test(file)) continue
     bytes += statSync(path.join(folder, file), { throwIfNoEntry: false })?.size ?? 0
-    // Who wants to know of every broken file must have them all read; where there are few that costs nothing.
+    // To report every broken file, all must be parsed; for a small directory that is cheap.
     const isThorough = options.strict || (options.warn && bytes <= thoroughBytes)
     const wants = isThorough ? undefined : options.wants
-    yield* readObjects(folder, file, { ...options, wants }, leave)
+    yield* readObjects(folder, file, { ...options, wants }, skip)
     if (++read % filesInARow === 0) await setImmediate()
   }
 }
 
 /**
- * Files are small and many: to read one at once takes a fraction of what it takes to ask for it and wait. After so many
- * others in this process have a turn.
+ * The number of files read synchronously before yielding to the event loop. There are many small files, and a
+ * synchronous read takes a fraction of the time of an asynchronous one.
  */
 const filesInARow = 32
 
-/** So much of a directory is parsed whether it is wanted or not: a broken file in it is named. More of it would take its time. */
+/** Up to this size, a directory is parsed without the filter, so that broken files are reported. */
 const thoroughBytes = 16 * 1024 * 1024
 
-/** Told of what cannot be read, and how many objects of it were. */
-type Leave = (place: string, error: MusterError, found?: number) => void
+/** Called for a file or folder that cannot be read, with the number of objects read before the error. */
+type Skip = (place: string, error: MusterError, found?: number) => void
 
-/** Files in the order of their names, so that an import is the same every time. */
-function* filesIn(folder: string, leave: Leave | undefined, below = ''): Generator<string> {
+/** Files sorted by name, so that imports are deterministic. */
+function* filesIn(folder: string, skip: Skip | undefined, below = ''): Generator<string> {
   let entries: readonly Dirent[]
   try {
     entries = readdirSync(path.join(folder, below), { withFileTypes: true })
   } catch (error) {
-    if (below === '' || !leave) {
+    if (below === '' || !skip) {
       const why = errorCode(error) ?? 'for an unknown reason'
       throw new MusterError('GatherUnreadable', `${path.join(folder, below)} cannot be read (${why}).`, {
         cause: error,
       })
     }
-    // A folder that one may not open is as good as a broken file.
-    leave(below, unreadable(error))
+    // A folder that cannot be opened is treated like a broken file.
+    skip(below, unreadable(error))
     return
   }
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = path.join(below, entry.name)
-    if (entry.isDirectory()) yield* filesIn(folder, leave, name)
+    if (entry.isDirectory()) yield* filesIn(folder, skip, name)
     else if (/\.(?:ya?ml|json)$/.test(entry.name)) yield name
   }
 }
@@ -159,7 +159,7 @@ async function* readObjects(
   folder: string,
   file: string,
   { strict = false, wants }: ImportOptions,
-  leave: Leave,
+  skip: Skip,
 ): AsyncGenerator<Gathered> {
   let found = 0
   try {
@@ -168,10 +168,10 @@ async function* readObjects(
       yield { object, file }
     }
   } catch (cause) {
-    // A link to nowhere, a file that one may not read: as good as one that says nothing.
+    // A dangling link or a file without read permission is treated like a broken file.
     const error = isMusterError(cause, 'InvalidYaml', 'GatherUnreadable') ? cause : unreadable(cause)
     if (strict) throw new MusterError('GatherUnreadable', `${file}: ${error.message}`, { cause: error })
-    leave(file, error, found)
+    skip(file, error, found)
   }
 }
 
@@ -188,8 +188,8 @@ function servedAs(catalog: Catalog, { apiVersion, kind }: UntypedObject): Served
 }
 
 /**
- * Stores the object as it is, unless a newer state of it is there: directories often hold an object twice. True when it
- * is the first.
+ * Stores the object unchanged, unless a newer version has been stored: directories often contain an object twice.
+ * Returns true if it is new.
  */
 function load(
   { storage, ids }: ClusterState,
@@ -208,7 +208,7 @@ function load(
   return known === undefined
 }
 
-/** A definition that was never on a cluster says nothing about itself yet: here it is accepted as it is. */
+/** Marks a CRD without status, which was never on a cluster, as established. */
 function established(object: UntypedObject): UntypedObject {
   const { spec, status } = object as UntypedObject & {
     readonly spec?: { readonly names?: Json; readonly versions?: readonly { name: string; storage?: boolean }[] }
@@ -230,7 +230,7 @@ function accepted(names: Json): { readonly acceptedNames: Json; readonly conditi
   }
 }
 
-/** A kind that nothing describes gets a definition that lets everything through. */
+/** Creates a CRD without a schema for a kind that has none. */
 function describe(state: ClusterState, object: UntypedObject, file: string, undescribed: Set<string>): ServedResource {
   const { group, version } = parseApiVersion(object.apiVersion)
   const { kind } = object
@@ -257,7 +257,7 @@ function describe(state: ClusterState, object: UntypedObject, file: string, unde
   return state.catalog.find(group, version, plural)!
 }
 
-/** Directories are named after resources: `routes.yaml` is a list of them, `routes/web.yaml` one. */
+/** The plural from the file name: `routes.yaml` is a list of routes, `routes/web.yaml` is one. */
 function pluralIn(file: string, kind: string): string {
   const parts = file.split(path.sep)
   const lower = kind.toLowerCase()
@@ -267,11 +267,11 @@ function pluralIn(file: string, kind: string): string {
 }
 
 export interface ExportOptions {
-  /** Write the data of Secrets, too. @default false: their keys, and no values */
+  /** Include the data of Secrets. @default false: only the keys, without values */
   readonly secrets?: boolean | undefined
 }
 
-/** Writes everything in the form that `oc adm inspect` uses. Returns how many objects there were. */
+/** Writes all objects in the layout of `oc adm inspect`; returns their number. */
 export async function exportGather(state: ClusterState, folder: string, options: ExportOptions = {}): Promise<number> {
   const { writeFile } = await import('node:fs/promises')
   let objects = 0
@@ -296,7 +296,7 @@ function placeOf({ group, plural, namespaced }: ServedResource, { metadata }: Un
   return path.join(scope, group === '' ? 'core' : group, plural, `${name}.yaml`)
 }
 
-/** Names that were imported may be anything; a file stays in its folder. */
+/** Imported names may contain anything: prevents path traversal. */
 function fileName(name: string): string {
   return name.replaceAll(/[/\\]/g, '-SLASH-').replace(/^\.+$/, '-DOTS-') || '-NONE-'
 }

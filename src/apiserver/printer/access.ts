@@ -1,4 +1,4 @@
-/** Who may do what, what is let in, and in which order: roles, certificates, admission, flow control, devices. */
+/** Columns of RBAC, certificates, admission, flow control and devices. */
 import type { LabelSelectorSpec } from '../../kube/selector.ts'
 import type {
   MutatingAdmissionPolicy,
@@ -100,14 +100,14 @@ export const admissionPolicyBindings: Columns<ValidatingAdmissionPolicyBinding |
   PolicyName: ({ spec }) => spec?.policyName ?? '',
   ParamRef({ spec }) {
     const { paramRef } = spec ?? {}
-    // Without a namespace nobody can tell whether the parameter has one.
+    // Without a namespace it is unknown whether the parameter is namespaced.
     if (paramRef?.name) return `${paramRef.namespace || '*'}/${paramRef.name}`
     return paramRef?.selector ? goText(paramRef.selector) : '<unset>'
   },
   Age: age,
 }
 
-/** A selector as a real server prints it here: in the way of its own language. */
+/** A selector in Go's format of structs, as kube-apiserver prints it here. */
 function goText({ matchLabels = {}, matchExpressions = [] }: LabelSelectorSpec): string {
   const labels = Object.entries(matchLabels)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -1,7 +1,7 @@
-/** Two units at most, and one where the second would say nothing of interest: `90s`, `5m30s`, `12m`, `3h20m`, `4d`. */
+/** The age format of kubectl, at most two units: `90s`, `5m30s`, `12m`, `3h20m`, `4d`. */
 export function formatAge(ms: number): string {
   const seconds = Math.trunc(ms / 1000)
-  // Clocks differ a little; more than a little is a mistake.
+  // Tolerates a small clock skew.
   if (seconds < -1) return '<invalid>'
   if (seconds < 120) return `${Math.max(0, seconds)}s`
   const minutes = Math.floor(seconds / 60)

@@ -1,7 +1,6 @@
 /**
- * A table has a column for each question that people ask of a kind, and a row for each object. The columns of a kind are
- * written as what they are: a name, and the cell that an object has there. What else a client is told of a column (its
- * type, its meaning, whether only `-o wide` shows it) is data, in `columns.json`.
+ * The columns of a kind: a record from column name to a function that returns an object's cell. The type, description
+ * and priority (`-o wide`) of a column are data, in `columns.json`.
  */
 import type { ObjectMeta, UntypedObject } from '../../kube/object.ts'
 import { parseTime } from '../../kube/duration.ts'
@@ -12,11 +11,11 @@ export type Cell = string | number | boolean | null
 
 export interface PrintContext {
   readonly now: number
-  /** All that is shown together; nothing for an object that is shown alone. */
+  /** All objects of the table; empty for a single object. */
   readonly list: readonly UntypedObject[]
 }
 
-/** The columns of a kind, in their order. */
+/** The columns of a kind, in order. */
 export type Columns<T> = Readonly<Record<string, (object: T, context: PrintContext) => Cell>>
 
 interface Named {
@@ -31,7 +30,7 @@ export function age({ metadata }: Named, { now }: PrintContext): string {
   return since(metadata?.creationTimestamp, now)
 }
 
-/** How long ago something was. */
+/** The age of a timestamp. */
 export function since(time: string | undefined, now: number): string {
   const at = time === undefined ? undefined : parseTime(time)
   return at === undefined ? '<unknown>' : formatAge(now - at)
@@ -45,7 +44,7 @@ export function joined(texts: readonly string[] | undefined): string {
   return (texts ?? []).join(',')
 }
 
-/** The first few of many. */
+/** The first `most` texts, and the number of the others. */
 export function fewOf(texts: readonly string[], most: number, separator = ','): string {
   const shown = texts.slice(0, most).join(separator)
   return texts.length > most ? `${shown} + ${texts.length - most} more...` : shown
@@ -60,7 +59,7 @@ export function selectorText(selector: LabelSelectorSpec | undefined): string {
   return orNone(selectorCell(selector) ?? '<error>')
 }
 
-/** The text of a selector; undefined for one that makes no sense. */
+/** The text of a selector; undefined if it is invalid. */
 export function selectorCell(selector: LabelSelectorSpec | undefined): string | undefined {
   if (selector === undefined) return ''
   try {

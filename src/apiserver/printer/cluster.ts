@@ -1,4 +1,4 @@
-/** What a cluster consists of: nodes and namespaces, what is kept in these, and what happens there. */
+/** Columns of nodes, namespaces, configuration and events. */
 import { type Condition, findCondition, isConditionTrue } from '../../kube/condition.ts'
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { CustomResourceDefinition } from '../../kube/types/apiextensions/v1.ts'
@@ -93,7 +93,7 @@ function isLimit(resource: string): boolean {
   return resource.startsWith('limits.')
 }
 
-/** Events as they are stored: the newer kind of them is another view of the same. */
+/** Events of both groups: rows are printed from the stored, core version. */
 export const events: Columns<Event> = {
   'Last Seen'(event, { now }) {
     const { series, lastTimestamp } = event
@@ -196,7 +196,7 @@ export const storageVersionMigrations: Columns<StorageVersionMigration> = {
       ?.type ?? 'Unknown',
 }
 
-/** A kind that nobody wrote columns for. */
+/** The default columns. */
 export const plainColumns: Columns<{ readonly metadata?: { readonly name?: string; creationTimestamp?: string } }> = {
   Name: nameCell,
   'Created At': createdAt,

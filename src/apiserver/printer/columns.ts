@@ -1,6 +1,6 @@
 /**
- * What a client is told of each column: type, format, meaning, and whether only `-o wide` shows it. Read from
- * `columns.json`, which `scripts/generate-columns.ts` writes; many columns share a description.
+ * Column definitions: type, format, description and priority (`-o wide`). Read from `columns.json`, which
+ * `scripts/generate-columns.ts` writes; many columns share a description.
  */
 import { createRequire } from 'node:module'
 
@@ -9,16 +9,16 @@ export interface ColumnDefinition {
   readonly type: string
   readonly format: string
   readonly description: string
-  /** 0 is always shown. */
+  /** 0: always shown; otherwise only with `-o wide`. */
   readonly priority: number
 }
 
-/** Name, type, format, priority, and the place of the description in the list of them. */
+/** Name, type, format, priority, and the index of the description. */
 export type PackedColumn = readonly [string, string, string, number, number]
 
 export interface PackedColumns {
   readonly descriptions: readonly string[]
-  /** By where objects are stored: `deployments.apps`. */
+  /** By storage table: `deployments.apps`. */
   readonly tables: Readonly<Record<string, readonly PackedColumn[]>>
 }
 
@@ -26,7 +26,7 @@ const load = createRequire(import.meta.url)
 
 let packed: PackedColumns | undefined
 
-/** The columns of a kind; those that every kind has, if it has none of its own. */
+/** The columns of a kind, or the default columns. */
 export function columnDefinitions(table: string): readonly ColumnDefinition[] {
   packed ??= load('./columns.json') as PackedColumns
   const { descriptions, tables } = packed

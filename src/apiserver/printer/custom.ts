@@ -1,4 +1,4 @@
-/** Columns that a CRD asks for: a JSONPath each, and a type that says how its value is shown. */
+/** The printer columns of a CRD: a JSONPath each, and a type that determines the format. */
 import { isJsonObject, type Json, stringifyJson } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'

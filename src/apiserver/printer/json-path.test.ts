@@ -43,7 +43,7 @@ describe('a JSONPath', () => {
     expect(parseJsonPath(text)?.find(object)).toEqual(found)
   })
 
-  it.each(['.spec[', '.spec[?(@.a==)]', '.spec[x]', '.spec]', '.spec[?(a)]'])('%s is none', (text) => {
+  it.each(['.spec[', '.spec[?(@.a==)]', '.spec[x]', '.spec]', '.spec[?(a)]'])('%s is invalid', (text) => {
     expect(parseJsonPath(text)).toBeUndefined()
   })
 

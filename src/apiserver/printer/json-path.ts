@@ -1,6 +1,6 @@
 /**
- * JSONPath as Kubernetes has it: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.items[*].name`,
- * `.metadata.annotations.example\.com/a`, `['a']`, `[0]`, `[-1:]`, `..name`. What is not there is no value.
+ * The JSONPath of Kubernetes: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.items[*].name`,
+ * `.metadata.annotations.example\.com/a`, `['a']`, `[0]`, `[-1:]`, `..name`. Missing fields yield no value.
  */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
@@ -36,7 +36,7 @@ export interface ColumnPath {
   find(object: Json, budget?: VisitBudget): readonly Json[]
 }
 
-/** The path, or undefined where the text is none. */
+/** Undefined if the text is not a valid path. */
 export function parseJsonPath(text: string): ColumnPath | undefined {
   const steps = text.length > longestPath ? undefined : parseSteps(text, 0)
   if (!steps) return undefined
@@ -95,7 +95,7 @@ function parseSteps(text: string, depth: number): readonly Step[] | undefined {
   return steps
 }
 
-/** What stands between a bracket and the one that closes it; brackets in quotes do not count. */
+/** The text up to the closing bracket, ignoring brackets in quotes. */
 function bracketed(text: string): { readonly text: string; readonly rest: string } | undefined {
   let depth = 0
   let quote: string | undefined
@@ -124,7 +124,7 @@ function bracketStep(text: string, depth: number): Step | undefined {
   }
 }
 
-/** At commas that are not in quotes. */
+/** Splits at commas outside of quotes. */
 function splitOutsideQuotes(text: string): readonly string[] {
   const parts: string[] = []
   let isQuoted = false

@@ -1,4 +1,4 @@
-/** How Pods are reached: Services, their endpoints, and what leads to them. */
+/** Columns of Services, endpoints, Ingresses and network policies. */
 import type { Endpoints, LoadBalancerIngress, Service } from '../../kube/types/core/v1.ts'
 import type { EndpointSlice } from '../../kube/types/discovery/v1.ts'
 import type { Ingress, IngressClass, IPAddress, NetworkPolicy, ServiceCIDR } from '../../kube/types/networking/v1.ts'
@@ -75,7 +75,7 @@ export const ingresses: Columns<Ingress> = {
     const rules = spec?.rules ?? []
     const hosts = rules.map(({ host = '' }) => host).filter((host) => host !== '')
     if (hosts.length === 0) return '*'
-    // Rules without a host are counted too, but only once three hosts have been seen.
+    // Rules without a host also count as more, but only after the third host.
     const third = rules.indexOf(rules.filter(({ host }) => host)[2]!)
     const hasMore = third >= 0 && rules.length > third + 1
     const shown = hosts.slice(0, 3).join(',')
@@ -116,7 +116,7 @@ export const ipAddresses: Columns<IPAddress> = {
     const kind = (group ? `${resource}.${group}` : resource).toLowerCase()
     return [kind, ...(namespace ? [namespace] : []), named].join('/')
   },
-  // No column tells of it, yet the cell is there.
+  // Has a cell but no column definition, as in kube-apiserver.
   Age: age,
 }
 

@@ -1,6 +1,6 @@
 /**
- * Pods. What a Pod is doing is told by no single field: its phase, the reason that stands in its status, what its init
- * containers wait for and what its containers died of all have a say, in this order, the last one loudest.
+ * Columns of Pods. The displayed status is derived from several fields: the phase, the status reason, the state of init
+ * containers and that of containers, in increasing precedence.
  */
 import { parseTime } from '../../kube/duration.ts'
 import type { ContainerStatus, Pod, PodTemplate } from '../../kube/types/core/v1.ts'
@@ -38,7 +38,7 @@ export const podTemplates: Columns<PodTemplate> = {
 
 interface Restarts {
   readonly count: number
-  /** When the last of them was. */
+  /** The time of the last restart. */
   readonly last: number | undefined
 }
 
@@ -72,7 +72,7 @@ function firstReason({ status }: Pod): string {
   return isGated ? 'SchedulingGated' : status?.reason || (status?.phase ?? '')
 }
 
-/** A Pod that is to go is going, unless its node is lost or it has ended by itself. */
+/** The status of a Pod that is being deleted: Terminating, unless its node is lost or it has completed. */
 function lastReason({ metadata, status }: Pod): string | undefined {
   if (metadata?.deletionTimestamp === undefined) return undefined
   if (status?.reason === 'NodeLost') return 'Unknown'
@@ -80,11 +80,11 @@ function lastReason({ metadata, status }: Pod): string | undefined {
 }
 
 interface Initialization {
-  /** The statuses up to the first that is not done. */
+  /** The statuses up to the first container that is not done. */
   readonly seen: readonly ContainerStatus[]
-  /** Side cars that are ready. */
+  /** The number of ready sidecars. */
   readonly ready: number
-  /** What holds things up; undefined when nothing does. */
+  /** Why initialization is blocked; undefined if it is not. */
   readonly reason: string | undefined
 }
 
@@ -113,7 +113,7 @@ function runningState(pod: Pod, before: string): { readonly ready: number; reado
   let reason = before
   let failure: string | undefined
   let ready = 0
-  // The first container has the last word.
+  // The first container takes precedence.
   for (const { state, ready: isReady } of (pod.status?.containerStatuses ?? []).toReversed()) {
     if (state?.waiting?.reason) reason = state.waiting.reason
     else if (state?.terminated) {
@@ -122,7 +122,7 @@ function runningState(pod: Pod, before: string): { readonly ready: number; reado
     } else if (isReady && state?.running) ready++
   }
   if (reason !== 'Completed') return { ready, reason }
-  // One that is done says nothing of the others.
+  // A completed container does not determine the status while another one is ready.
   if (ready > 0 && hasCondition(pod, 'Ready')) return { ready, reason: 'Running' }
   return { ready, reason: failure ?? (ready > 0 ? 'NotReady' : reason) }
 }
@@ -147,7 +147,7 @@ function restartsOf(containers: readonly ContainerStatus[]): Restarts {
   }
 }
 
-/** The first condition of a type is the one that counts. */
+/** Only the first condition of a type counts. */
 function hasCondition({ status }: { readonly status?: Pod['status'] | undefined }, type: string): boolean {
   return status?.conditions?.find((condition) => condition.type === type)?.status === 'True'
 }

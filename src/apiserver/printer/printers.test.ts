@@ -16,11 +16,11 @@ const tables = [
 it.each(tables)('%s has a cell for every column', (table) => {
   const names = columnDefinitions(table).map(({ name }) => name)
   const cells = Object.keys(printerOf(table) ?? plainColumns)
-  // A real server gives IP addresses a cell more than columns.
+  // kube-apiserver has one more cell than columns for IPAddresses.
   expect(table.startsWith('ipaddresses') ? cells.slice(0, 2) : cells).toEqual(names)
 })
 
-it.each(tables)('%s prints an object that says nothing', (table) => {
+it.each(tables)('%s prints an empty object', (table) => {
   const context = { now: 0, list: [] }
   for (const cell of Object.values(printerOf(table) ?? plainColumns)) {
     expect(['string', 'number', 'boolean']).toContain(typeof cell({ metadata: {} } as never, context))

@@ -1,4 +1,4 @@
-/** Which columns a built-in kind has, by where its objects are stored. Kinds that are not here have the plain ones. */
+/** The columns of built-in kinds by storage table. Other kinds have the default columns. */
 import * as access from './access.ts'
 import type { Columns } from './cells.ts'
 import * as cluster from './cluster.ts'
@@ -69,7 +69,7 @@ const printers: Readonly<Record<string, Columns<never>>> = {
   'devicetaintrules.resource.k8s.io': access.deviceTaintRules,
 }
 
-/** The columns of a kind with columns of its own. */
+/** Undefined for kinds with the default columns. */
 export function printerOf(table: string): Columns<never> | undefined {
   return Object.hasOwn(printers, table) ? printers[table] : undefined
 }

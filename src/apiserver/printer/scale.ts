@@ -1,4 +1,4 @@
-/** What `kubectl get --subresource=scale` prints. */
+/** The columns of `kubectl get --subresource=scale`. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { age } from './cells.ts'
 import { type ColumnDefinition, columnDefinitions } from './columns.ts'

@@ -1,4 +1,4 @@
-/** Volumes, who claims them and who provides them. */
+/** Columns of volumes, claims, storage classes and CSI objects. */
 import { parseTime } from '../../kube/duration.ts'
 import type { ObjectMeta, UntypedObject } from '../../kube/object.ts'
 import type { PersistentVolume, PersistentVolumeClaim } from '../../kube/types/core/v1.ts'
@@ -29,7 +29,7 @@ export const persistentVolumeClaims: Columns<PersistentVolumeClaim> = {
   Name: nameCell,
   Status: phase,
   Volume: ({ spec }) => spec?.volumeName ?? '',
-  // What was asked for says nothing of what is there.
+  // The capacity and access modes of an unbound claim are only requests.
   Capacity: ({ spec, status }) => (spec?.volumeName ? String(status?.capacity?.['storage'] ?? '0') : ''),
   'Access Modes': ({ spec, status }) => (spec?.volumeName ? accessModes(status?.accessModes) : ''),
   StorageClass: storageClass,
@@ -75,7 +75,7 @@ export const storageClasses: Columns<StorageClass> = {
   Age: age,
 }
 
-/** Of several default classes the newest is meant, and of those the first by name. */
+/** Of several default classes, the newest counts, then the first by name. */
 function defaultOf(classes: readonly UntypedObject[]): string | undefined {
   const marks = ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class']
   const created = ({ metadata }: UntypedObject): number => parseTime(metadata.creationTimestamp ?? '') ?? 0

@@ -1,4 +1,4 @@
-/** Everything that makes Pods: Deployments and their kin, Jobs, and what scales and protects them. */
+/** Columns of workloads, autoscalers and disruption budgets. */
 import { parseTime } from '../../kube/duration.ts'
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '../../kube/types/apps/v1.ts'
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus } from '../../kube/types/autoscaling/v2.ts'
@@ -87,7 +87,7 @@ export const controllerRevisions: Columns<ControllerRevision> = {
   Age: age,
 }
 
-/** A Job is what the first of these conditions says that holds; Terminating comes between them. */
+/** The status of a Job is the first of these conditions that is true; Terminating comes in between. */
 const jobEnds = [
   ['Complete', 'Complete'],
   ['Failed', 'Failed'],
@@ -167,7 +167,7 @@ interface Aim {
   readonly value?: string | number
 }
 
-/** What is, and what shall be. */
+/** Current and target value. */
 function targetText(spec: MetricSpec, status: MetricStatus | undefined): string {
   switch (spec.type) {
     case 'External':

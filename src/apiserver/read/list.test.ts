@@ -13,8 +13,8 @@ const names = (list: {
   readonly items: readonly { readonly metadata: { readonly name?: string } }[]
 }): readonly (string | undefined)[] => list.items.map(({ metadata }) => metadata.name)
 
-describe('listing', () => {
-  it('is in the order of names, and its items do not repeat their kind', async () => {
+describe('list', () => {
+  it('is sorted by name, and its items omit their kind', async () => {
     const { raw } = await filled()
     const { json } = await raw('GET', '/api/v1/namespaces/default/configmaps')
     expect(json).toMatchObject({ kind: 'ConfigMapList', apiVersion: 'v1' })
@@ -30,7 +30,7 @@ describe('listing', () => {
     expect(names(await client.list(configMaps, { namespace: 'kube-system' }))).toEqual([])
   })
 
-  it('is one state, however many pages it takes and whatever happens meanwhile', async () => {
+  it('is consistent over all pages, whatever changes meanwhile', async () => {
     const { client } = await filled()
     const first = await client.listPage(configMaps, { limit: 2 })
     expect(names(first)).toEqual(['a', 'b'])
@@ -45,7 +45,7 @@ describe('listing', () => {
     expect(rest.metadata.continue).toBeUndefined()
   })
 
-  it('can look back to an exact version until it is compacted', async () => {
+  it('serves an exact resourceVersion until it is compacted', async () => {
     const { client, server } = await filled()
     const { metadata } = await client.list(configMaps)
     await client.delete(configMaps, { namespace: 'default', name: 'a' })
@@ -58,7 +58,7 @@ describe('listing', () => {
     await expect(client.listPage(configMaps, { continue: page.continue })).rejects.toMatchObject({ name: 'Gone' })
   })
 
-  it('goes on at the latest version where its own is forgotten, with the token of the refusal', async () => {
+  it('continues at the latest revision after a compaction, with the token of the error', async () => {
     const { client, raw, clock, server } = await filled()
     const page = async (
       token: string | undefined,
@@ -71,7 +71,7 @@ describe('listing', () => {
         .json as never
     const first = await page(undefined)
     await clock.advance(6 * 60_000)
-    // Nothing has changed: the version is still the latest.
+    // Nothing has changed, so the revision is still the latest.
     expect(names(await page(first.metadata.continue))).toEqual(['c', 'd'])
     await client.create(configMaps, configMap('bb'))
     const refused = await page(first.metadata.continue)
@@ -88,7 +88,7 @@ describe('listing', () => {
     expect(names(await page(compacted.metadata.continue))).toEqual(['cc', 'd'])
   })
 
-  it('refuses a version of the future, and options that contradict each other', async () => {
+  it('rejects a future resourceVersion, and contradictory options', async () => {
     const { raw } = await filled()
     const get = async (query: string): Promise<unknown> => (await raw('GET', `/api/v1/configmaps?${query}`)).json
     expect(await get('resourceVersion=9999')).toMatchObject({ code: 504, reason: 'Timeout' })

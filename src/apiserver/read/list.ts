@@ -1,6 +1,6 @@
 /**
  * List: all objects of a resource at one revision, or a page of them. A continue token holds the revision of the first
- * page and the last key given out, so all pages together are one consistent list, as long as the history lasts.
+ * page and the last key returned, so all pages together are one consistent list, as long as the history lasts.
  */
 import type { ListMeta, UntypedObject } from '../../kube/object.ts'
 import { isJsonObject, type Json, parseJson } from '../../kube/json.ts'
@@ -24,15 +24,15 @@ export interface Page {
 }
 
 interface ContinueToken {
-  /** Undefined: the latest. What a list that went on after its history was gone has is not of one revision. */
+  /** Undefined: the latest, for an inconsistent continuation after the history of the first page is gone. */
   readonly revision: number | undefined
   readonly after: string
   /** When the first page was read. */
   readonly since: number
 }
 
-/** Real servers compact their history every five minutes: a list that takes longer cannot go on at its revision. */
-const oldestMs = 5 * 60_000
+/** kube-apiserver compacts etcd every five minutes: a list that takes longer cannot continue at its revision. */
+const maxListMs = 5 * 60_000
 
 export function listObjects(state: ClusterState, { served, namespace }: Route, query: URLSearchParams): Page {
   checkListOptions(query)
@@ -43,28 +43,28 @@ export function listObjects(state: ClusterState, { served, namespace }: Route, q
   const table = state.storage.table(served.table)
   const now = state.clock.now()
   const revision = token ? (token.revision ?? state.storage.revision) : revisionOf(state, query)
-  // A token that somebody else wrote, or a server that has since lost its memory.
+  // A token from another server, or from before a restart without a journal.
   if (revision > state.storage.revision) throw tooLargeVersion(revision, state.storage.revision)
-  const isOld = token !== undefined && now - token.since > oldestMs && revision < state.storage.revision
+  const isOld = token !== undefined && now - token.since > maxListMs && revision < state.storage.revision
   const all = isOld ? undefined : table.objectsAt(revision, namespace)
   if (!all) throw tooOld(token)
   const rest = token ? all.filter((object) => keyOf(object) > token.after) : all
   const matching = selection.isEverything ? rest : rest.filter((object) => selection.matches(object))
   const objects = limit > 0 ? matching.slice(0, limit) : matching
-  // It is enough that something follows; whether that is selected is for the next page to see.
+  // There is a next page if any object follows, whether it matches the selector or not.
   const isCut = limit > 0 && objects.length === limit && rest.at(-1) !== objects.at(-1)
   return {
     objects,
     metadata: {
       resourceVersion: String(revision),
       ...(isCut && { continue: writeToken({ revision, after: keyOf(objects.at(-1)!), since: sinceOf(token, now) }) }),
-      // With a selector a real server cannot tell.
+      // With a selector kube-apiserver does not know the count.
       ...(isCut && selection.isEverything && { remainingItemCount: matching.length - objects.length }),
     },
   }
 }
 
-/** A list that goes on at the latest revision is new from there on. */
+/** A list that continues at the latest revision counts as new from there on. */
 function sinceOf(token: ContinueToken | undefined, now: number): number {
   return token?.revision === undefined ? now : token.since
 }
@@ -81,7 +81,7 @@ function tooOld(token: ContinueToken | undefined): StatusError {
   )
 }
 
-/** The revision to list at: the latest, unless an exact one is asked for. */
+/** The revision to list at: the latest, unless an exact one is requested. */
 function revisionOf({ storage }: ClusterState, query: URLSearchParams): number {
   const asked = versionIn(query)
   if (asked === undefined) return storage.revision
@@ -90,7 +90,7 @@ function revisionOf({ storage }: ClusterState, query: URLSearchParams): number {
   return isExact && asked > 0 ? asked : storage.revision
 }
 
-/** Before there was a match, a limit with a version meant that version exactly. */
+/** Without resourceVersionMatch, a limit with a resourceVersion means an exact match. */
 function isLegacyExact(query: URLSearchParams): boolean {
   return !query.get('resourceVersionMatch') && Boolean(query.get('limit')) && query.get('resourceVersion') !== '0'
 }
@@ -123,7 +123,7 @@ function checkListOptions(query: URLSearchParams): void {
   }
 }
 
-/** A resourceVersion is opaque to clients, and a number to the server. */
+/** The resourceVersion parameter: opaque to clients, a number to the server. */
 export function versionIn(query: URLSearchParams): number | undefined {
   const text = query.get('resourceVersion')
   if (text === null || text === '') return undefined
@@ -146,7 +146,7 @@ function keyOf({ metadata }: StoredObject | UntypedObject): string {
 }
 
 const tokenVersion = 'meta.k8s.io/v1'
-/** In place of a revision; zero would be a token without one. */
+/** Encodes "the latest revision"; zero would be an invalid token. */
 const latest = -1
 
 function writeToken({ revision, after, since }: ContinueToken): string {
@@ -160,7 +160,7 @@ function readToken(text: string | null): ContinueToken | undefined {
   try {
     token = parseJson(Buffer.from(text, 'base64url').toString())
   } catch {
-    // Said below, as for a token of the wrong shape.
+    // Reported below, like a token of the wrong shape.
   }
   const { v, rv, start, since } = isJsonObject(token) ? token : {}
   const isOurs = v === tokenVersion && Number.isSafeInteger(rv) && (Number(rv) > 0 || rv === latest)

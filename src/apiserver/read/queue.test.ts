@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { emptyQueue } from './queue.ts'
 
 describe('a queue', () => {
-  it('gives back each item once, in order', () => {
-    // A number is that many items to push, or to take when negative: enough to cross the point where the rest moves.
+  it('returns each item once, in order', () => {
+    // A positive number is items to push, a negative one items to take: enough to cross the compaction threshold.
     const moves = fc.array(fc.integer({ min: -3000, max: 3000 }), { maxLength: 20 })
     fc.assert(
       fc.property(moves, (counts) => {

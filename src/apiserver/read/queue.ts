@@ -1,17 +1,17 @@
 /**
- * A queue whose cost per item does not grow with its length. `Array.shift` moves every item behind the first: of a hundred
- * thousand objects, taken one by one, that is ten billion moves.
+ * A FIFO queue with constant cost per item. `Array.shift` moves every item behind the first: taking a hundred thousand
+ * objects one by one would be ten billion moves.
  */
 export interface Queue<T> {
   readonly length: number
   /** @returns the new length */
   push(item: T): number
-  /** The oldest item; undefined when there is none. */
+  /** Removes and returns the oldest item; undefined if the queue is empty. */
   take(): T | undefined
 }
 
-/** From here on, and when at least half of the array is empty, the rest moves to the front. */
-const leastMoved = 1024
+/** The array is compacted when at least this many items, and half of it, have been taken. */
+const minCompacted = 1024
 
 export function emptyQueue<T>(): Queue<T> {
   let items: (T | undefined)[] = []
@@ -26,9 +26,9 @@ export function emptyQueue<T>(): Queue<T> {
     take() {
       if (first === items.length) return undefined
       const item = items[first]
-      // What has been taken is garbage.
+      // Lets the item be garbage-collected.
       items[first++] = undefined
-      if (first >= leastMoved && first * 2 >= items.length) {
+      if (first >= minCompacted && first * 2 >= items.length) {
         items = items.slice(first)
         first = 0
       }

@@ -3,8 +3,8 @@ import { configMap, configMaps, embedded, watching } from '../../../test/embedde
 
 const at = (name: string): { readonly namespace: string; readonly name: string } => ({ namespace: 'default', name })
 
-describe('watching', () => {
-  it('goes on from the version that a list told, missing nothing and repeating nothing', async () => {
+describe('watch', () => {
+  it('continues from the resourceVersion of a list, without gaps or duplicates', async () => {
     const { client, clock } = embedded()
     await client.create(configMaps, configMap('a'))
     const { metadata } = await client.list(configMaps)
@@ -22,7 +22,7 @@ describe('watching', () => {
     watcher.stop()
   })
 
-  it('starts with what there is when no version is given', async () => {
+  it('starts with the current objects if no resourceVersion is given', async () => {
     const { client, clock } = embedded()
     await client.create(configMaps, configMap('a'))
     const watcher = watching(client, configMaps)
@@ -45,7 +45,7 @@ describe('watching', () => {
     watcher.stop()
   })
 
-  it('tells only of objects in its view, and of those that enter and leave it', async () => {
+  it('sends only matching objects, and those that start or stop matching', async () => {
     const { client, clock } = embedded()
     await client.create(configMaps, configMap('a', { x: '1' }))
     const { metadata } = await client.list(configMaps)
@@ -59,7 +59,7 @@ describe('watching', () => {
     await client.delete(configMaps, at('a'))
     await clock.settle()
     expect(watcher.events).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a'])
-    // The last state in the view, at the version at which it left.
+    // The last matching state, at the revision at which it stopped matching.
     expect(watcher.raw.at(-1)?.object).toMatchObject({
       data: { x: '2' },
       metadata: { labels: { in: 'yes' }, resourceVersion: left.metadata.resourceVersion },
@@ -67,7 +67,7 @@ describe('watching', () => {
     watcher.stop()
   })
 
-  it('says that it cannot go on from before a compaction', async () => {
+  it('reports that it cannot resume from before a compaction', async () => {
     const { client, clock, server } = embedded()
     const { metadata } = await client.list(configMaps)
     await client.create(configMaps, configMap('a'))
@@ -79,7 +79,7 @@ describe('watching', () => {
     expect(watcher.ended()).toBe(true)
   })
 
-  it('forgets by itself what is older than its history', async () => {
+  it('compacts changes beyond its history', async () => {
     const { client, clock } = embedded({ history: 3 })
     const { metadata } = await client.list(configMaps)
     for (let count = 0; count < 10; count++) await client.create(configMaps, configMap(`c${count}`))
@@ -88,7 +88,7 @@ describe('watching', () => {
     expect(watcher.events).toEqual(['ERROR'])
   })
 
-  it('sends bookmarks as often as the server is told to', async () => {
+  it('sends bookmarks at the configured interval', async () => {
     const { client, clock } = embedded({ bookmarkMs: 150_000 })
     const watcher = watching(client, configMaps, { allowBookmarks: true })
     await clock.advance(149_000)
@@ -98,7 +98,7 @@ describe('watching', () => {
     watcher.stop()
   })
 
-  it('sends bookmarks while nothing happens, and ends when its time is up', async () => {
+  it('sends bookmarks while idle, and ends at its timeout', async () => {
     const { client, clock } = embedded()
     const { metadata } = await client.list(configMaps)
     const options = { resourceVersion: metadata.resourceVersion, allowBookmarks: true, timeoutSeconds: 150 }
@@ -119,7 +119,7 @@ describe('watching', () => {
     expect(watcher.ended()).toBe(true)
   })
 
-  it('ends one whose reader is too slow, and harms no other', async () => {
+  it('is ended if its reader is too slow, without affecting others', async () => {
     const { client, clock, server } = embedded({ watchBuffer: 10 })
     const { metadata } = await client.list(configMaps)
     const path = `/api/v1/configmaps?watch=true&resourceVersion=${metadata.resourceVersion}`
@@ -141,14 +141,14 @@ describe('watching', () => {
     quick.stop()
   })
 
-  it('ends one whose reader is behind by too many bytes, however few events these are', async () => {
+  it('is ended if too many bytes are unread, however few events', async () => {
     const { client, server } = embedded({ watchBufferBytes: 100_000 })
     const path = '/api/v1/configmaps?watch=true'
     const slow = (await server.handle({ method: 'GET', path, headers: {} })).body[Symbol.asyncIterator]()
     for (let count = 0; count < 9; count++) {
       await client.create(configMaps, configMap(`c${count}`, { large: 'x'.repeat(10_000) }))
     }
-    // A reader that is behind by less goes on.
+    // A reader within the limit continues.
     expect(await slow.next()).toMatchObject({ done: false })
     for (let count = 9; count < 20; count++) {
       await client.create(configMaps, configMap(`c${count}`, { large: 'x'.repeat(10_000) }))
@@ -156,7 +156,7 @@ describe('watching', () => {
     expect(await slow.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('forgets by itself what is more than its history may hold', async () => {
+  it("compacts changes beyond the history's size", async () => {
     const { client, clock } = embedded({ historyBytes: 100_000 })
     const { metadata } = await client.list(configMaps)
     for (let count = 0; count < 12; count++) {
@@ -172,7 +172,7 @@ describe('watching', () => {
     late!.stop()
   })
 
-  it('refuses options that contradict each other', async () => {
+  it('rejects contradictory options', async () => {
     const { raw } = embedded()
     expect((await raw('GET', '/api/v1/configmaps?watch=true&sendInitialEvents=true')).json).toMatchObject({
       code: 422,

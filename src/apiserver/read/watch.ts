@@ -1,9 +1,9 @@
 /**
- * Watch: the changes of a resource as they happen, from a revision on. Each watch has a buffer of its own; one whose
- * reader is too slow is ended, harms nobody, and its client goes on from the last version it saw.
+ * Watch: the changes of a resource from a revision on. Each watch has its own buffer; a watch whose client reads too
+ * slowly is ended, and the client resumes from the last resourceVersion it saw.
  *
- * With a selector a watch tells of the objects in its view: one that comes to match is ADDED, one that no longer does is
- * DELETED, whatever happened to it in truth.
+ * With a selector, an object that starts to match is ADDED and one that stops matching is DELETED, whatever the actual
+ * change was.
  */
 import { stringifyJson } from '../../kube/json.ts'
 import { formatApiVersion } from '../../kube/kind.ts'
@@ -21,10 +21,10 @@ import { selectionOf } from '../catalog/selection.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject } from '../storage/storage.ts'
 
-/** Without a wish, a watch lasts this long, and up to twice that. */
-const leastWatchMs = 1_800_000
+/** Without timeoutSeconds, a watch lasts between this and twice this long. */
+const minWatchMs = 1_800_000
 
-/** `raw` objects are still to be dressed; what ERROR carries, and BOOKMARK outside of tables, goes out as it is. */
+/** `raw` is a stored object, still to be converted to the requested representation; `object` is sent unchanged. */
 type WatchEvent =
   | { readonly type: StorageChange['type'] | 'BOOKMARK'; readonly raw: UntypedObject }
   | { readonly type: 'BOOKMARK' | 'ERROR'; readonly object: unknown }
@@ -36,7 +36,7 @@ export interface ServedWatchRequest {
   readonly signal: AbortSignal | undefined
 }
 
-/** The lines of the answer. The watch is on from the moment of this call. */
+/** The lines of the response. The watch is active from this call on. */
 export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIterable<Uint8Array> {
   const { route, query, dressing, signal } = request
   checkWatchOptions(query)
@@ -45,8 +45,8 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
   const selection = selectionOf(served, query)
   const table = state.storage.table(served.table)
   const hasBookmarks = isTrueParameter(query.get('allowWatchBookmarks'))
-  const timeoutMs = (numberIn(query, 'timeoutSeconds') || 0) * 1000 || leastWatchMs * (1 + state.random.next())
-  // The first table has headers, the others do without.
+  const timeoutMs = (numberIn(query, 'timeoutSeconds') || 0) * 1000 || minWatchMs * (1 + state.random.next())
+  // Only the first table has column definitions.
   let hasHeaders = true
   const encodeNow = (event: WatchEvent): string | Promise<string> => {
     const isFirst = hasHeaders
@@ -55,7 +55,7 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
     return encodeEvent(event, { ...dressing, now: state.clock.now() }, isFirst)
   }
   const encode = (event: WatchEvent): string | Promise<string> => {
-    // Nobody hears of what a crash could still undo.
+    // An event is sent only when its change would survive a crash.
     const kept = state.storage.durable()
     return kept ? kept.then(() => encodeNow(event)) : encodeNow(event)
   }
@@ -67,7 +67,7 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
     (namespace === undefined || object.metadata.namespace === namespace) &&
     selection.matches(object)
   const sendChange = (change: StorageChange): void => {
-    const event = seenAs(change, inView)
+    const event = eventFor(change, inView)
     if (event) send(event.type, event.object)
   }
   const bookmark = (annotations?: Readonly<Record<string, string>>): void => {
@@ -82,7 +82,7 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
 
   const version = watchedVersion(query)
   const wantsInitial = query.get('sendInitialEvents')
-  // Without a version a watch starts with what there is; so it does on demand.
+  // Without a resourceVersion, or with sendInitialEvents, a watch starts with the current objects.
   const startsWithState = wantsInitial === null ? !version : isTrueParameter(wantsInitial)
   if (startsWithState) {
     for (const object of table.objects(namespace)) if (selection.matches(object)) send('ADDED', object)
@@ -119,7 +119,7 @@ export function watch(state: ClusterState, request: ServedWatchRequest): AsyncIt
   return stream.lines
 }
 
-/** A version that is none is the client's mistake; a watch takes it for the server's. */
+/** kube-apiserver reports an invalid resourceVersion of a watch as a 500, not as a 400. */
 function watchedVersion(query: URLSearchParams): number | undefined {
   try {
     return versionIn(query)
@@ -129,8 +129,8 @@ function watchedVersion(query: URLSearchParams): number | undefined {
   }
 }
 
-/** What a change looks like to those who see only a part of the objects. */
-function seenAs(
+/** The event that a change is to a watch with a selector; undefined if it is none. */
+function eventFor(
   { type, object, previous, revision }: StorageChange,
   inView: (object: StoredObject | undefined) => boolean,
 ): { readonly type: StorageChange['type']; readonly object: UntypedObject } | undefined {
@@ -139,17 +139,17 @@ function seenAs(
   if (isIn) return { type: wasIn ? 'MODIFIED' : 'ADDED', object }
   if (!wasIn || !previous) return undefined
   if (type === 'DELETED') return { type, object }
-  // It left the view: the state it had there, at the version of now.
+  // The object no longer matches: its last matching state, at the current revision.
   return {
     type: 'DELETED',
     object: { ...previous, metadata: { ...previous.metadata, resourceVersion: String(revision) } },
   }
 }
 
-/** At once, unless a webhook must be asked. */
+/** Synchronous, unless a conversion webhook is called. */
 function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boolean): string | Promise<string> {
   if (!('raw' in event)) return `{"type":"${event.type}","object":${stringifyJson(event.object)}}\n`
-  // There is nothing to convert in a bookmark.
+  // A bookmark has no fields to convert.
   const own = event.type === 'BOOKMARK' ? { ...dressing, served: { ...dressing.served, convert: undefined } } : dressing
   const dressed = dressObject(event.raw, own, isFirst)
   const write = (object: unknown): string => {
@@ -161,12 +161,12 @@ function encodeEvent(event: WatchEvent, dressing: Dressing, isFirst: boolean): s
 
 interface EventStream {
   push(event: WatchEvent): void
-  /** No more events; what is buffered is still delivered. */
+  /** Ends the stream; buffered events are still delivered. */
   end(): void
-  /** Nor what is buffered. */
+  /** Ends the stream and drops buffered events. */
   drop(): void
   onEnd(callback: () => void): void
-  /** From now on so much more may wait to be read. What the watch starts with is not the reader's fault. */
+  /** Limits the buffer from now on, beyond what is in it: the initial events do not count. */
   bound(events: number, bytes: number): void
   readonly lines: AsyncIterable<Uint8Array>
 }
@@ -176,7 +176,7 @@ interface StreamOptions {
   readonly encode: (event: WatchEvent) => string | Promise<string>
 }
 
-/** Of a burst, what goes out in one write: enough to save writes, and little enough to hold for a slow reader. */
+/** Size of one write: large enough to save writes, small enough to hold for a slow reader. */
 const burstCharacters = 256 * 1024
 
 function bytesOf(event: WatchEvent): number {
@@ -190,22 +190,22 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   let maxBytes = Number.POSITIVE_INFINITY
   let isEnded = false
   let cleanUp: () => void = () => undefined
-  /** The reader waits for something to happen. */
+  /** Set while the reader waits for an event. */
   let wake: ((next: Promise<IteratorResult<Uint8Array>> | IteratorResult<Uint8Array>) => void) | undefined
 
-  /** Not at once: what else happens in this moment goes out together. */
-  const rouse = (): void => {
+  /** Deferred by a microtask, so that all events of this turn go out in one write. */
+  const wakeReader = (): void => {
     if (!wake) return
-    const tell = wake
+    const resolve = wake
     wake = undefined
-    queueMicrotask(() => tell(iterator.next()))
+    queueMicrotask(() => resolve(iterator.next()))
   }
   const end = (): void => {
     if (isEnded) return
     isEnded = true
     signal?.removeEventListener('abort', abort)
     cleanUp()
-    rouse()
+    wakeReader()
   }
   const abort = (): void => {
     buffered = emptyQueue()
@@ -214,7 +214,7 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
   if (signal?.aborted) isEnded = true
   else signal?.addEventListener('abort', abort, { once: true })
 
-  /** What is ready goes out together: a burst costs one write, not one an event. */
+  /** Buffered events go out together: a burst costs one write, not one per event. */
   const burst = async (): Promise<IteratorResult<Uint8Array>> => {
     const lines: string[] = []
     for (let size = 0; size < burstCharacters && buffered.length > 0; size += lines.at(-1)!.length) {
@@ -244,11 +244,11 @@ function createStream({ signal, encode }: StreamOptions): EventStream {
       bufferedBytes += bytesOf(event)
       // One event always fits, however large it is.
       if (buffered.push(event) > maxBuffered || (bufferedBytes > maxBytes && buffered.length > 1)) {
-        // Too slow. What it has not read is dropped too, or it would read on for long without hearing of the end.
+        // The reader is too slow. Unread events are dropped too, or it would learn of the end much later.
         buffered = emptyQueue()
         end()
       }
-      rouse()
+      wakeReader()
     },
     end,
     drop: abort,

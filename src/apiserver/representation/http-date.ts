@@ -1,6 +1,6 @@
 /**
- * The time as HTTP writes it: `Thu, 01 Jan 1970 00:00:00 GMT`. Counted and not asked of a `Date`, whose first use makes a
- * process read its tables of time zones: half a megabyte of a server at rest.
+ * The HTTP date format: `Thu, 01 Jan 1970 00:00:00 GMT`. Computed without `Date`, whose first use loads the time zone
+ * tables: half a megabyte for an idle server.
  */
 import { formatTime } from '../../kube/duration.ts'
 
@@ -16,7 +16,7 @@ export function httpDate(ms: number): string {
   const time = formatTime(ms)
   if (time !== lastTime) {
     const [, year, month, day, clock] = /^(\d+)-(\d\d)-(\d\d)T(.*)Z$/.exec(time)!
-    // The first day of all was a Thursday.
+    // 1 January 1970 was a Thursday.
     const weekday = weekdays[((Math.floor(ms / dayMs) % 7) + 7) % 7]!
     lastDate = `${weekday}, ${day} ${months[Number(month) - 1]!} ${year} ${clock} GMT`
     lastTime = time

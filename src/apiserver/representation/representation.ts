@@ -1,6 +1,6 @@
 /**
- * How an answer is dressed: objects whole, their metadata alone, or rows of a table; as JSON or YAML. The `Accept`
- * header says which, in the order of the client's liking.
+ * Content negotiation and the response body: whole objects, partial metadata or tables, as JSON or YAML, by the order
+ * of preference in the `Accept` header.
  */
 import type { Json } from '../../kube/json.ts'
 import { formatApiVersion, parseApiVersion } from '../../kube/kind.ts'
@@ -16,7 +16,7 @@ import { atVersion, oneAtVersion } from '../catalog/versions.ts'
 export interface Representation {
   readonly form: 'object' | 'metadata' | 'metadata list' | 'table'
   readonly syntax: 'json' | 'yaml'
-  /** The version of tables and metadata. @default meta.k8s.io/v1 */
+  /** The apiVersion of tables and partial metadata. @default meta.k8s.io/v1 */
   readonly metaVersion?: string | undefined
 }
 
@@ -47,19 +47,19 @@ export function mediaRanges(accept: string | readonly string[] | undefined): rea
 
 const plain: Representation = { form: 'object', syntax: 'json' }
 
-/** What a route can answer with. */
-export interface Answerable {
+/** The representations that a route offers. */
+export interface AvailableRepresentations {
   /** Whether it can be watched. */
   readonly isListed: boolean
-  /** Reviews and actions have no table. */
+  /** Reviews and action subresources have no table. */
   readonly hasTable: boolean
   readonly isCustom: boolean
 }
 
-/** Subresources that are kinds of their own, and no view of an object. */
+/** Subresources that are actions, not views of an object. */
 const actions: ReadonlySet<string> = new Set(['token', 'eviction', 'binding'])
 
-export function answerableOf({ served, subresource, name }: Route): Answerable {
+export function availableRepresentations({ served, subresource, name }: Route): AvailableRepresentations {
   const isStored = served.verbs.includes('list')
   return {
     isListed: name === undefined && isStored,
@@ -68,16 +68,16 @@ export function answerableOf({ served, subresource, name }: Route): Answerable {
   }
 }
 
-/** The first wish that can be granted. */
+/** The first acceptable representation in the order of the `Accept` header. */
 export function representationOf(
   accept: string | readonly string[] | undefined,
-  { isListed, hasTable, isCustom }: Answerable,
+  { isListed, hasTable, isCustom }: AvailableRepresentations,
 ): Representation | StatusError {
   if (accept === 'application/json') return plain
   const ranges = mediaRanges(accept)
   if (ranges.length === 0) return plain
   const isKnown = ({ type }: MediaRange): boolean => accepted.includes(type) || isJsonType(type)
-  // Of custom resources another handler takes care, which says it in other words, and says more.
+  // In kube-apiserver, custom resources have another handler, with another message, and with warnings.
   if (!ranges.some(isKnown)) {
     if (isCustom) return notAcceptable(accepted)
     throw noSuchMediaType(isListed)
@@ -98,14 +98,14 @@ function isJsonType(type: string): boolean {
 
 export interface Dressing extends Representation {
   readonly served: ServedResource
-  /** `None`, `Metadata` or `Object`: how much of each object comes with its row. */
+  /** `None`, `Metadata` or `Object`: how much of each object a table row includes. */
   readonly includeObject: string
   readonly now: number
 }
 
 /**
- * One object as it stands alone: in the answer to a get or a write, or in an event (where only the first has headers). A
- * promise of it where a webhook must be asked, or a printer fetched.
+ * A single object: the response to a get or a write, or a watch event (where only the first table has column
+ * definitions). A promise if a conversion webhook is called, or the printer has to be loaded.
  */
 export function dressObject(object: UntypedObject, dressing: Dressing, hasHeaders = true): unknown {
   const { form, served } = dressing
@@ -116,7 +116,7 @@ export function dressObject(object: UntypedObject, dressing: Dressing, hasHeader
   return form === 'table' ? tableOfOne(object, shown, { ...dressing, hasHeaders }) : shown
 }
 
-/** What is no object of the resource: a review, the scale of an object. A Status stays as it is. */
+/** A value of another kind than the resource's: a review, a Scale. A Status is returned unchanged. */
 export function dressValue(value: unknown, dressing: Dressing): unknown {
   const { kind, apiVersion, metadata } = value as UntypedObject
   if (kind === 'Status') return value
@@ -146,7 +146,7 @@ export async function dressList(
   if (form === 'metadata') throw wrongForm('PartialObjectMetadata, but the requested object is a list', served, 'List')
   if (form === 'metadata list') {
     const items = objects.map((object) => partial(object, dressing))
-    // Where nothing was put into, Go writes null.
+    // Go encodes a nil slice as null.
     const shown = items.length > 0 ? items : null
     return { kind: 'PartialObjectMetadataList', apiVersion: metaVersionOf(dressing), metadata, items: shown }
   }
@@ -156,9 +156,9 @@ export async function dressList(
     const rows = objects.map((stored, index) => ({ stored, shown: shown[index] ?? stored }))
     return tableOf(rows, metadata, dressing)
   }
-  // The kind of a typed list's items is known, so real servers leave it out.
+  // In lists of built-in kinds, kube-apiserver omits kind and apiVersion of the items.
   const items = served.custom ? shown : shown.map(({ kind: _kind, apiVersion: _apiVersion, ...item }) => item)
-  // A list that is no struct has no way to leave out what it does not have.
+  // Lists of custom resources are not Go structs, so an empty continue is not omitted.
   const listed = served.custom ? { continue: '', ...metadata } : metadata
   return { kind: served.listKind, apiVersion: formatApiVersion(served), metadata: listed, items }
 }
@@ -182,7 +182,7 @@ function partial(object: UntypedObject, dressing: Dressing): unknown {
   return { kind: 'PartialObjectMetadata', apiVersion: metaVersionOf(dressing), metadata }
 }
 
-/** At once, unless it is to be YAML. */
+/** A response; synchronous unless it is YAML. */
 export function answer(
   status: number,
   value: unknown,
@@ -202,8 +202,8 @@ async function yamlAnswer(
   return whole(status, { 'content-type': 'application/yaml', ...headers }, writeYaml(value as Json))
 }
 
-/** A refusal as an answer. How long to wait is said in a header, too. */
-export function refuseRepresentation(
+/** The response to an error, with a `Retry-After` header if the error has one. */
+export function errorResponse(
   { status }: StatusError,
   syntax: Representation['syntax'] = 'json',
 ): TransportResponse | Promise<TransportResponse> {

@@ -1,6 +1,5 @@
 /**
- * Tables: what `kubectl get` prints. The server decides on columns and cells, so that every client shows the same and
- * none needs to know a kind.
+ * Tables: the output of `kubectl get`. The server provides columns and cells, so that clients need not know any kind.
  */
 import type { ListMeta, UntypedObject } from '../../kube/object.ts'
 import type { ServedResource } from '../catalog/catalog.ts'
@@ -14,22 +13,22 @@ import { printerOf } from '../printer/printers.ts'
 
 export interface TableRequest {
   readonly served: ServedResource
-  /** `None`, `Metadata` or `Object`: how much of each object comes with its row. */
+  /** `None`, `Metadata` or `Object`: how much of each object a row includes. */
   readonly includeObject: string
   readonly now: number
-  /** Of the table. @default meta.k8s.io/v1 */
+  /** The apiVersion of the table. @default meta.k8s.io/v1 */
   readonly metaVersion?: string | undefined
-  /** Later events of a watch leave out what the first one said. @default true */
+  /** Whether to include column definitions: only in the first event of a watch. @default true */
   readonly hasHeaders?: boolean | undefined
 }
 
-/** An object as it is stored, and as the version that was asked for shows it. */
+/** An object as stored, and at the requested version. */
 export interface Shown {
   readonly stored: UntypedObject
   readonly shown: UntypedObject
 }
 
-/** A table of one object, or of a list. */
+/** A table of one object or of a list. */
 export function printTable(content: Shown | readonly Shown[], metadata: ListMeta, request: TableRequest): unknown {
   const { served, includeObject, now, metaVersion = 'meta.k8s.io/v1', hasHeaders = true } = request
   if (!/^(?:Metadata|Object|None|)$/.test(includeObject)) {
@@ -51,9 +50,9 @@ export function printTable(content: Shown | readonly Shown[], metadata: ListMeta
     kind: 'Table',
     apiVersion: metaVersion,
     metadata,
-    // Said again each time where a real server forgets that it has been said.
+    // kube-apiserver repeats the column definitions of APIServices in every event.
     columnDefinitions: hasHeaders || served.table === 'apiservices.apiregistration.k8s.io' ? definitions() : null,
-    // The plain table of nothing has no rows at all.
+    // With the default columns, and for CRDs, an empty table has null rows.
     rows: rows.length === 0 && (isPlain || served.table === crdTable) ? null : rows,
   }
 }
@@ -68,7 +67,7 @@ interface Layout {
 function layoutOf(served: ServedResource): Layout {
   if (served.custom) {
     const { definitions, row } = customColumns(served.columns)
-    // The paths are those of the version that was asked for.
+    // The JSONPaths refer to the requested version.
     return { definitions: () => definitions, row: ({ shown }, context) => row(shown, context) }
   }
   const cells = Object.values(printerOf(served.table) ?? plainColumns)
@@ -89,7 +88,7 @@ const endings: Readonly<Record<string, string>> = {
   Failed: 'The pod failed.',
 }
 
-/** A Pod that has ended is marked, for clients that leave such rows out. */
+/** Marks completed Pods, for clients that hide such rows. */
 function rowConditions({ table }: ServedResource, object: UntypedObject): readonly object[] | undefined {
   if (table !== 'pods') return undefined
   const { phase: reason = '' } = (object['status'] ?? {}) as { readonly phase?: string }

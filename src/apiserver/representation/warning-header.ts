@@ -1,37 +1,37 @@
 /**
- * The `Warning` header of an answer. It must stay small, or clients refuse the whole answer: what together is too long
- * is cut, each text for itself, and when even that is too long the rest is left out.
+ * The `Warning` headers of a response. Clients reject responses with large headers, so if all warnings together are too
+ * long, each is truncated, and if that is not enough, the rest is omitted.
  */
 
-/** Characters of all texts together that need no cutting. */
-const mostCharacters = 4096
-/** Of each text, where they are cut. */
-const mostOfOne = 256
+/** Total length up to which nothing is truncated. */
+const maxCharacters = 4096
+/** Length of a truncated warning. */
+const maxWarningLength = 256
 
 export function warningHeaders(warnings: Iterable<string>): Readonly<Record<string, string>> {
-  // Control characters have no place in a header; a text that holds some is not told, as on a real server.
+  // Control characters are invalid in headers; like kube-apiserver, omits warnings that contain some.
   const texts = [...warnings].filter((text) => text !== '' && !/\p{Cc}/u.test(text) && text.isWellFormed())
-  const told = isShort(texts) ? texts : shortened(texts)
-  return told.length === 0 ? {} : { warning: told.map((text) => `299 - ${quoted(text)}`).join(', ') }
+  const sent = isShort(texts) ? texts : truncated(texts)
+  return sent.length === 0 ? {} : { warning: sent.map((text) => `299 - ${quoted(text)}`).join(', ') }
 }
 
 function isShort(texts: readonly string[]): boolean {
   let total = 0
-  for (const text of texts) if ((total += text.length) > mostCharacters) return false
+  for (const text of texts) if ((total += text.length) > maxCharacters) return false
   return true
 }
 
-function shortened(texts: readonly string[]): readonly string[] {
-  const told: string[] = []
+function truncated(texts: readonly string[]): readonly string[] {
+  const kept: string[] = []
   let total = 0
   for (const text of texts) {
-    if (total >= mostCharacters) break
-    // By characters, not by halves of them.
-    const cut = text.length > mostOfOne ? Array.from(text).slice(0, mostOfOne).join('') : text
-    told.push(cut)
+    if (total >= maxCharacters) break
+    // By code points, to keep surrogate pairs together.
+    const cut = text.length > maxWarningLength ? Array.from(text).slice(0, maxWarningLength).join('') : text
+    kept.push(cut)
     total += cut.length
   }
-  return told
+  return kept
 }
 
 function quoted(text: string): string {

@@ -38,8 +38,8 @@ function deployment(name: string): UntypedObject {
   }
 }
 
-describe('creating', () => {
-  it('gives an object its uid, time, version and owner record', async () => {
+describe('create', () => {
+  it('sets uid, creationTimestamp, resourceVersion and managedFields', async () => {
     const { client } = embedded()
     const created = await client.create(configMaps, configMap('a', { x: '1' }), { fieldManager: 'me' })
     expect(created.metadata).toMatchObject({
@@ -55,14 +55,14 @@ describe('creating', () => {
     expect(await client.get(configMaps, at('a'))).toEqual(created)
   })
 
-  it('counts generations from one where the kind counts them, and starts without status', async () => {
+  it('starts with generation 1 where the kind has one, and without status', async () => {
     const { client } = embedded()
     const created = await client.create(deployments, { ...deployment('web'), status: { replicas: 9 } })
     expect(created.metadata.generation).toBe(1)
     expect(created['status']).toEqual({})
   })
 
-  it('makes names out of a prefix', async () => {
+  it('generates names from generateName', async () => {
     const { client } = embedded()
     const prefixed = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'job-', namespace: 'default' } }
     const [one, two] = [await client.create(configMaps, prefixed), await client.create(configMaps, prefixed)]
@@ -70,7 +70,7 @@ describe('creating', () => {
     expect(one.metadata.uid).not.toBe(two.metadata.uid)
   })
 
-  it('refuses what a real server refuses, in its words', async () => {
+  it('rejects invalid objects with the messages of kube-apiserver', async () => {
     const { client, raw } = embedded()
     await client.create(configMaps, configMap('a'))
     expect(await refusal(client.create(configMaps, configMap('a')))).toMatchObject({
@@ -113,7 +113,7 @@ describe('creating', () => {
     })
   })
 
-  it('reads YAML, and answers in it', async () => {
+  it('accepts and returns YAML', async () => {
     const { raw } = embedded()
     const body = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-yaml}\ndata: {x: "yes"}\n'
     const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' }
@@ -122,7 +122,7 @@ describe('creating', () => {
     expect(answer.text).toContain('name: from-yaml')
   })
 
-  it('drops unknown fields with a warning, or refuses them when told to be strict', async () => {
+  it('drops unknown fields with a warning, or rejects them with strict field validation', async () => {
     const { raw } = embedded()
     const path = '/api/v1/namespaces/default/configmaps'
     const body = { metadata: { name: 'a' }, dta: { x: '1' } }
@@ -151,8 +151,8 @@ describe('creating', () => {
   })
 })
 
-describe('updating', () => {
-  it('refuses an update of what has changed since', async () => {
+describe('update', () => {
+  it('rejects an outdated resourceVersion', async () => {
     const { client } = embedded()
     const first = await client.create(configMaps, configMap('a', { x: '1' }))
     await client.update(configMaps, { ...first, data: { x: '2' } })
@@ -164,7 +164,7 @@ describe('updating', () => {
     })
   })
 
-  it('leaves the version alone when nothing changes', async () => {
+  it('keeps the resourceVersion if nothing changes', async () => {
     const { client, clock } = embedded()
     const first = await client.create(configMaps, configMap('a', { x: '1' }))
     await clock.advance(5000)
@@ -174,7 +174,7 @@ describe('updating', () => {
     expect(patched.metadata.resourceVersion).toBe(first.metadata.resourceVersion)
   })
 
-  it('counts the generation when the spec changes, not when labels do', async () => {
+  it('increments the generation for changes of the spec, not of labels', async () => {
     const { client } = embedded()
     await client.create(deployments, deployment('web'))
     const labelled = await client.patch(deployments, at('web'), { metadata: { labels: { a: 'b' } } }, { type: 'merge' })
@@ -183,7 +183,7 @@ describe('updating', () => {
     expect(scaled.metadata.generation).toBe(2)
   })
 
-  it('keeps status and spec to their own endpoints', async () => {
+  it('separates status and spec by subresource', async () => {
     const { client } = embedded()
     const created = await client.create(deployments, deployment('web'))
     const ignored = await client.update(deployments, { ...created, status: { replicas: 2 } })
@@ -195,7 +195,7 @@ describe('updating', () => {
     expect(owners).toEqual([undefined, 'status'])
   })
 
-  it('cannot change who an object is', async () => {
+  it('cannot change the identity of an object', async () => {
     const { client, raw } = embedded()
     const created = await client.create(configMaps, configMap('a'))
     const forged = { ...created, metadata: { ...created.metadata, creationTimestamp: '2000-01-01T00:00:00Z' } }
@@ -225,8 +225,8 @@ describe('updating', () => {
   })
 })
 
-describe('patching', () => {
-  it('does so in four ways', async () => {
+describe('patch', () => {
+  it('supports four patch types', async () => {
     const { client } = embedded()
     await client.create(deployments, deployment('web'))
     const ref = at('web')
@@ -250,7 +250,7 @@ describe('patching', () => {
     })
   })
 
-  it('refuses a strategic merge of a custom object, and a test that does not hold', async () => {
+  it('rejects a strategic merge patch of a custom object, and a failed test operation', async () => {
     const { client, clock } = embedded()
     await client.create(crds, widgetCrd())
     await client.create(widgets, widget('w'))
@@ -260,7 +260,7 @@ describe('patching', () => {
     expect(await refusal(client.patch(widgets, at('w'), test, { type: 'json' }))).toMatchObject({ code: 422 })
   })
 
-  it('applies: creates, takes shared ownership, conflicts, forces, and removes what is left out', async () => {
+  it('applies: creates, shares ownership, conflicts, forces, and removes omitted fields', async () => {
     const { client } = embedded()
     const apply = (
       data: Readonly<Record<string, string>>,
@@ -286,8 +286,8 @@ describe('patching', () => {
   })
 })
 
-describe('deleting', () => {
-  it('answers with a Status that names what went', async () => {
+describe('delete', () => {
+  it('returns a Status with the deleted object', async () => {
     const { client } = embedded()
     const { metadata } = await client.create(configMaps, configMap('a'))
     expect(await client.delete(configMaps, at('a'))).toEqual({
@@ -300,7 +300,7 @@ describe('deleting', () => {
     expect(await refusal(client.delete(configMaps, at('a')))).toMatchObject({ code: 404 })
   })
 
-  it('only marks what a finalizer holds, until the last one goes', async () => {
+  it('sets deletionTimestamp until the last finalizer is removed', async () => {
     const { client } = embedded()
     await client.create(configMaps, configMap('a', {}, { finalizers: ['example.com/hold'] }))
     expect(await client.delete(configMaps, at('a'))).toMatchObject({
@@ -312,7 +312,7 @@ describe('deleting', () => {
     expect(await refusal(client.get(configMaps, at('a')))).toMatchObject({ code: 404 })
   })
 
-  it('holds to preconditions', async () => {
+  it('honours preconditions', async () => {
     const { client } = embedded()
     await client.create(configMaps, configMap('a'))
     for (const preconditions of [{ uid: 'x' }, { resourceVersion: '1' }]) {
@@ -338,7 +338,7 @@ describe('deleting', () => {
 })
 
 describe('representations', () => {
-  it('shows metadata alone, and tables', async () => {
+  it('include partial metadata and tables', async () => {
     const { client, clock } = embedded()
     await client.create(configMaps, configMap('a', { x: '1' }))
     await clock.advance(90_000)
@@ -351,15 +351,15 @@ describe('representations', () => {
     expect(table.rows.map(({ cells }) => cells)).toEqual([['a', 1, '90s']])
   })
 
-  it('says which it has when none of them is wanted', async () => {
+  it('are listed in the error if none is acceptable', async () => {
     const { raw } = embedded()
     const answer = await raw('GET', '/api/v1/namespaces/default', { headers: { accept: 'text/html' } })
     expect(answer.json).toMatchObject({ code: 406, reason: 'NotAcceptable' })
   })
 })
 
-describe('what is there from the start', () => {
-  it('is four namespaces, of which the important ones stay', async () => {
+describe('a new cluster', () => {
+  it('has four namespaces, of which the system ones cannot be deleted', async () => {
     const { client } = embedded()
     const names = (await client.list(namespaces)).items.map(({ metadata }) => metadata.name)
     expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system'])
@@ -369,7 +369,7 @@ describe('what is there from the start', () => {
     })
   })
 
-  it('is health, version and an identity', async () => {
+  it('has health, version and identity endpoints', async () => {
     const { raw } = embedded()
     for (const path of ['/healthz', '/readyz', '/livez/ping']) expect((await raw('GET', path)).text).toBe('ok')
     expect((await raw('GET', '/version')).json).toMatchObject({ major: '1', minor: '37' })
@@ -382,7 +382,7 @@ describe('what is there from the start', () => {
 })
 
 describe('bad input', () => {
-  it('gets an answer, never a crash', async () => {
+  it('gets an error response, never a crash', async () => {
     const { raw, client } = embedded()
     const path = '/api/v1/namespaces/default/configmaps'
     const deep = `{"metadata":{"name":"d"},"data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`

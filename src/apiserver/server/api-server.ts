@@ -1,12 +1,11 @@
 /**
- * The embedded API server: a Kubernetes API as a function from request to answer.
+ * The embedded API server: a Kubernetes API as a function from request to response.
  *
- * It is a library first: no socket, no clock of its own, and files only where it is given a folder.
- * `inProcessTransport(server)` makes it a cluster for a client in the same process, `listener.ts` one for everybody on
- * this machine.
+ * It is a library first: it opens no socket, has no clock of its own, and writes files only when it is given a folder.
+ * `inProcessTransport(server)` connects a client in the same process, `http/listener.ts` clients on the same machine.
  *
- * One server holds any number of **logical clusters**, each with its own objects, CRDs, revisions and rules of access.
- * The one at `/` is always there; others are at `/clusters/<name>`, and come into being when somebody asks for them.
+ * One server holds any number of **logical clusters**, each with its own objects, CRDs, revisions and RBAC.
+ * The default one, at `/`, always exists; others are at `/clusters/<name>` and are created by their first request.
  */
 import type { Handler } from '../../transport/transport.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
@@ -29,91 +28,91 @@ export interface ApiServerOptions {
   readonly random?: Random | undefined
   /** New uids. @default version 4 UUIDs, out of `random` */
   readonly ids?: (() => string) | undefined
-  /** Changes kept of each resource, for watches to resume from. @default 1000 */
+  /** Number of changes kept per resource, from which watches can resume. @default 1000 */
   readonly history?: number | undefined
-  /** Bytes that the kept changes of all resources take together, about. @default 64 MiB */
+  /** Approximate total size of the kept changes, in bytes. @default 64 MiB */
   readonly historyBytes?: number | undefined
-  /** Events that the reader of a watch may be behind before the watch is ended. @default 10_000 */
+  /** Number of unread events after which a slow watch is ended. @default 10_000 */
   readonly watchBuffer?: number | undefined
-  /** The same in bytes, about. @default 64 MiB */
+  /** The same limit in bytes, approximately. @default 64 MiB */
   readonly watchBufferBytes?: number | undefined
-  /** How often a watch that wants bookmarks is told where it stands. @default 60_000, about as real servers do */
+  /** Interval of bookmarks, for watches that allow them. @default 60_000, about as in kube-apiserver */
   readonly bookmarkMs?: number | undefined
-  /** Who may ask, and how they show it. @default whoever calls in this process is the administrator */
+  /** Authentication and authorization. @default in-process callers are administrators */
   readonly access?: ServerAccessOptions | undefined
   /**
-   * Whether pods act for service accounts, as on a cluster that runs controllers: every namespace has `default`, and
-   * pods get its token. @default false
+   * Whether Pods run as service accounts, as on a cluster with kube-controller-manager: every namespace gets the
+   * service account `default`, and Pods get its token. @default false
    */
   readonly serviceAccounts?: boolean | undefined
-  /** What pods are told to trust, in PEM, with `serviceAccounts`. @default nothing */
+  /** The CA bundle that Pods get with their token, in PEM; used with `serviceAccounts`. @default none */
   readonly rootCa?: string | undefined
-  /** How webhooks are asked. @default over HTTPS, services by their endpoints */
+  /** Calls webhooks. @default over HTTPS, services by their endpoints */
   readonly webhooks?: WebhookCaller | undefined
-  /** Deletes what has lost its owners. Off for what is only a part of a cluster: a must-gather. @default true */
+  /** Whether garbage collection runs. Turn it off for a partial cluster, such as a must-gather. @default true */
   readonly collectGarbage?: boolean | undefined
-  /** Shared with servers that are much the same, such as forks of one cluster. @default none */
+  /** A cache shared by similar servers, such as the forks of one cluster. @default none */
   readonly recall?: Recall | undefined
-  /** What makes workloads live, in each cluster: `simulatedWorkloads()`. @default nothing does */
+  /** Runs workloads in each logical cluster: `simulatedWorkloads()`. @default none, Pods stay pending */
   readonly workloads?: Workloads | undefined
 }
 
-/** Starts what makes the workloads of a cluster live. */
+/** Starts the controllers and nodes that run the workloads of a cluster. */
 export type Workloads = (state: ClusterState) => { stop(): void }
 
 export interface ApiServer extends Handler {
   /**
-   * `peer` is what a listener knows of the client; a request without one comes from this process. `readBody` reads a body
-   * that is still on the wire: it is called at most once, and only for a request that has been authorized.
+   * `peer` is what the listener knows about the client; a request without it is in-process. `readBody` reads a body
+   * that is still on the wire: it is called at most once, and only after the request has been authorized.
    */
   handle(request: TransportRequest, peer?: Peer, readBody?: ReadBody): Promise<TransportResponse>
-  /** Loads what only writes need, where that is not loaded yet: the first write would else wait for it. */
+  /** Loads the write path if it is not loaded yet, so that the first write need not wait for it. */
   prepareWrites(): Promise<void>
-  /** A logical cluster by its name, made if it is not there yet. The empty name is the one at `/`. */
+  /** A logical cluster by name; created if it does not exist. The empty name is the default cluster, at `/`. */
   cluster(name: string): Handler
-  /** Fills a logical cluster with what a must-gather directory holds. See gather.ts. */
+  /** Imports a must-gather directory into a logical cluster. See must-gather.ts. */
   importGather(folder: string, options?: ImportOptions & { readonly cluster?: string | undefined }): Promise<Imported>
-  /** Fills a logical cluster with these objects, as they are: definitions first. */
+  /** Imports objects into a logical cluster unchanged, CRDs first. */
   importObjects(
     objects: readonly UntypedObject[],
     options?: { readonly cluster?: string | undefined },
   ): Promise<Omit<Imported, 'skipped'>>
-  /** Writes a logical cluster as a must-gather directory; returns the number of objects. */
+  /** Exports a logical cluster as a must-gather directory; returns the number of objects. */
   exportGather(folder: string, options?: ExportOptions & { readonly cluster?: string | undefined }): Promise<number>
   /** The names of all logical clusters. */
   clusters(): readonly string[]
-  /** Removes a logical cluster with all it holds. The one at `/` stays. */
+  /** Removes a logical cluster and its objects. The default cluster cannot be removed. */
   removeCluster(name: string): void
-  /** Forgets all history: watches that resume, and lists that continue, must start over. */
+  /** Drops all history, like a compaction of etcd: resuming watches and paginated lists must start over. */
   compact(): void
-  /** Ends all watches, as a server does that restarts. */
+  /** Ends all watches, as a restarting server does. */
   endWatches(): void
 }
 
-/** Raises a Refusal for a body that is too large, or for which there is no room. */
+/** Throws a StatusError if the body is too large or the body budget is used up. */
 export type ReadBody = () => Promise<Uint8Array>
 
-/** What a listener needs of a server. */
-export type Answering = Pick<ApiServer, 'handle' | 'endWatches'>
+/** The part of a server that a listener needs. */
+export type ServedApi = Pick<ApiServer, 'handle' | 'endWatches'>
 
 export interface DurableApiServer extends ApiServer {
-  /** Bytes of an unfinished write, which a crash left behind and which were cut off. */
+  /** Size of an incomplete write that a crash left at the end of the journal and that was cut off, in bytes. */
   readonly tornBytes: number
-  /** Waits for what is under way, and leaves the folder to others. */
+  /** Waits for pending writes, and unlocks the folder. */
   close(): Promise<void>
 }
 
 export interface DurableApiServerOptions extends ApiServerOptions {
-  /** Where it is, or what has been found there. */
+  /** The data folder: its path, or an already opened one. */
   readonly folder: string | JournalFolder
 }
 
-/** Everything in memory: it ends with its process. */
+/** A server that keeps everything in memory. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   return createServer(options, writePath).server
 }
 
-/** Keeps everything in a folder: what a client was told is there after a crash, too. */
+/** A server that keeps a journal in a folder: every acknowledged write survives a crash. */
 export async function openApiServer(options: DurableApiServerOptions): Promise<DurableApiServer> {
   return await openServer(options, writePath)
 }

@@ -1,4 +1,4 @@
-/** The shared cache on the embedded server: the two must agree without knowing of each other. */
+/** The shared cache against the embedded server. */
 import { describe, expect, it } from 'vitest'
 import { configMap, configMaps, type Embedded, embedded } from '../../../test/embedded.ts'
 import { createSharedCache, type SharedCache } from '../../cache/shared-cache.ts'
@@ -41,7 +41,7 @@ describe('a shared cache on the embedded server', () => {
     cache.close()
   })
 
-  it('reads its own writes at once, and is not woken by them', async () => {
+  it('reads its own writes at once, without events for them', async () => {
     const { cache, clock, subscription, events } = await bench()
     const writer = cache.writer('me')
     await writer.apply(configMaps, configMap('mine', { y: '1' }), { fieldManager: 'me' })
@@ -53,9 +53,9 @@ describe('a shared cache on the embedded server', () => {
     cache.close()
   })
 
-  it('is right again after its history was compacted away', async () => {
+  it('recovers after a compaction of its history', async () => {
     const { cache, client, clock, server, subscription, events } = await bench()
-    // The watch runs out, and what happens before the next one is compacted: it must list again.
+    // The watch times out, and the changes before the next one are compacted: it must list again.
     server.endWatches()
     await client.create(configMaps, configMap('b'))
     await client.delete(configMaps, at('a'))

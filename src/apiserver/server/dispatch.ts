@@ -1,4 +1,4 @@
-/** From a request to the verb that answers it: by path, then by method. */
+/** From a request to its handler: authorization, then the route by path, then the verb by method. */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import type { Peer } from '../access/authenticate.ts'
 import type { ReadBody } from './api-server.ts'
@@ -9,11 +9,11 @@ import { listObjects } from '../read/list.ts'
 import { badRequest, noSuchResource, StatusError } from '../errors/status-error.ts'
 import {
   answer,
-  answerableOf,
+  availableRepresentations,
   answerText,
   type Dressing,
   dressList,
-  refuseRepresentation,
+  errorResponse,
   representationOf,
 } from '../representation/representation.ts'
 import type { RequestTarget, ResourcePath } from '../access/request-target.ts'
@@ -22,7 +22,7 @@ import type { ClusterState } from '../cluster/state.ts'
 import { warningHeaders } from '../representation/warning-header.ts'
 import { watch } from '../read/watch.ts'
 
-/** Answers a request, or raises a Refusal, at once or later. */
+/** Handles a request. Throws a StatusError, or rejects with one. */
 export function dispatchRequest(
   state: ClusterState,
   request: TransportRequest,
@@ -33,22 +33,22 @@ export function dispatchRequest(
   const { query } = target
   const user = state.access.admit(request, target, peer)
   const route = findRoute(target, state.catalog)
-  if (!route) return respondAbove(state, request, target)
+  if (!route) return respondNonResource(state, request, target)
   const { served, subresource } = route
   checkName(route.name ?? '')
-  const isThere = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
-  const deprecation = isThere ? served.deprecation : undefined
+  const isServed = served.custom || subresource === '' || served.subresources.some(({ name }) => name === subresource)
+  const deprecation = isServed ? served.deprecation : undefined
   const warnings = new Set(deprecation === undefined ? [] : [deprecation])
-  const representation = representationOf(request.headers['accept'], answerableOf(route))
+  const representation = representationOf(request.headers['accept'], availableRepresentations(route))
   if (representation instanceof StatusError)
-    return warning(() => Promise.reject(representation), warnings, 'json', served.custom)
+    return withWarnings(() => Promise.reject(representation), warnings, 'json', served.custom)
   const includeObject = query.get('includeObject') ?? 'Metadata'
   const dressing = { ...representation, served: route.served, includeObject, now: state.clock.now() }
   const call = { state, request, route, query, dressing, user, warnings }
-  return warning(() => onRoute(call, readBody), warnings, dressing.syntax, served.custom)
+  return withWarnings(() => onRoute(call, readBody), warnings, dressing.syntax, served.custom)
 }
 
-/** What no object can be called, for its key would lead elsewhere. */
+/** Rejects names that would break out of the object's storage key. */
 function checkName(name: string): void {
   const problems = pathSegment(name)
   if (problems.length > 0) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(';')}`)
@@ -65,12 +65,12 @@ function onRoute(call: ApiCall, readBody: ReadBody | undefined): TransportRespon
       path.answer({ ...call, request: { ...request, body } }),
     )
   }
-  // A turn less for every write but the first.
+  // Saves a microtask for every write but the first.
   return writePath instanceof Promise ? writePath.then((path) => path.answer(call)) : writePath.answer(call)
 }
 
-/** Warnings come with every answer, a refusal too. */
-async function warning(
+/** Adds the warnings to the response, whether success or error. */
+async function withWarnings(
   act: () => TransportResponse | Promise<TransportResponse>,
   warnings: ReadonlySet<string>,
   syntax: Dressing['syntax'],
@@ -84,15 +84,15 @@ async function warning(
       : { ...response, headers: { ...response.headers, ...warningHeaders(warnings) } }
   } catch (error) {
     if (!(error instanceof StatusError)) throw error
-    const refused = await refuseRepresentation(error, syntax)
-    // What a built-in kind cannot be asked for gets as far as nobody who would warn.
+    const refused = await errorResponse(error, syntax)
+    // kube-apiserver rejects unsupported methods of built-in kinds before it adds warnings.
     if (error.status.code === 405 && !isCustom) return refused
     return { ...refused, headers: { ...refused.headers, ...warningHeaders(warnings) } }
   }
 }
 
-/** What is not about resources: discovery, health, version. */
-async function respondAbove(
+/** Paths that are not resources: discovery, health, version. */
+async function respondNonResource(
   state: ClusterState,
   { method, headers }: TransportRequest,
   target: RequestTarget,

@@ -26,8 +26,8 @@ async function ask(server: Handler, method: 'GET' | 'POST', url: string, body?: 
 const names = (list: Json): readonly string[] =>
   (list as unknown as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name)
 
-describe('a server in a folder', () => {
-  it('is after a restart what it was: objects, roles of the system, versions, logical clusters, custom kinds', async () => {
+describe('a durable server', () => {
+  it('keeps its state over a restart: objects, default roles, revisions, logical clusters, CRDs', async () => {
     const folder = await folderOf()
     const first = await open(folder)
     const configs = '/api/v1/namespaces/default/configmaps'
@@ -60,7 +60,7 @@ describe('a server in a folder', () => {
     await third.close()
   })
 
-  it('keeps what became of a role of the system', async () => {
+  it('keeps changes to a default role', async () => {
     const folder = await folderOf()
     const first = await open(folder)
     const url = '/apis/rbac.authorization.k8s.io/v1/clusterroles/view'

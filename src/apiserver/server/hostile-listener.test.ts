@@ -34,7 +34,7 @@ async function started(options: Partial<ListenerOptions> = {}): Promise<Started>
   return { clock, server, listener, port: Number(new URL(listener.url).port) }
 }
 
-/** A connection on which anything at all may be said. */
+/** A raw connection on which any bytes can be sent. */
 function rawTls({ listener, port }: Started): Connection {
   return connectionOf(connectTls({ host: '127.0.0.1', port, ca: listener.ca, ALPNProtocols: ['http/1.1'] }))
 }
@@ -42,7 +42,7 @@ function rawTls({ listener, port }: Started): Connection {
 interface Connection {
   readonly socket: Socket
   readonly said: () => string
-  /** Settles when what the server has said holds this. */
+  /** Resolves when the received text contains this. */
   readonly hears: (text: string) => Promise<void>
   readonly closed: Promise<void>
 }
@@ -81,8 +81,8 @@ async function waitOut(clock: VirtualClock, closed: Promise<void>, meanwhile?: (
   }
 }
 
-/** Whatever happened before, this is what it must still do. */
-async function isWell({ listener, server }: Started): Promise<boolean> {
+/** Whether the server still works. */
+async function isHealthy({ listener, server }: Started): Promise<boolean> {
   const session = connectHttp2(listener.url, { ca: listener.ca })
   try {
     const answer = await ask(session, { ':path': '/readyz', authorization })
@@ -117,26 +117,26 @@ function http2({ listener }: Started): ClientHttp2Session {
 const head = (method: string, path: string, ...lines: readonly string[]): string =>
   [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: ${authorization}`, ...lines, '', ''].join('\r\n')
 
-describe('a client that takes its time', () => {
-  it('is cut off when it shows no TLS at all', async () => {
+describe('a slow client', () => {
+  it('is cut off if it does not start TLS', async () => {
     const one = await started()
     const { socket, closed } = connectionOf(connectTcp(one.port, '127.0.0.1'))
     await once(socket, 'connect')
     await new Promise((resolve) => setImmediate(resolve))
     await waitOut(one.clock, closed)
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 
-  it('is cut off in the middle of a head, however it drips', async () => {
+  it('is cut off in the middle of the headers, however slowly it sends', async () => {
     const one = await started()
     const { socket, closed } = rawTls(one)
     await once(socket, 'secureConnect')
     socket.write('GET /version HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     await waitOut(one.clock, closed, () => void socket.write('a'))
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 
-  it('is cut off in the middle of a body, and nothing of it is stored', async () => {
+  it('is cut off in the middle of a body, and nothing is stored', async () => {
     const one = await started()
     const { socket, closed } = rawTls(one)
     await once(socket, 'secureConnect')
@@ -170,7 +170,7 @@ describe('a client that takes its time', () => {
     expect((await ask(session, { ':path': '/version', authorization })).status).toBe(200)
   })
 
-  it('is let go when it has asked nothing for a while, over either protocol', async () => {
+  it('is disconnected when idle, over either protocol', async () => {
     const one = await started()
     const session = http2(one)
     await ask(session, { ':path': '/version', authorization })
@@ -183,12 +183,12 @@ describe('a client that takes its time', () => {
     socket.write(head('GET', '/version'))
     await hears('gitVersion')
     await waitOut(one.clock, closed)
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 })
 
 describe('a client that reads nothing', () => {
-  it('loses its watch, and others do not notice', async () => {
+  it('loses its watch, without affecting others', async () => {
     const one = await started()
     const { socket, closed } = rawTls(one)
     await once(socket, 'secureConnect')
@@ -202,14 +202,14 @@ describe('a client that reads nothing', () => {
       expect(answer.status).toBe(201)
     }
     await one.clock.advance(120_000)
-    // It is over when it looks again: there is no more to come, and nothing to wait for.
+    // When it reads again the watch has ended: there is nothing more to wait for.
     socket.resume()
     await closed
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 })
 
-describe('a client that speaks no HTTP', () => {
+describe('a client that does not speak HTTP', () => {
   it.each([
     ['text in place of TLS', 'GET / HTTP/1.1\r\n\r\n'],
     ['noise in place of TLS', Buffer.from(Array.from({ length: 500 }, (_, at) => (at * 167) & 255))],
@@ -219,7 +219,7 @@ describe('a client that speaks no HTTP', () => {
     const { socket, closed } = connectionOf(connectTcp(one.port, '127.0.0.1'))
     socket.end(bytes)
     await closed
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 
   it.each([
@@ -235,24 +235,24 @@ describe('a client that speaks no HTTP', () => {
     ['a chunk of no size', `${head('POST', configMaps, 'Transfer-Encoding: chunked')}zz\r\n`],
     ['another protocol', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['a tunnel', head('CONNECT', 'example.com:443')],
-  ])('%s: a refusal or an end, and never two answers', async (_name, text) => {
+  ])('%s: an error or a disconnect, and never two responses', async (_name, text) => {
     const one = await started()
     const { socket, said, closed } = rawTls(one)
     await once(socket, 'secureConnect')
-    // Behind it comes a request that must not be taken for one of somebody else's.
+    // It is followed by a request that must not be served as another client's (request smuggling).
     socket.write(text)
     socket.write(head('DELETE', '/api/v1/namespaces/smuggled'))
     await waitOut(one.clock, closed)
     expect(said().match(/HTTP\/1\.1 \d+/g)?.length ?? 0).toBeLessThanOrEqual(1)
     expect(said()).not.toContain('HTTP/1.1 2')
     expect(said()).not.toContain('smuggled')
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 })
 
-describe('a client whose target is no path', () => {
+describe('a client with an invalid request target', () => {
   it.each(['*/api/v1/secrets', 'x/api/v1/secrets', 'api/v1/secrets'])(
-    '%s: is refused over HTTP/1.1',
+    '%s: is rejected over HTTP/1.1',
     async (target) => {
       const one = await started()
       const { socket, hears, said } = rawTls(one)
@@ -267,18 +267,18 @@ describe('a client whose target is no path', () => {
     ['*/api/v1/secrets', 'foo'],
     ['/api/v1/secrets', 'foo'],
     ['x/api/v1/secrets', 'https'],
-  ])('%s of the scheme %s: is cut off over HTTP/2, as by the real server', async (target, scheme) => {
+  ])('%s of the scheme %s: is cut off over HTTP/2, as by kube-apiserver', async (target, scheme) => {
     const one = await started()
     const stream = http2(one).request({ ':method': 'GET', ':path': target, ':scheme': scheme, authorization })
     stream.on('error', () => undefined)
     await new Promise((resolve) => stream.once('close', resolve))
     expect(stream.rstCode).toBe(constants.NGHTTP2_PROTOCOL_ERROR)
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 })
 
-describe('a client that nobody knows', () => {
-  it('is refused before its body is read, and an honest client goes on on the same connection', async () => {
+describe('an unauthenticated client', () => {
+  it('is rejected before its body is read, and the connection stays usable', async () => {
     const one = await started()
     const { socket, hears, said } = rawTls(one)
     await once(socket, 'secureConnect')
@@ -291,7 +291,7 @@ describe('a client that nobody knows', () => {
     expect(said().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })
 
-  it('is refused before its body is read over HTTP/2, too', async () => {
+  it('is rejected before its body is read over HTTP/2, too', async () => {
     const one = await started()
     const session = http2(one)
     const stream = session.request({ ':method': 'POST', ':path': configMaps })
@@ -304,8 +304,8 @@ describe('a client that nobody knows', () => {
   })
 })
 
-describe('clients that send much at once', () => {
-  it('are asked to come again when there is no room for more, and others are served', async () => {
+describe('clients that send many large bodies', () => {
+  it('get 429 when the budget is used up, and others are served', async () => {
     const one = await started({ maxBodiesBytes: 100_000 })
     const session = http2(one)
     const post = { ':method': 'POST', ':path': configMaps, authorization, 'content-type': 'application/json' }
@@ -322,19 +322,19 @@ describe('clients that send much at once', () => {
       stream.write(' '.repeat(30_000))
       return { stream, status }
     })
-    // The fourth, or the one whose last bytes came fourth.
+    // The fourth, or the one whose last bytes arrived fourth.
     expect(await refused).toMatchObject({ ':status': 429, 'retry-after': '1' })
     expect((await ask(session, { ':path': '/version', authorization })).status).toBe(200)
     for (const { stream } of sent) stream.end('{')
     const statuses = await Promise.all(sent.map(({ status }) => status))
     expect(new Set(statuses)).toEqual(new Set([400, 429]))
-    // What they took is given back.
+    // The budget has been returned.
     expect((await ask(session, post, `{"metadata":{"name":"later"}}${' '.repeat(90_000)}`)).status).toBe(201)
   })
 })
 
-describe('a client that asks for much', () => {
-  it('gets the answers to a hundred requests in a row, in their order', async () => {
+describe('a client with many requests', () => {
+  it('gets the responses to a hundred pipelined requests in order', async () => {
     const one = await started()
     const { socket, hears, said } = rawTls(one)
     socket.write(Array.from({ length: 100 }, (_, at) => head('GET', `${configMaps}/none-${at}`)).join(''))
@@ -343,7 +343,7 @@ describe('a client that asks for much', () => {
     expect(order).toEqual(Array.from({ length: 100 }, (_, at) => at))
   })
 
-  it('is told that a body without end is too large', async () => {
+  it('gets 413 for an endless body', async () => {
     const one = await started()
     const { socket, hears, closed } = rawTls(one)
     await once(socket, 'secureConnect')
@@ -356,10 +356,10 @@ describe('a client that asks for much', () => {
     pour()
     await hears(`Request entity too large: limit is ${maxBodyBytes}`)
     await waitOut(one.clock, closed)
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 
-  it('may open and drop streams as fast as it likes', async () => {
+  it('may open and reset streams rapidly', async () => {
     const one = await started()
     const session = http2(one)
     await once(session, 'connect')
@@ -369,10 +369,10 @@ describe('a client that asks for much', () => {
       stream.close(constants.NGHTTP2_CANCEL)
     }
     await new Promise((resolve) => setImmediate(resolve))
-    expect(await isWell(one)).toBe(true)
+    expect(await isHealthy(one)).toBe(true)
   })
 
-  it('has its thousand streams answered, and no more of them at once', async () => {
+  it('may have a thousand concurrent streams, and no more', async () => {
     const one = await started()
     const session = http2(one)
     await once(session, 'remoteSettings')
@@ -383,7 +383,7 @@ describe('a client that asks for much', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
   })
 
-  it('hears warnings in any script', async () => {
+  it('gets warnings in any script', async () => {
     const one = await started()
     const { socket, hears, said } = rawTls(one)
     const body = Buffer.from(JSON.stringify({ metadata: { name: 'w' }, 'da€ta\n"x"': 1 }))

@@ -21,22 +21,22 @@ async function asked(url: string, clock = systemClock): Promise<Json> {
   return await createWebhookCaller({ storage: createStorage(), clock })({ url, caBundle }, { a: 1 }, 5000)
 }
 
-describe('a webhook that answers anything at all', () => {
+describe('a webhook with arbitrary responses', () => {
   it.each<readonly [string, RequestListener, string]>([
-    ['no JSON', (_request, response) => void response.end('<html>'), 'the answer is no valid JSON'],
-    ['nothing', (_request, response) => void response.end(), 'the answer is no valid JSON'],
+    ['HTML', (_request, response) => void response.end('<html>'), 'the response is not valid JSON'],
+    ['nothing', (_request, response) => void response.end(), 'the response is not valid JSON'],
     [
-      'an abyss',
+      'deeply nested JSON',
       (_request, response) => void response.end(`${'['.repeat(9000)}${']'.repeat(9000)}`),
       'nested too deep',
     ],
     [
-      'the way to somewhere else',
+      'a redirect',
       (_request, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end(),
       'the server responded with the status code 302',
     ],
     [
-      'half of what it promised',
+      'an incomplete body',
       (_request, response) => {
         response.writeHead(200, { 'content-length': '100' })
         response.write('{"a":')
@@ -45,7 +45,7 @@ describe('a webhook that answers anything at all', () => {
       'Post "https://127.0.0.1',
     ],
     [
-      'no end',
+      'an endless body',
       (_request, response) => {
         const pour = (): void => {
           while (!response.destroyed && response.write('x'.repeat(65_536)));
@@ -53,16 +53,16 @@ describe('a webhook that answers anything at all', () => {
         response.on('drain', pour)
         pour()
       },
-      'the answer is larger than 3145728 bytes',
+      'the response is larger than 3145728 bytes',
     ],
-    ['the end of the connection', (_request, response) => void response.socket!.destroy(), 'EOF'],
-  ])('is no answer: %s', async (_name, listener, message) => {
+    ['a closed connection', (_request, response) => void response.socket!.destroy(), 'EOF'],
+  ])('is an error: %s', async (_name, listener, message) => {
     const answer = asked(await hook(listener))
     await expect(answer).rejects.toThrow(message)
     await expect(answer).rejects.toBeInstanceOf(WebhookError)
   })
 
-  it('is no webhook when it does not speak TLS', async () => {
+  it('fails without TLS', async () => {
     const server = createTcpServer((socket) => {
       socket.on('error', () => undefined)
       socket.end('HTTP/1.1 200 OK\r\n\r\n{}')
@@ -70,7 +70,7 @@ describe('a webhook that answers anything at all', () => {
     await expect(asked(`https://127.0.0.1:${await listen(server)}/`)).rejects.toBeInstanceOf(WebhookError)
   })
 
-  it('has no longer than it was told, before its answer and in the middle of it', async () => {
+  it('is cut off at its timeout, before and during its response', async () => {
     for (const begun of [false, true]) {
       const clock = virtualClock()
       const { promise: reached, resolve } = Promise.withResolvers<void>()
@@ -81,14 +81,14 @@ describe('a webhook that answers anything at all', () => {
       const answer = asked(url, clock)
       const failure = answer.catch((error: unknown) => error)
       await reached
-      // The first bytes may still be on their way.
+      // The first bytes may not have arrived yet.
       for (let turn = 0; turn < 5; turn++) await new Promise((next) => setImmediate(next))
       await clock.advance(5000)
       expect(await failure).toMatchObject({ message: expect.stringContaining('context deadline exceeded') as string })
     }
   })
 
-  it('cannot nest an object deeper than a client could, by copies of copies', async () => {
+  it('cannot nest an object deeper than a client could, by repeated copies', async () => {
     const copies = Array.from({ length: 505 }, () => ({ op: 'copy', from: '/data', path: '/data/x' }))
     const patch = Buffer.from(JSON.stringify([{ op: 'add', path: '/data', value: {} }, ...copies])).toString('base64')
     const server = createApiServer({
@@ -116,7 +116,7 @@ describe('a webhook that answers anything at all', () => {
     expect(refused).toMatch(/^500 .*a\.b\.c: the patch makes an object that is nested too deep/)
   })
 
-  it('is not asked at a place that cannot be, nor by a bundle that is none', async () => {
+  it('is not called with an invalid address or CA bundle', async () => {
     const call = createWebhookCaller({
       storage: createStorage(),
       clock: systemClock,

@@ -45,14 +45,14 @@ async function attacked(): Promise<ApiServer> {
   return server
 }
 
-/** The version that a list of nothing has is that of the whole cluster. */
+/** The resourceVersion of an empty list is the revision of the whole cluster. */
 async function revision(server: ApiServer): Promise<string> {
   const { json } = await read(server, { method: 'GET', path: '/api/v1/namespaces/none/configmaps', headers: {} })
   return (json as unknown as { metadata: { resourceVersion: string } }).metadata.resourceVersion
 }
 
-/** What the OpenAPI endpoints say of what they do not have is nothing: so does the real server. */
-function isProperRefusal({ status, text, json }: Answer, { path: asked }: TransportRequest): boolean {
+/** Like kube-apiserver, the OpenAPI endpoints return an empty body for missing documents. */
+function isValidError({ status, text, json }: Answer, { path: asked }: TransportRequest): boolean {
   if (status === 404 && text === '404 page not found\n') return true
   if (status === 400 && text === '400 Bad Request') return parseTarget(asked) === undefined
   if (text === '' && asked.includes('/openapi/')) return true
@@ -63,44 +63,41 @@ const statuses = new Set([
   200, 201, 202, 204, 301, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 500, 504,
 ])
 
-/** As short as a person would have to read it. */
+/** Shortened for error messages. */
 function shown({ method, path: asked, headers, body }: TransportRequest): string {
   return `${method} ${asked.slice(0, 300)} ${stringifyJson(headers).slice(0, 300)} ${String(body).slice(0, 1000)}`
 }
 
-describe('requests that nobody means well with', () => {
-  // Each seed is a cluster of its own; a request that breaks a law is shown whole.
-  it.each([11, 12, 13, 14])(
-    'are each answered as a real server would, and leave no trace when refused (seed %i)',
-    async (seed) => {
-      const server = await attacked()
-      let before = await revision(server)
-      for (const request of hostileRequests(seed, 500)) {
-        const answer = await read(server, request)
-        const after = await revision(server)
-        const isRefused = answer.status >= 400
-        const problem = [
-          !statuses.has(answer.status) && `the status is ${answer.status}`,
-          isRefused && !isProperRefusal(answer, request) && 'a refusal is no Status',
-          isJsonObject(answer.json) && answer.json['reason'] === 'InternalError' && 'the server blames itself',
-          isRefused && after !== before && 'a refused request changed something',
-          answer.text.includes(secretToken) && 'a credential is told',
-          Object.hasOwn(Object.prototype, 'polluted') && 'all objects are polluted',
-        ].find((one) => one !== false)
-        if (problem !== undefined) throw new Error(`${problem}: ${shown(request)}\n${answer.text.slice(0, 1000)}`)
-        before = after
+describe('malicious requests', () => {
+  // Each seed has its own cluster; a request that violates an invariant is printed completely.
+  it.each([11, 12, 13, 14])('each get a valid response, and change nothing when rejected (seed %i)', async (seed) => {
+    const server = await attacked()
+    let before = await revision(server)
+    for (const request of hostileRequests(seed, 500)) {
+      const answer = await read(server, request)
+      const after = await revision(server)
+      const isRefused = answer.status >= 400
+      const problem = [
+        !statuses.has(answer.status) && `the status is ${answer.status}`,
+        isRefused && !isValidError(answer, request) && 'a refusal is no Status',
+        isJsonObject(answer.json) && answer.json['reason'] === 'InternalError' && 'the server blames itself',
+        isRefused && after !== before && 'a refused request changed something',
+        answer.text.includes(secretToken) && 'a credential is told',
+        Object.hasOwn(Object.prototype, 'polluted') && 'all objects are polluted',
+      ].find((one) => one !== false)
+      if (problem !== undefined) throw new Error(`${problem}: ${shown(request)}\n${answer.text.slice(0, 1000)}`)
+      before = after
+    }
+    // The resulting objects can be shown in every representation.
+    for (const { path: asked } of groundwork()) {
+      for (const accept of ['application/json;as=Table;v=v1;g=meta.k8s.io', 'application/yaml']) {
+        expect([200, asked]).toEqual([
+          (await read(server, { method: 'GET', path: asked, headers: { accept } })).status,
+          asked,
+        ])
       }
-      // What they left behind can still be told in every form.
-      for (const { path: asked } of groundwork()) {
-        for (const accept of ['application/json;as=Table;v=v1;g=meta.k8s.io', 'application/yaml']) {
-          expect([200, asked]).toEqual([
-            (await read(server, { method: 'GET', path: asked, headers: { accept } })).status,
-            asked,
-          ])
-        }
-      }
-    },
-  )
+    }
+  })
 })
 
 describe('a body', () => {
@@ -115,7 +112,7 @@ describe('a body', () => {
     ['that is cut', '{"metadata":{"name":"x"', 400],
     ['that is empty', '', 400],
     ['with a lone surrogate in its bytes', Buffer.from([0x7b, 0xed, 0xa0, 0x80, 0x7d]), 400],
-  ])('%s is refused, and the next request is served', async (_name, body, expected) => {
+  ])('%s is rejected, and the next request is served', async (_name, body, expected) => {
     const { raw } = embedded()
     const { status, json } = await raw('POST', configMaps, { body })
     expect([status, json]).toMatchObject([expected, { kind: 'Status', code: expected }])
@@ -123,7 +120,7 @@ describe('a body', () => {
   })
 
   it.each(yamlBombs.map((bomb, index) => [index, bomb] as const))(
-    'of YAML that blows up is refused (%i)',
+    'of YAML that expands exponentially is rejected (%i)',
     async (_index, bomb) => {
       const { raw } = embedded()
       const headers = { 'content-type': 'application/yaml' }
@@ -133,7 +130,7 @@ describe('a body', () => {
     },
   )
 
-  it('may merge YAML mappings, but not to no end', async () => {
+  it('may merge YAML mappings, within limits', async () => {
     const { raw } = embedded()
     const keys = (count: number): string => Array.from({ length: count }, (_, at) => `k${at}: x`).join(', ')
     const body = (count: number, times: number): string =>
@@ -146,7 +143,7 @@ describe('a body', () => {
     })
   })
 
-  it('with keys of JavaScript is stored as it is, and changes nothing else', async () => {
+  it("with JavaScript's special keys is stored unchanged, without side effects", async () => {
     const { raw, client } = embedded()
     await client.create(
       {
@@ -186,13 +183,13 @@ describe('a body', () => {
   })
 })
 
-describe('a definition of nothing', () => {
+describe('an empty CRD', () => {
   it.each([
     '{}',
     '{"spec":null}',
     '{"spec":{}}',
     '{"spec":{"names":null,"versions":null,"conversion":{"strategy":"Webhook"}}}',
-  ])('is told what it lacks: %s', async (text) => {
+  ])('gets a validation error: %s', async (text) => {
     const { raw } = embedded()
     const body = { ...(JSON.parse(text) as object), metadata: { name: 'b' } }
     const { status, json } = await raw('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { body })
@@ -204,7 +201,7 @@ describe('a JSON patch', () => {
   const at = '/api/v1/namespaces/default/configmaps'
   const headers = { 'content-type': 'application/json-patch+json' }
 
-  it('has ten thousand operations at most, which cost what they are', async () => {
+  it('has at most ten thousand operations, at linear cost', async () => {
     const { raw } = embedded()
     const data = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, '']))
     await raw('POST', at, { body: { metadata: { name: 'a' }, data } })
@@ -216,7 +213,7 @@ describe('a JSON patch', () => {
     expect([status, json]).toMatchObject([413, { message: `Request entity too large: ${why}` }])
   })
 
-  it('cannot copy itself into memory that nobody has, nor deeper than anything can be read', async () => {
+  it('cannot exhaust memory or the stack by copying itself', async () => {
     const { raw } = embedded()
     const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
     await raw('POST', crds, { body: widgetCrd() })
@@ -248,8 +245,8 @@ describe('a JSON patch', () => {
   })
 })
 
-describe('what is unknown or doubled', () => {
-  it('is told to a limit, in a header that clients can take', async () => {
+describe('an unknown or duplicate field', () => {
+  it('is reported up to a limit, in a header that clients accept', async () => {
     const { raw } = embedded()
     const keys = Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join()
     const body = `{"metadata":{"name":"a"},${keys},${keys}}`
@@ -263,7 +260,7 @@ describe('what is unknown or doubled', () => {
 })
 
 describe('a watch', () => {
-  it('may begin with more than its buffer holds', async () => {
+  it('may start with more events than its buffer holds', async () => {
     const { server, raw } = embedded({ watchBuffer: 10 })
     for (let count = 0; count < 30; count++) {
       await raw('POST', '/api/v1/namespaces/default/configmaps', { body: { metadata: { name: `c${count}` } } })
@@ -281,7 +278,7 @@ describe('a watch', () => {
   })
 })
 
-describe('a continue token of somebody else', () => {
+describe('a foreign continue token', () => {
   const token = (text: string): string => Buffer.from(text).toString('base64url')
 
   it.each([
@@ -292,15 +289,15 @@ describe('a continue token of somebody else', () => {
     ['another format', token('{"v":"x","rv":5,"start":"x"}'), 400],
     ['no start', token('{"v":"meta.k8s.io/v1","rv":5,"start":""}'), 400],
     ['the future', token('{"v":"meta.k8s.io/v1","rv":999999999,"start":"x"}'), 504],
-  ])('%s is refused', async (_name, text, expected) => {
+  ])('%s is rejected', async (_name, text, expected) => {
     const { raw } = embedded()
     const { status, json } = await raw('GET', `/api/v1/configmaps?continue=${encodeURIComponent(text)}`)
     expect([status, json]).toMatchObject([expected, { kind: 'Status' }])
   })
 })
 
-describe('whoever may watch and not list', () => {
-  it('does not list by the way in which false is written', async () => {
+describe('a user who may watch but not list', () => {
+  it('cannot list by another spelling of false', async () => {
     const access = { tokens: new Map([['t', { username: 'w' }]]) }
     const server = createApiServer({ clock: virtualClock(), access })
     const asRoot = async (kind: string, body: object): Promise<void> => {
@@ -350,7 +347,7 @@ describe('a full disk', () => {
   it.each([
     ['that can be repaired', false],
     ['that cannot even be repaired', true],
-  ])('%s: writes are refused whole, reads go on', async (_name, isStuck) => {
+  ])('%s: writes fail completely, reads continue', async (_name, isStuck) => {
     const disk = faultyDisk()
     const server = await opened(disk)
     expect((await read(server, write('a'))).status).toBe(201)
@@ -367,20 +364,20 @@ describe('a full disk', () => {
     disk.room = 1_000_000
     disk.isStuck = false
     expect((await read(server, write('b'))).status).toBe(isStuck ? 500 : 201)
-    // What a new process finds is what clients were told.
+    // A new process finds the state that clients have seen.
     const later = await opened(disk.afterCrash(1))
     expect((await read(later, get('a'))).status).toBe(200)
     expect((await read(later, get('b'))).status).toBe(isStuck ? 404 : 200)
   })
 
-  it('does not make the server clean up in circles', async () => {
+  it('does not make controllers loop', async () => {
     const disk = faultyDisk()
     const server = await opened(disk)
     const owner = (await read(server, write('owner'))).json as unknown as { metadata: { uid: string } }
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid }]
     const body = stringifyJson({ metadata: { name: 'owned', ownerReferences }, data: { a: 'x'.repeat(5000) } })
     await read(server, { method: 'POST', path: configMaps, headers: {}, body })
-    // There is room for the end of the owner, and not for that of what it owned.
+    // There is room for the deletion of the owner, but not for that of its dependent.
     disk.room = 2000
     await read(server, { method: 'DELETE', path: `${configMaps}/owner`, headers: {} })
     const syncs = disk.syncs()
@@ -391,7 +388,7 @@ describe('a full disk', () => {
 })
 
 describe('a must-gather directory', () => {
-  it('may hold loops, noise and bombs: what cannot be read is named and left out', async () => {
+  it('may hold loops, noise and bombs: unreadable files are reported and skipped', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'muster-hostile-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     await symlink(folder, path.join(folder, 'loop'))

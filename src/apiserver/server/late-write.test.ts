@@ -1,4 +1,4 @@
-/** Writes that are answered late: what they were checked against may be gone when a webhook has answered. */
+/** Writes that wait for a webhook: their namespace, CRD or object may be deleted meanwhile. */
 import { describe, expect, it } from 'vitest'
 import { configMap, type Embedded, embedded, widget, widgetCrd } from '../../../test/embedded.ts'
 import type { Json, JsonObject } from '../../kube/json.ts'
@@ -12,17 +12,17 @@ const merge = { 'content-type': 'application/merge-patch+json' }
 const apply = { 'content-type': 'application/apply-patch+yaml' }
 
 interface Held extends Embedded {
-  /** Settles when a webhook is being asked. */
+  /** Resolves when the webhook is being called. */
   readonly asked: () => Promise<void>
-  /** The webhook answers the first question; all others it answers at once. */
+  /** Lets the webhook respond to its first call; it responds to all others at once. */
   readonly answer: () => void
-  /** The objects that it was asked about. */
+  /** The objects it was called with. */
   readonly about: JsonObject[]
 }
 
 const kinds = ['mutating', 'validating'] as const
 
-/** A cluster with the namespace `home`, the kind Widget, and a webhook that keeps the first write to it waiting. */
+/** A cluster with the namespace `home`, the kind Widget, and a webhook that blocks the first write to it. */
 async function held(kind: (typeof kinds)[number]): Promise<Held> {
   const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const about: JsonObject[] = []
@@ -70,8 +70,8 @@ async function held(kind: (typeof kinds)[number]): Promise<Held> {
   return { ...made, asked: () => asked.promise, answer: () => answer.resolve(), about }
 }
 
-/** Nothing is stored in a namespace that is not there, and nothing of a kind that is not served. */
-async function isWhole({ raw }: Embedded): Promise<boolean> {
+/** Whether nothing is stored in a missing namespace, or of a kind that is not served. */
+async function isConsistent({ raw }: Embedded): Promise<boolean> {
   const names = async (path: string): Promise<readonly unknown[]> => {
     const { items = [] } = (await raw('GET', path)).json as { readonly items?: readonly JsonObject[] }
     return items.map(({ metadata }) => (metadata as JsonObject)['name'])
@@ -108,23 +108,26 @@ const writesToWidgets = [
   ['a delete', 'DELETE', `${widgets}/old`, undefined, {}],
 ] as const
 
-describe.each(kinds)('while a %s webhook is asked', (kind) => {
-  it.each(writesToConfigMaps)('%s finds that its namespace has gone', async (_what, method, path, body, headers) => {
-    const cluster = await held(kind)
-    const { raw, asked, answer, clock } = cluster
-    const writing = raw(method, path, { headers, ...(body && { body }) })
-    await asked()
-    await raw('DELETE', '/api/v1/namespaces/home')
-    await clock.settle()
-    expect((await raw('GET', '/api/v1/namespaces/home')).status).toBe(404)
-    answer()
-    const isOfAll = method === 'DELETE' && path === configMaps
-    // A delete of all answers what it found.
-    expect(await writing).toMatchObject(isOfAll ? { status: 200 } : { status: 404, json: { reason: 'NotFound' } })
-    expect(await isWhole(cluster)).toBe(true)
-  })
+describe.each(kinds)('during the call of a %s webhook', (kind) => {
+  it.each(writesToConfigMaps)(
+    '%s notices the deletion of its namespace',
+    async (_what, method, path, body, headers) => {
+      const cluster = await held(kind)
+      const { raw, asked, answer, clock } = cluster
+      const writing = raw(method, path, { headers, ...(body && { body }) })
+      await asked()
+      await raw('DELETE', '/api/v1/namespaces/home')
+      await clock.settle()
+      expect((await raw('GET', '/api/v1/namespaces/home')).status).toBe(404)
+      answer()
+      const isOfAll = method === 'DELETE' && path === configMaps
+      // A deletecollection returns the objects as they were.
+      expect(await writing).toMatchObject(isOfAll ? { status: 200 } : { status: 404, json: { reason: 'NotFound' } })
+      expect(await isConsistent(cluster)).toBe(true)
+    },
+  )
 
-  it.each(writesToWidgets)('%s finds that its kind has gone', async (_what, method, path, body, headers) => {
+  it.each(writesToWidgets)('%s notices the deletion of its CRD', async (_what, method, path, body, headers) => {
     const cluster = await held(kind)
     const { raw, asked, answer, clock } = cluster
     const writing = raw(method, path, { headers, ...(body && { body }) })
@@ -134,11 +137,11 @@ describe.each(kinds)('while a %s webhook is asked', (kind) => {
     expect((await raw('GET', definition)).status).toBe(404)
     answer()
     expect(await writing).toMatchObject({ status: 404, json: { reason: 'NotFound' } })
-    expect(await isWhole(cluster)).toBe(true)
+    expect(await isConsistent(cluster)).toBe(true)
   })
 
   it.each(writesToWidgets)(
-    '%s finds that its kind has gone and come back',
+    '%s notices that its CRD was deleted and recreated',
     async (_what, method, path, body, headers) => {
       const { raw, asked, answer, clock } = await held(kind)
       const writing = raw(method, path, { headers, ...(body && { body }) })
@@ -155,7 +158,7 @@ describe.each(kinds)('while a %s webhook is asked', (kind) => {
 })
 
 describe('a delete', () => {
-  it('asks again about an object that changed while it asked', async () => {
+  it('repeats admission for an object that changed meanwhile', async () => {
     const { raw, asked, answer, about } = await held('validating')
     const deleting = raw('DELETE', `${configMaps}/old`)
     await asked()
@@ -163,11 +166,11 @@ describe('a delete', () => {
     answer()
     expect((await deleting).status).toBe(200)
     expect((await raw('GET', `${configMaps}/old`)).status).toBe(404)
-    // The first question, that of the patch, and the one about the object as it went.
+    // The first call, that of the patch, and the repeated one for the deleted object.
     expect(about.map((object) => object['data'])).toEqual([undefined, { changed: 'yes' }, { changed: 'yes' }])
   })
 
-  it('asks again about another object of the same name', async () => {
+  it('repeats admission for another object of the same name', async () => {
     const { raw, asked, answer, about } = await held('validating')
     const deleting = raw('DELETE', `${configMaps}/old`)
     await asked()
@@ -180,7 +183,7 @@ describe('a delete', () => {
 })
 
 describe('an eviction', () => {
-  it('brings no pod back that went while a webhook was asked', async () => {
+  it('does not restore a Pod that was deleted during a webhook call', async () => {
     const { raw, asked, answer } = await held('validating')
     const evicting = raw('POST', `${pods}/old/eviction`, { body: { metadata: { name: 'old' } } })
     await asked()

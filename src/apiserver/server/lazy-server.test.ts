@@ -59,7 +59,7 @@ async function folderOf(): Promise<string> {
   return folder
 }
 
-/** A server that counts how often its write path is fetched, which fails as often as told. */
+/** A server that counts how often its write path is loaded, which fails a given number of times. */
 function counting(failures = 0): { readonly server: ApiServer; fetched: number } {
   const counted = {
     fetched: 0,
@@ -72,8 +72,8 @@ function counting(failures = 0): { readonly server: ApiServer; fetched: number }
   return counted
 }
 
-describe('a server that learns to write when somebody writes', () => {
-  it('reads without', async () => {
+describe('a server that loads the write path lazily', () => {
+  it('reads without the write path', async () => {
     const counted = counting()
     const reads = [
       '/readyz',
@@ -93,7 +93,7 @@ describe('a server that learns to write when somebody writes', () => {
     expect(counted.fetched).toBe(1)
   })
 
-  it('learns it once, however many write at once', async () => {
+  it('loads it once for concurrent writes', async () => {
     const counted = counting()
     const names = ['a', 'b', 'c']
     const made = await Promise.all(names.map((name) => ask(counted.server, 'POST', configs, configMap(name))))
@@ -101,14 +101,14 @@ describe('a server that learns to write when somebody writes', () => {
     expect(counted.fetched).toBe(1)
   })
 
-  it('tells who wrote that it could not, and tries again with the next', async () => {
+  it('reports a failure to load, and tries again with the next write', async () => {
     const { server } = counting(1)
     expect((await ask(server, 'POST', configs, configMap('a'))).status).toBe(500)
     expect((await ask(server, 'GET', configs)).status).toBe(200)
     expect((await ask(server, 'POST', configs, configMap('a'))).status).toBe(201)
   })
 
-  it('starts with the very objects that one has which could write from the start', async () => {
+  it('starts with the same objects as an eager server', async () => {
     const lazy = await lists(await createLazyApiServer(options()))
     expect(lazy.map(({ status }) => status)).toEqual(listed.map(() => 200))
     expect(lazy).toEqual(await lists(createApiServer(options())))
@@ -120,14 +120,14 @@ describe('a server that learns to write when somebody writes', () => {
     const kept = await lists(one)
     expect(kept).toEqual(await lists(other))
     await ask(one, 'POST', configs, configMap('a'))
-    // Its controllers found nothing to do in what was there before them.
+    // The controllers had nothing to do for objects from before loading.
     const unwritten = (all: readonly Answer[]): readonly Answer[] => all.filter((_, at) => at !== 2)
     const withoutRevision = ({ text }: Answer): string => text.replace(/"metadata":\{"resourceVersion":"\d+"\}/, '')
     expect(unwritten(await lists(one)).map(withoutRevision)).toEqual(unwritten(kept).map(withoutRevision))
     await Promise.all([one.close(), other.close()])
   })
 
-  it('gives namespaces what an update would have made of it', async () => {
+  it('gives namespaces the same managedFields as an update would', async () => {
     const server = await createLazyApiServer(options())
     for (const url of [`${configs}/kube-root-ca.crt`, '/api/v1/namespaces/default/serviceaccounts/default']) {
       const { metadata, ...rest } = JSON.parse((await ask(server, 'GET', url)).text) as UntypedObject
@@ -139,7 +139,7 @@ describe('a server that learns to write when somebody writes', () => {
     }
   })
 
-  it('knows as owners what was there before: what they own stays, and goes with them', async () => {
+  it('knows owners from before loading: their dependents stay, and are deleted with them', async () => {
     const server = await createLazyApiServer(options())
     const service = '/api/v1/namespaces/default/services/kubernetes'
     const { metadata } = JSON.parse((await ask(server, 'GET', service)).text) as UntypedObject
@@ -150,7 +150,7 @@ describe('a server that learns to write when somebody writes', () => {
     expect((await ask(server, 'GET', `${configs}/a`)).status).toBe(404)
   })
 
-  it('provides for new namespaces, and gives back what is taken from old ones', async () => {
+  it('provides for new namespaces, and restores provisions of old ones', async () => {
     const server = await createLazyApiServer(options())
     await ask(server, 'POST', '/api/v1/namespaces', { metadata: { name: 'new' } })
     await ask(server, 'DELETE', `${configs}/kube-root-ca.crt`)
@@ -158,7 +158,7 @@ describe('a server that learns to write when somebody writes', () => {
       expect((await ask(server, 'GET', url)).status).toBe(200)
   })
 
-  it('serves custom kinds after a restart, also to who only reads', async () => {
+  it('serves custom kinds after a restart, also to readers', async () => {
     const folder = await folderOf()
     const first = await openLazyApiServer({ ...options(), folder })
     const crd = {
@@ -178,8 +178,8 @@ describe('a server that learns to write when somebody writes', () => {
   })
 })
 
-describe('a server that has nothing to do', () => {
-  it('learns to write by itself, once it has been up for a while', async () => {
+describe('an idle server', () => {
+  it('loads the write path by itself after a while', async () => {
     const counted = counting()
     const clock = virtualClock()
     const { server } = warmWhenIdle(counted.server, clock)
@@ -192,7 +192,7 @@ describe('a server that has nothing to do', () => {
     expect(counted.fetched).toBe(1)
   })
 
-  it('does so only when nobody waits for an answer, or has just had one', async () => {
+  it('does so only when no request is running or has just ended', async () => {
     const counted = counting()
     const clock = virtualClock()
     const answer = Promise.withResolvers<void>()
@@ -217,7 +217,7 @@ describe('a server that has nothing to do', () => {
     expect(counted.fetched).toBe(1)
   })
 
-  it('leaves it to the first write where it cannot, and does nothing once it is closed', async () => {
+  it('leaves a failure to the first write, and does nothing once it is closed', async () => {
     const failing = counting(1)
     const clock = virtualClock()
     const { server } = warmWhenIdle(failing.server, clock)

@@ -1,8 +1,7 @@
 /**
- * A server that can read at once, and loads what writes need later: for a process that is started to be asked, and should
- * answer soon. It loads with the first write, or, once the server has been up for a while and no request is under way,
- * by itself. Loading takes a moment of real time, which a simulation in virtual time would not see go by: there
- * `api-server.ts` is the better one.
+ * A server that can serve reads at once and loads the write path later, for processes that must start fast. The write
+ * path is loaded by the first write, or when the server has been up for a while and is idle. Loading takes real time,
+ * which virtual time does not account for: simulations use `api-server.ts`.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 import type { ApiServer, ApiServerOptions, DurableApiServer, DurableApiServerOptions } from './api-server.ts'
@@ -12,13 +11,13 @@ import type { WritePath } from '../cluster/state.ts'
 export async function createLazyApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const source = await sourceFor(options)
   const { server } = createServer(options, source)
-  return source === bring ? warmWhenIdle(server, options.clock).server : server
+  return source === loadWritePath ? warmWhenIdle(server, options.clock).server : server
 }
 
 export async function openLazyApiServer(options: DurableApiServerOptions): Promise<DurableApiServer> {
   const source = await sourceFor(options)
   const opened = await openServer(options, source)
-  if (source !== bring) return opened
+  if (source !== loadWritePath) return opened
   const { server, stop } = warmWhenIdle(opened, options.clock)
   return {
     ...server,
@@ -29,17 +28,17 @@ export async function openLazyApiServer(options: DurableApiServerOptions): Promi
   }
 }
 
-const bring = async (): Promise<WritePath> => (await import('./write-path.ts')).writePath
+const loadWritePath = async (): Promise<WritePath> => (await import('./write-path.ts')).writePath
 
-/** Workloads write from their first moment on. */
-async function sourceFor({ workloads }: ApiServerOptions): Promise<typeof bring | WritePath> {
-  return workloads ? await bring() : bring
+/** Workload controllers write from the start. */
+async function sourceFor({ workloads }: ApiServerOptions): Promise<typeof loadWritePath | WritePath> {
+  return workloads ? await loadWritePath() : loadWritePath
 }
 
-/** Time for the first reads of those who waited for the start; a server that is only read for a moment stays small. */
+/** Leaves time for the first reads; a short-lived server that is only read stays small. */
 export const warmAfterMs = 5000
 
-/** No answer has been given for so long: what comes next is not likely to come while the code is loaded. */
+/** Idle time before loading: the next request is unlikely to arrive just then. */
 const quietMs = 200
 
 export interface Warming<Server> {
@@ -47,7 +46,7 @@ export interface Warming<Server> {
   readonly stop: () => void
 }
 
-/** The same server, which loads what writes need when it has nothing else to do. */
+/** Wraps a server so that it loads the write path when idle. */
 export function warmWhenIdle<Server extends ApiServer>(server: Server, clock: Clock): Warming<Server> {
   let underWay = 0
   let answeredAt = clock.now()
@@ -58,7 +57,7 @@ export function warmWhenIdle<Server extends ApiServer>(server: Server, clock: Cl
     if (quiet < quietMs) timer = clock.after(quietMs - quiet, tryToWarm)
     else {
       timer = undefined
-      // Who writes first tries again, and is told.
+      // The first write tries again, and reports the error.
       server.prepareWrites().catch(() => undefined)
     }
   }
@@ -72,7 +71,7 @@ export function warmWhenIdle<Server extends ApiServer>(server: Server, clock: Cl
     server: {
       ...server,
       async handle(...asked: Parameters<ApiServer['handle']>) {
-        // Nothing to wait for any more.
+        // Loaded, or loading: idle time no longer matters.
         if (!timer) return await server.handle(...asked)
         underWay++
         try {

@@ -13,7 +13,7 @@ async function textOf({ body }: TransportResponse): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** A builder that fails as often as told, and how often it was called. */
+/** A builder that fails a given number of times, and counts its calls. */
 function builder({ failures = 0 } = {}): { readonly build: () => Promise<ApiServer>; calls: number } {
   const counted = {
     calls: 0,
@@ -27,8 +27,8 @@ function builder({ failures = 0 } = {}): { readonly build: () => Promise<ApiServ
   return counted
 }
 
-describe('a server that wakes up', () => {
-  it('is built by the first request, and once for all that come meanwhile', async () => {
+describe('a server that starts lazily', () => {
+  it('is built by the first request, once for all concurrent ones', async () => {
     const counted = builder()
     const server = createWakingServer(counted.build)
     server.endWatches()
@@ -40,7 +40,7 @@ describe('a server that wakes up', () => {
     expect(await server.awake()).toBe(await server.wake())
   })
 
-  it('says why it could not be built, and tries again with the next request', async () => {
+  it('reports why it could not be built, and tries again with the next request', async () => {
     const counted = builder({ failures: 1 })
     const server = createWakingServer(counted.build)
     const refused = await server.handle(ready)
@@ -55,7 +55,7 @@ describe('a server that wakes up', () => {
     expect(counted.calls).toBe(2)
   })
 
-  it('is never built when nobody asks', async () => {
+  it('is never built without a request', async () => {
     const counted = builder()
     expect(await createWakingServer(counted.build).awake()).toBeUndefined()
     expect(counted.calls).toBe(0)

@@ -1,21 +1,21 @@
 /**
- * A server that sleeps until somebody asks for something, or wakes it. Most of what an API server is are rules about
- * kinds, and none of them matters before the first request: so it has a place to be reached at, and is built after that.
+ * A server that is built by its first request, or by `wake`. The listener can be up before the code and data of the
+ * server are loaded.
  */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { describeError } from '../../kube/errors.ts'
 import type { Peer } from '../access/authenticate.ts'
-import type { Answering, ApiServer, ReadBody } from './api-server.ts'
+import type { ApiServer, ReadBody, ServedApi } from './api-server.ts'
 
-export interface WakingServer<Server extends ApiServer> extends Answering {
-  /** The server itself. It is built once, unless that fails: then the next who asks tries again. */
+export interface WakingServer<Server extends ApiServer> extends ServedApi {
+  /** Builds the server, once. If that fails, the next call tries again. */
   wake(): Promise<Server>
-  /** The same for who has no use for one that nobody asked for. */
+  /** The server if it was built or is being built; never starts a build. */
   awake(): Promise<Server | undefined>
 }
 
 export function createWakingServer<Server extends ApiServer>(build: () => Promise<Server>): WakingServer<Server> {
-  // Forgotten when it is done: it may hold all that was found in a folder.
+  // Released when done: its closure may hold all entries of a journal.
   let builder: typeof build | undefined = build
   let building: Promise<Server> | undefined
   let built: Server | undefined
@@ -36,7 +36,7 @@ export function createWakingServer<Server extends ApiServer>(build: () => Promis
     try {
       await wake()
     } catch (error) {
-      const [{ refuseRepresentation: refuse }, { internal }] = await Promise.all([
+      const [{ errorResponse: refuse }, { internal }] = await Promise.all([
         import('../representation/representation.ts'),
         import('../errors/status-error.ts'),
       ])
@@ -46,7 +46,7 @@ export function createWakingServer<Server extends ApiServer>(build: () => Promis
   }
 
   return {
-    // Who is awake is asked at once: a turn more for every request would be felt.
+    // Calls a built server directly: an extra microtask per request is measurable.
     handle: async (request, peer, readBody) =>
       await (built ? built.handle(request, peer, readBody) : handle(request, peer, readBody)),
     endWatches: () => built?.endWatches(),

@@ -6,7 +6,7 @@ import { createApiServer } from './api-server.ts'
 const configs = '/api/v1/namespaces/default/configmaps'
 
 describe('logical clusters', () => {
-  it('know nothing of each other: objects, versions, custom kinds, watches', async () => {
+  it('are isolated: objects, revisions, CRDs, watches', async () => {
     const { raw } = embedded()
     for (const [prefix, value] of [
       ['', 'root'],
@@ -27,7 +27,7 @@ describe('logical clusters', () => {
     expect((await raw('GET', '/clusters/green/apis/example.com')).status).toBe(404)
   })
 
-  it('are removed with all they hold', async () => {
+  it('are removed with their objects', async () => {
     const { raw, server } = embedded()
     await raw('POST', `/clusters/blue${configs}`, { body: configMap('a') })
     expect(server.clusters()).toEqual(['', 'blue'])
@@ -46,7 +46,7 @@ describe('logical clusters', () => {
     expect(server.clusters()).toEqual([''])
   })
 
-  it('come into being only for those who may do everything', async () => {
+  it('are only created for users with full access', async () => {
     const tokens = new Map([['t', { username: 'bob', groups: [] }]])
     const server = createApiServer({ clock: virtualClock(), access: { tokens, strangers: 'refused' } })
     const ask = async (headers: Readonly<Record<string, string>>): Promise<number> =>

@@ -1,14 +1,13 @@
 /**
- * The embedded API server as a machine: logical clusters, what they are kept in, and the way of a request into one of
- * them. What it needs for writing is handed to it, or fetched when somebody writes; `api-server.ts` and `lazy-server.ts`
- * are the two ways to have one.
+ * The implementation of the embedded API server: logical clusters, their storage, and the handling of a request in one
+ * of them. The write path is passed in (`api-server.ts`) or loaded by the first write (`lazy-server.ts`).
  */
 import { systemRandom } from '../../clock/random.ts'
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { describeError, MusterError } from '../../kube/errors.ts'
 import { createAccess } from '../access/access.ts'
 import type { Peer } from '../access/authenticate.ts'
-import { keptPolicy } from '../bootstrap/bootstrap-policy.ts'
+import { policyFromRecord } from '../bootstrap/bootstrap-policy.ts'
 import { readSigningKey } from '../access/token-issuer.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 import type {
@@ -22,36 +21,36 @@ import type {
 import { createCatalog } from '../catalog/catalog.ts'
 import { dispatchRequest } from './dispatch.ts'
 import { openFolder } from '../storage/journal/folder.ts'
-import type { Journal, JournalOwner, Kept } from '../storage/journal/journal.ts'
+import type { Journal, JournalOwner, SnapshotEntry } from '../storage/journal/journal.ts'
 import type { JournalEntry } from '../storage/journal/recovery.ts'
 import { dnsLabel } from '../../kube/validation/name-validation.ts'
 import { noRecall } from '../../kube/recall.ts'
 import { internal, StatusError } from '../errors/status-error.ts'
-import { answerText, refuseRepresentation } from '../representation/representation.ts'
+import { answerText, errorResponse } from '../representation/representation.ts'
 import { parseTarget, type RequestTarget } from '../access/request-target.ts'
 import { seed } from '../bootstrap/seed.ts'
-import { type ClusterState, type Keeping, randomUuid, type WritePath } from '../cluster/state.ts'
+import { type ClusterState, type CoreControllerOptions, randomUuid, type WritePath } from '../cluster/state.ts'
 import { createStorage, type Storage } from '../storage/storage.ts'
 import { createWebhookCaller } from '../webhook/webhook-caller.ts'
 
-/** Clients take a silent watch for dead a little later. */
+/** Just below the time after which clients consider a silent watch dead. */
 const defaultBookmarkMs = 60_000
 
-/** The write path, or who brings it when it is needed. */
+/** The write path, or a function that loads it. */
 export type WritePathSource = WritePath | (() => Promise<WritePath>)
 
 export async function openServer(options: DurableApiServerOptions, source: WritePathSource): Promise<DurableApiServer> {
   const isOurs = typeof options.folder === 'string'
   const { entries, tornBytes, start, release } = isOurs ? await openFolder(options.folder) : options.folder
   let journal: Journal | undefined
-  const keeper: ServerKeeper = { append: (noted) => journal?.append(noted), durable: () => journal?.durable() }
-  const { server, owner, restore, stop, writePath } = createServer(options, source, keeper)
+  const writer: JournalWriter = { append: (change) => journal?.append(change), durable: () => journal?.durable() }
+  const { server, owner, restore, stop, writePath } = createServer(options, source, writer)
   try {
-    // Custom kinds are served by their rules, and objects may have become due for a controller.
+    // Restoring CRDs needs their serving code, and restored objects may need a controller's attention.
     if (entries.length > 0) await writePath()
     restore(entries)
     journal = await start(owner)
-    // What every cluster has from the start is a change like any other, when it is new.
+    // Creates the default cluster if the folder is new: its bootstrap objects are written to the journal, too.
     server.cluster('')
     await journal.durable()
     const running = journal
@@ -68,48 +67,48 @@ export async function openServer(options: DurableApiServerOptions, source: Write
   } catch (error) {
     stop()
     await journal?.close()
-    // Who opened the folder may try again.
+    // A folder that the caller opened stays locked: the caller may try again.
     if (isOurs) release()
     throw error
   }
 }
 
-type ServerKeeper = Pick<Journal, 'append' | 'durable'>
+type JournalWriter = Pick<Journal, 'append' | 'durable'>
 
 interface Created {
   readonly server: ApiServer
   readonly writePath: ClusterState['writePath']
   readonly owner: JournalOwner
   readonly restore: (entries: Iterable<JournalEntry>) => void
-  /** Nothing lives in it any more. */
+  /** Stops the workloads of all clusters. */
   readonly stop: () => void
 }
 
-export function createServer(options: ApiServerOptions, source: WritePathSource, keeper?: ServerKeeper): Created {
+export function createServer(options: ApiServerOptions, source: WritePathSource, journal?: JournalWriter): Created {
   const { clock, random = systemRandom, ids = () => randomUuid(random), history, historyBytes } = options
   const { watchBuffer = 10_000, watchBufferBytes = 64 * 1024 * 1024, bookmarkMs = defaultBookmarkMs } = options
   const { collectGarbage = true, serviceAccounts = false, rootCa = '', recall = noRecall } = options
-  // At once: else the first who needs a token would learn of it, long after the start.
+  // Checked now: otherwise an invalid key would only fail the first token request, long after the start.
   if (options.access?.signingKey !== undefined) readSigningKey(options.access.signingKey, 'the signing key')
-  const keeping: Keeping = { collectGarbage, serviceAccounts, rootCa }
+  const controllers: CoreControllerOptions = { collectGarbage, serviceAccounts, rootCa }
   const states = new Map<string, ClusterState>()
-  const lively = new Map<string, ReturnType<Workloads>>()
+  const workloads = new Map<string, ReturnType<Workloads>>()
 
-  let writing = typeof source === 'function' ? undefined : source
+  let loadedWritePath = typeof source === 'function' ? undefined : source
   let loading: Promise<WritePath> | undefined
-  const load = async (bring: () => Promise<WritePath>): Promise<WritePath> => {
+  const load = async (importWritePath: () => Promise<WritePath>): Promise<WritePath> => {
     try {
-      writing = await bring()
+      loadedWritePath = await importWritePath()
     } catch (error) {
-      // The next who writes tries again.
+      // The next write tries again.
       loading = undefined
       throw error
     }
-    for (const state of states.values()) writing.keep(state, keeping)
-    return writing
+    for (const state of states.values()) loadedWritePath.startControllers(state, controllers)
+    return loadedWritePath
   }
   const writePath = (): WritePath | Promise<WritePath> =>
-    writing ?? (loading ??= load(source as () => Promise<WritePath>))
+    loadedWritePath ?? (loading ??= load(source as () => Promise<WritePath>))
 
   const stateOf = (name: string): ClusterState => {
     const known = states.get(name)
@@ -117,9 +116,9 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     const storage = createStorage({
       history,
       historyBytes,
-      keeper: keeper && {
-        keep: (done) => keeper.append({ ...done, cluster: name }),
-        durable: () => keeper.durable(),
+      log: journal && {
+        append: (change) => journal.append({ ...change, cluster: name }),
+        durable: () => journal.durable(),
       },
     })
     let plugins: readonly AdmissionPlugin[] | undefined
@@ -135,20 +134,20 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
       bookmarkMs,
       recall,
       writePath,
-      admission: () => (plugins ??= writing?.admissionPlugins(keeping) ?? []),
+      admission: () => (plugins ??= loadedWritePath?.admissionPlugins(controllers) ?? []),
       webhooks: options.webhooks ?? createWebhookCaller({ storage, clock }),
     }
     states.set(name, state)
-    writing?.keep(state, keeping)
+    loadedWritePath?.startControllers(state, controllers)
     return state
   }
   const readyState = (name: string): ClusterState => {
     const state = stateOf(name)
     if (isEmpty(state)) seed(state, serviceAccounts ? rootCa : undefined)
-    if (options.workloads && !lively.has(name)) lively.set(name, options.workloads(state))
+    if (options.workloads && !workloads.has(name)) workloads.set(name, options.workloads(state))
     return state
   }
-  if (!keeper) readyState('')
+  if (!journal) readyState('')
 
   const handleIn = async (
     target: RequestTarget,
@@ -159,10 +158,10 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     const { cluster: name, query } = target
     if (dnsLabel(name).length > 0) return answerText(404, '404 page not found\n')
     if (!states.has(name)) {
-      // Nobody makes a cluster by asking for it who could not do everything in it.
+      // Only a caller with full access may create a cluster by requesting it.
       const whole = { cluster: '', path: `/clusters/${name}`, query, resource: undefined }
-      const refusal = refusalOf(() => stateOf('').access.admit(request, whole, peer))
-      if (refusal) return await refuseRepresentation(refusal)
+      const denied = statusErrorOf(() => stateOf('').access.admit(request, whole, peer))
+      if (denied) return await errorResponse(denied)
     }
     return await handle(readyState(name), request, target, peer, readBody)
   }
@@ -176,7 +175,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     },
     async prepareWrites() {
       const path = await writePath()
-      path.rehearse(readyState(''))
+      path.warmUp(readyState(''))
     },
     cluster(name) {
       const state = readyState(name)
@@ -184,7 +183,7 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
         async handle(request) {
           const target = parseTarget(request.path)
           if (!target) return badTarget()
-          // A logical cluster has none of its own.
+          // Logical clusters are not nested.
           if (target.cluster !== '') return answerText(404, '404 page not found\n')
           return await handle(state, request, target)
         },
@@ -210,8 +209,8 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     removeCluster(name) {
       const state = states.get(name)
       if (name === '' || !state) return
-      lively.get(name)?.stop()
-      lively.delete(name)
+      workloads.get(name)?.stop()
+      workloads.delete(name)
       for (const table of state.storage.tables()) {
         for (const object of table.objects()) state.storage.remove(table.name, object)
         state.storage.endWatches(table.name)
@@ -231,57 +230,57 @@ export function createServer(options: ApiServerOptions, source: WritePathSource,
     server,
     writePath,
     stop() {
-      for (const simulation of lively.values()) simulation.stop()
+      for (const simulation of workloads.values()) simulation.stop()
     },
     owner: {
-      state: () => [...states].flatMap(([cluster, { storage }]) => keptOf(cluster, storage)),
+      state: () => [...states].flatMap(([cluster, { storage }]) => snapshotOf(cluster, storage)),
       lost(changes) {
-        for (const [cluster, lost] of Map.groupBy(changes, (noted) => noted.cluster)) {
+        for (const [cluster, lost] of Map.groupBy(changes, (change) => change.cluster)) {
           states.get(cluster)?.storage.undo(lost)
         }
       },
     },
     restore(entries) {
       for (const entry of entries) restoreEntry(stateOf(entry.cluster).storage, entry)
-      // What is left of a cluster that was removed is the tale of its removal.
+      // Of a removed cluster, the journal still holds the removals.
       for (const [name, state] of states) if (name !== '' && isEmpty(state)) states.delete(name)
     },
   }
 }
 
-/** A cluster that has anything has its namespaces. */
+/** Every cluster that has been initialized has namespaces. */
 function isEmpty({ storage }: ClusterState): boolean {
   return storage.table('namespaces').size === 0
 }
 
-/** All that has to be written down of a cluster so that it can be had again. */
-function keptOf(cluster: string, storage: Storage): readonly Kept[] {
+/** The entries of a snapshot from which a cluster can be restored. */
+function snapshotOf(cluster: string, storage: Storage): readonly SnapshotEntry[] {
   const { revision } = storage
-  const foundation = storage.intactFoundation()
+  const bootstrap = storage.unchangedBootstrap()
   const objects = [...storage.tables()]
-    .filter(({ name }) => !foundation?.tables.includes(name))
+    .filter(({ name }) => !bootstrap?.tables.includes(name))
     .flatMap((table) => table.objects().map((object) => ({ cluster, table: table.name, isRemoval: false, object })))
-  return [...(foundation ? [{ cluster, foundation }] : []), ...objects, { cluster, revision }]
+  return [...(bootstrap ? [{ cluster, bootstrap }] : []), ...objects, { cluster, revision }]
 }
 
 function restoreEntry(storage: Storage, entry: JournalEntry): void {
   if ('revision' in entry) return storage.restoreRevision(entry.revision)
   if ('object' in entry) return storage.restore(entry.table, entry.object, entry.isRemoval)
-  const foundation = keptPolicy(entry.foundation)
-  if (!foundation)
+  const bootstrap = policyFromRecord(entry.bootstrap)
+  if (!bootstrap)
     throw new MusterError(
       'StorageDamaged',
-      'the journal begins with a policy that this version of Muster does not have.',
+      'the journal uses a bootstrap policy that this version of Muster does not have.',
     )
-  storage.restoreFoundation(foundation)
+  storage.restoreBootstrap(bootstrap)
 }
 
-/** As the real server answers what is no target at all. */
+/** The response of kube-apiserver to an invalid request target. */
 function badTarget(): TransportResponse {
   return answerText(400, '400 Bad Request')
 }
 
-function refusalOf(check: () => unknown): StatusError | undefined {
+function statusErrorOf(check: () => unknown): StatusError | undefined {
   try {
     check()
     return undefined
@@ -303,13 +302,13 @@ async function handle(
   const { losses } = storage
   try {
     const answered = await dispatchRequest(state, request, target, peer, readBody)
-    // Nobody is told what a crash could still undo, or what has been undone: neither who wrote nor who read.
+    // Neither writers nor readers may see a state that a crash could still undo, or that has been undone.
     const kept = storage.durable()
     if (kept) await kept
-    if (storage.losses > losses) throw new MusterError('StorageFailed', 'changes could not be written meanwhile.')
+    if (storage.losses > losses) throw new MusterError('StorageFailed', 'changes were reverted during this request.')
     return answered
   } catch (error) {
-    const refusal = error instanceof StatusError ? error : internal(describeError(error))
-    return await refuseRepresentation(refusal)
+    const failure = error instanceof StatusError ? error : internal(describeError(error))
+    return await errorResponse(failure)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The write path: all that changes what is stored, and all that must know the rules of kinds to do so. It is nine tenths of
- * the server, and whoever only reads does without it: `dispatch` asks for it with the first request that needs it.
+ * The write path: everything that changes stored objects, with the defaults and validation of all kinds. It is nine
+ * tenths of the server's code, and reads do not need it: `dispatch` loads it with the first request that does.
  */
 import type { TransportResponse } from '../../transport/transport.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
@@ -39,7 +39,7 @@ export const writePath: WritePath = {
     if (route.subresource !== '') return onSubresource(call, onObject)
     return route.name === undefined ? onCollection(call) : onObject(call)
   },
-  rehearse(state) {
+  warmUp(state) {
     const served = state.catalog.find('', 'v1', 'configmaps')!
     const route: Route = { served, namespace: 'default', name: undefined, subresource: '' }
     const writing = writingOf(route, {
@@ -50,11 +50,11 @@ export const writePath: WritePath = {
       scan: () => ({ duplicates: [], order: [] }),
       warn: () => undefined,
     })
-    const object = decode(writing, { metadata: { name: 'rehearsed' }, data: { key: 'value' } })
+    const object = decode(writing, { metadata: { name: 'warm-up' }, data: { key: 'value' } })
     recordUpdate(state, writing, undefined, withoutSystemFields(writing, object))
   },
   admissionPlugins,
-  keep(state, { collectGarbage, serviceAccounts, rootCa }) {
+  startControllers(state, { collectGarbage, serviceAccounts, rootCa }) {
     keepHouse(state, { collectGarbage })
     gatherRoles(state)
     keepQuotas(state)
@@ -74,7 +74,7 @@ async function onCollection(call: ApiCall): Promise<TransportResponse> {
     const deleting = await readDeleting(call)
     const { objects, metadata } = listObjects(state, route, query)
     for (const { metadata: own } of objects) await removeOne(call, own.namespace, own.name ?? '', deleting)
-    // What is told is what was found, not what became of it.
+    // The response lists the objects as they were before the deletion.
     return await answer(200, await dressList(objects, metadata, dressing), dressing.syntax)
   }
   throw methodNotAllowed()
@@ -92,7 +92,7 @@ async function createOne(call: ApiCall): Promise<TransportResponse> {
   return await answering.object(201, await create(state, answering.writing, body))
 }
 
-/** The old way to bind: the pod is named in the body. */
+/** The legacy `bindings` resource: the Pod is named in the body. */
 function bindingOf(call: ApiCall, body: Json): ApiCall {
   const metadata = isJsonObject(body) && isJsonObject(body['metadata']) ? body['metadata'] : {}
   const name = typeof metadata['name'] === 'string' ? metadata['name'] : ''
@@ -122,7 +122,7 @@ async function onObject(call: ApiCall): Promise<TransportResponse> {
       checkVerb(route, 'delete')
       return await deleteOne(call)
     case 'POST':
-      // The address of a custom object is as good as that of all: what is made has its name in the body.
+      // Custom resources accept a POST to an object's path; the name comes from the body.
       if (!route.served.custom) throw methodNotAllowed()
       return await createOne({ ...call, route: { ...route, name: undefined } })
     default:
@@ -141,10 +141,10 @@ async function deleteOne(call: ApiCall): Promise<TransportResponse> {
   return await answer(200, shown, dressing.syntax, warningHeaders(deletionWarnings(route, deleting)))
 }
 
-/** Admission is asked again about an object that changed meanwhile, but not for ever. */
+/** How often admission runs again for an object that changed meanwhile. */
 const attempts = 5
 
-/** One object goes, if it is still there when all who have a say have spoken. Of a collection they are told no name. */
+/** Deletes one object, if it still exists after admission. In a deletecollection, admission requests have no name. */
 async function removeOne(
   { state, route, user, warnings }: ApiCall,
   namespace: string | undefined,
@@ -172,7 +172,7 @@ async function removeOne(
     if (!live) return undefined
     if (live === found) return removeObject(state, served, live, deleting)
     if (attempt < attempts) continue
-    // Who writes to it all the time does not keep it from being deleted; another object is not what was asked about.
+    // Constant writes do not prevent a deletion; an object with another uid is not the one to delete.
     if (live.metadata.uid !== found.metadata.uid) throw modified(served, name)
     return removeObject(state, served, live, deleting)
   }

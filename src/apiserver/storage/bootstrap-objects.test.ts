@@ -10,13 +10,13 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { bootstrapPolicy } from '../bootstrap/bootstrap-policy.ts'
 import { rbacTables } from '../access/rbac.ts'
 import { type DurableApiServer, openApiServer } from '../server/api-server.ts'
-import type { Foundation } from './bootstrap-objects.ts'
+import type { BootstrapObjects } from './bootstrap-objects.ts'
 import { openJournal } from './journal/journal.ts'
 import { type StorageChange, createStorage, type StoredObject } from './storage.ts'
 
 const segment = 'segment-00000001'
 
-/** The first server on a disk is always the same; whoever comes later has other chances. */
+/** The first server on a disk always has the same seed; later ones have others. */
 async function openOn(disk: FaultyDisk, seed = 1, segmentBytes?: number): Promise<DurableApiServer> {
   const journal = await openJournal(disk, { segmentBytes })
   const folder = { ...journal, entries: [...journal.entries], release: () => undefined }
@@ -42,20 +42,20 @@ async function policyOf(server: Handler, prefix = ''): Promise<readonly StoredOb
   return lists.flat()
 }
 
-describe('a foundation in a journal', () => {
-  it('is one record, and nothing of it is made by opening it', async () => {
+describe('bootstrap objects in a journal', () => {
+  it('are one record, and are not created by opening it', async () => {
     const disk = faultyDisk()
     await (await openOn(disk)).close()
     // Namespaces, priority classes and the objects called kubernetes are written one by one; the policy would take 60 KB.
     expect(disk.raw(segment).byteLength).toBeLessThan(4608)
     const { entries } = await openJournal(disk.afterCrash(0))
-    expect([...entries].filter((entry) => 'foundation' in entry)).toHaveLength(1)
+    expect([...entries].filter((entry) => 'bootstrap' in entry)).toHaveLength(1)
     expect(
       [...entries].filter((entry) => 'table' in entry && entry.table.endsWith('rbac.authorization.k8s.io')),
     ).toEqual([])
   })
 
-  it('is there with all that came with it, or not at all, wherever the plug is pulled', async () => {
+  it('are recovered with all other initial objects or not at all, whenever the power fails', async () => {
     const disk = faultyDisk()
     const first = await openOn(disk)
     const before = await policyOf(first)
@@ -66,7 +66,7 @@ describe('a foundation in a journal', () => {
       expect([[...entries], tornBytes]).toEqual([[], size])
     }
     expect(await policyOf(await openOn(disk.afterCrash(1), 2))).toEqual(before)
-    // Of one that was not kept nothing is left: the next has its own, as complete, and keeps it.
+    // A policy that was not written leaves nothing behind: the next server creates and keeps its own.
     for (const size of [0, 1, 17, whole.byteLength >> 1, whole.byteLength - 1]) {
       const torn = cutAt(disk, size)
       const second = await openOn(torn, 2)
@@ -80,7 +80,7 @@ describe('a foundation in a journal', () => {
     }
   })
 
-  it('keeps what became of it: edits and removals are changes like any other', async () => {
+  it('can be edited and removed like other objects', async () => {
     for (const segmentBytes of [undefined, 500]) {
       const disk = faultyDisk()
       const first = await openOn(disk, 1, segmentBytes)
@@ -103,7 +103,7 @@ describe('a foundation in a journal', () => {
     }
   })
 
-  it('stays one record in a snapshot, of every cluster that has not changed it', async () => {
+  it('stay one record in a snapshot for every cluster that has not changed them', async () => {
     const disk = faultyDisk()
     const first = await openOn(disk, 1, 500)
     await ask(first, 'DELETE', `/clusters/red${rbac}/clusterroles/view`)
@@ -113,14 +113,14 @@ describe('a foundation in a journal', () => {
     await first.close()
     const kept = disk.afterCrash(0)
     const { entries } = await openJournal(kept)
-    const laid = [...entries].filter((entry) => 'foundation' in entry).map(({ cluster }) => cluster)
-    expect(laid).toEqual(['', 'blue'])
+    const clusters = [...entries].filter((entry) => 'bootstrap' in entry).map(({ cluster }) => cluster)
+    expect(clusters).toEqual(['', 'blue'])
     const second = await openOn(kept, 2)
     const after = await Promise.all(['', '/clusters/red', '/clusters/blue'].map((prefix) => policyOf(second, prefix)))
     expect(after).toEqual(before)
   })
 
-  it('is undone with all else that a full disk could not take', async () => {
+  it('are reverted with all other changes that a full disk could not take', async () => {
     const disk = faultyDisk()
     const server = await openOn(disk)
     disk.room = 20
@@ -133,7 +133,7 @@ describe('a foundation in a journal', () => {
     expect(await policyOf(await openOn(disk.afterCrash(0), 2), '/clusters/blue')).toEqual(own)
   })
 
-  it('is another one where a cluster was removed and made anew', async () => {
+  it('differ after a cluster was removed and created again', async () => {
     const disk = faultyDisk()
     const first = await openOn(disk)
     const before = await policyOf(first, '/clusters/blue')
@@ -145,20 +145,20 @@ describe('a foundation in a journal', () => {
     expect(await policyOf(await openOn(disk.afterCrash(0), 2), '/clusters/blue')).toEqual(after)
   })
 
-  it('of a later version is not guessed at', async () => {
+  it('of a later version are an error', async () => {
     const disk = faultyDisk()
     const { start } = await openJournal(disk)
     const journal = await start({ state: () => [], lost: () => undefined })
     const policy = bootstrapPolicy(0, 'seed', 2)
-    const later: Foundation = { ...policy, record: () => policy.record().replace('v1.37.1', 'v9.9.9') }
-    journal.append({ cluster: '', foundation: later })
+    const later: BootstrapObjects = { ...policy, record: () => policy.record().replace('v1.37.1', 'v9.9.9') }
+    journal.append({ cluster: '', bootstrap: later })
     await journal.close()
     await expect(openOn(disk)).rejects.toMatchObject({ name: 'StorageDamaged' })
   })
 })
 
-describe('a journal from before there were foundations', () => {
-  it('opens: each object of the policy is a record of its own', async () => {
+describe('a journal from before bootstrap records', () => {
+  it('opens with one record per object of the policy', async () => {
     const source = await openOn(faultyDisk())
     const disk = faultyDisk()
     const { start } = await openJournal(disk)
@@ -184,12 +184,12 @@ describe('a journal from before there were foundations', () => {
     const after = await policyOf(server)
     await server.close()
     const { entries } = await openJournal(disk.afterCrash(0))
-    expect([...entries].some((entry) => 'foundation' in entry)).toBe(false)
+    expect([...entries].some((entry) => 'bootstrap' in entry)).toBe(false)
     expect(await policyOf(await openOn(disk.afterCrash(0), 3))).toEqual(after)
   })
 })
 
-/** Cut there, and all that is left is safe. */
+/** The disk with its segment cut to this size, all of it synced. */
 function cutAt(disk: FaultyDisk, size: number): FaultyDisk {
   const cut = disk.afterCrash(1)
   const bytes = cut.raw(segment)
@@ -200,7 +200,7 @@ const names = ['view', 'edit', 'own'] as const
 
 const step = record({ name: constantFrom(...names), removes: boolean(), looks: boolean(), compacts: nat(9) })
 
-describe('a foundation in a storage', () => {
+describe('bootstrap objects in a storage', () => {
   const role = (name: string, value: number): UntypedObject => ({
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
@@ -209,12 +209,12 @@ describe('a foundation in a storage', () => {
   })
   const table = rbacTables.clusterRoles
 
-  it('cannot be told from objects that were there all along', () => {
+  it('behave like objects that were stored one by one', () => {
     assert(
       property(array(step, { maxLength: 12 }), (steps) => {
         const histories = [true, false].map((isEager) => {
           const storage = createStorage()
-          storage.lay(bootstrapPolicy(0, 'seed', storage.revision + 1))
+          storage.addBootstrap(bootstrapPolicy(0, 'seed', storage.revision + 1))
           const roles = storage.table(table)
           for (const [at, { name, removes, looks, compacts }] of steps.entries()) {
             if (looks && isEager) roles.objects()
@@ -237,10 +237,10 @@ describe('a foundation in a storage', () => {
     )
   })
 
-  it('has a history: who asks for a state amid it gets that', () => {
+  it('have a history that can be listed at each revision', () => {
     const storage = createStorage()
     const policy = bootstrapPolicy(0, 'seed', storage.revision + 1)
-    storage.lay(policy)
+    storage.addBootstrap(policy)
     expect(storage.revision).toBe(policy.first + policy.size - 1)
     expect(storage.table(table).objectsAt(policy.first + 2)).toHaveLength(3)
     expect(storage.table(table).changesSince(policy.first)![0]!.object).toEqual(policy.objectsOf(table)[1])
@@ -248,34 +248,34 @@ describe('a foundation in a storage', () => {
     expect(storage.table(table).changesSince(policy.first)).toBeUndefined()
   })
 
-  it('is gone when it is undone, and who has looked is told', () => {
+  it('disappear when they are reverted, with a change for those that were created', () => {
     const storage = createStorage()
     const policy = bootstrapPolicy(0, 'seed', storage.revision + 1)
     const before = storage.revision
     const told: string[] = []
     storage.onChange(({ name }, { type, isUndoing }: StorageChange) => void told.push(`${name} ${type} ${isUndoing}`))
-    storage.lay(policy)
+    storage.addBootstrap(policy)
     const [first] = storage.table(rbacTables.roles).objects()
-    storage.undo([{ foundation: policy }])
+    storage.undo([{ bootstrap: policy }])
     expect(new Set(told)).toEqual(new Set([`${rbacTables.roles} DELETED true`]))
     expect(storage.revision).toBe(before)
     for (const name of policy.tables) expect(storage.table(name).size).toBe(0)
-    expect(storage.laidPlace(first!.metadata.uid)).toBeUndefined()
-    storage.lay(policy)
+    expect(storage.bootstrapPlace(first!.metadata.uid)).toBeUndefined()
+    storage.addBootstrap(policy)
     expect(storage.table(rbacTables.roles).objects()[0]).toEqual(first)
     expect(storage.table(rbacTables.roles).changesSince(before)).toHaveLength(storage.table(rbacTables.roles).size)
   })
 })
 
 describe('a snapshot', () => {
-  it('knows the revision it was taken at: none is given out twice, and nobody resumes from before it', async () => {
+  it('has a revision: none is assigned twice, and no watch resumes from before it', async () => {
     const disk = faultyDisk()
     const first = await openOn(disk)
     const url = '/api/v1/namespaces/default/configmaps'
     const old = (await ask(first, 'POST', url, { metadata: { name: 'a' } })) as StoredObject
     await ask(first, 'POST', url, { metadata: { name: 'b' } })
     await first.close()
-    // Of what is removed last nothing is left but the revision.
+    // Of the last removal only the revision is left.
     const next = await openOn(disk, 2, 500)
     await ask(next, 'DELETE', `${url}/b`)
     const { metadata } = (await ask(next, 'GET', url)) as { metadata: { resourceVersion: string } }

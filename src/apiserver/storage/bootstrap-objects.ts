@@ -1,22 +1,22 @@
 /**
- * A foundation: objects that a cluster has from its first moment on without anybody having made them. How many there are
- * is known, and so is the revision of each; what they are is found out when somebody looks into one of their tables. In
- * most clusters nobody ever does, and a process may hold ten thousand of them.
+ * Bootstrap objects: objects that a cluster has from its start. Their number and revisions are known, but they are
+ * created only when one of their tables is first read. Most clusters never read them, and a process may hold ten
+ * thousand clusters.
  *
- * It is written down as one record, of which the very same objects can be made again, by any later version of Muster.
+ * The journal holds them as one record, from which any later version of Muster can recreate equal objects.
  */
 import type { StoredObject } from './storage.ts'
 
-export interface Foundation {
-  /** The revision of its first object. Each has one of its own. */
+export interface BootstrapObjects {
+  /** The revision of the first object; the others follow, one each. */
   readonly first: number
   readonly size: number
   readonly tables: readonly string[]
-  /** The objects of one of these tables: equal ones, whenever it is asked. */
+  /** The objects of one of these tables: equal ones at every call. */
   objectsOf(table: string): readonly StoredObject[]
-  /** Where it has the object of this uid. */
+  /** The table and name of the object with this uid. */
   placeOf(uid: string): BootstrapPlace | undefined
-  /** As it is written down, in JSON. */
+  /** The journal record, in JSON. */
   record(): string
 }
 

@@ -15,7 +15,7 @@ const step = record({
 })
 
 describe('storage', () => {
-  it('can tell the state at every revision of its history, in the order of keys', () => {
+  it('has the state at every revision of its history, sorted by key', () => {
     assert(
       property(array(step, { maxLength: 40 }), (steps) => {
         const storage = createStorage()
@@ -37,7 +37,7 @@ describe('storage', () => {
     )
   })
 
-  it('gives every change a revision of its own, over all tables', () => {
+  it('assigns one revision per change over all tables', () => {
     const storage = createStorage()
     const before = storage.revision
     storage.put('things', object('a', 'x', 1))
@@ -46,7 +46,7 @@ describe('storage', () => {
     expect([storage.revision, metadata.resourceVersion]).toEqual([before + 3, String(before + 3)])
   })
 
-  it('keeps no less of its history than it promises, and says what it forgot', () => {
+  it('keeps at least the configured history, and reports what was compacted', () => {
     const storage = createStorage({ history: 5 })
     const table = storage.table('things')
     for (let value = 0; value < 100; value++) {
@@ -57,7 +57,7 @@ describe('storage', () => {
     expect(table.objectsAt(table.compacted - 1)).toBeUndefined()
   })
 
-  it('keeps no more bytes of history than it may, of all tables together, and every state it still tells is true', () => {
+  it('limits the history of all tables by bytes, and every remaining state is correct', () => {
     const large = 'x'.repeat(10_000)
     assert(
       property(array(record({ step, table: constantFrom('things', 'others') }), { maxLength: 60 }), (steps) => {

@@ -1,18 +1,18 @@
 /**
- * The memory of a cluster: objects by resource, namespace and name, one revision for all of them, and for each
- * resource the history of its latest changes.
+ * The storage of a cluster, in place of etcd: objects by resource, namespace and name, one revision for all of them,
+ * and for each resource the history of its latest changes.
  *
- * The history is what makes watches resumable and pages consistent: the state at an earlier revision is today's with
- * the changes since then undone. It is bounded, by changes and by bytes; whoever asks for more than it holds is told
- * that it is gone.
+ * The history makes watches resumable and paginated lists consistent: the state at an earlier revision is the current
+ * one with the later changes undone. It is bounded, by changes and by bytes; requests for older revisions get
+ * "expired".
  *
- * Objects are never changed in place, so one object may be in the table, in the history and in a hundred answers.
+ * Objects are immutable, so one object may be in the table, in the history and in many responses.
  */
 import type { ObjectMeta, UntypedObject } from '../../kube/object.ts'
-import type { Foundation, BootstrapPlace } from './bootstrap-objects.ts'
+import type { BootstrapObjects, BootstrapPlace } from './bootstrap-objects.ts'
 import { sizeOf } from '../codec/object-size.ts'
 
-/** An object as stored: it has a name, a uid and the revision of its last change. */
+/** A stored object: it has a name, a uid and the revision of its last change. */
 export interface StoredObject extends UntypedObject {
   readonly metadata: ObjectMeta & { readonly name: string; readonly uid: string; readonly resourceVersion: string }
 }
@@ -20,19 +20,19 @@ export interface StoredObject extends UntypedObject {
 export interface StorageChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly revision: number
-  /** What was removed carries the revision of its removal. */
+  /** A removed object carries the revision of its removal. */
   readonly object: StoredObject
   readonly previous: StoredObject | undefined
-  /** It takes back one that could not be kept. Who acts on changes must not do at once again what just failed. */
+  /** Reverts a change that could not be written to the journal. Listeners must not retry it at once. */
   readonly isUndoing?: boolean | undefined
 }
 
-/** Told of each change of a table, at once and in order. */
+/** Called for each change of a table, synchronously and in order. */
 export interface StorageListener {
   change(change: StorageChange): void
   /**
-   * There will be no more changes to tell of: the resource is no longer served, or the server stops. Or what was told has
-   * not been (`isUndone`), and must not be told on.
+   * No more changes follow: the resource is no longer served, or the server stops. With `isUndone`, the latest changes
+   * were reverted, and must not be delivered.
    */
   end(isUndone?: boolean): void
 }
@@ -42,84 +42,90 @@ export interface StorageTable {
   /** `deployments.apps`. */
   readonly name: string
   readonly size: number
-  /** Changes up to this revision are forgotten. */
+  /** Changes up to this revision have been compacted. */
   readonly compacted: number
   get(namespace: string | undefined, name: string): StoredObject | undefined
-  /** In the order of their keys; of one namespace or of all. */
+  /** Sorted by key; of one namespace or of all. */
   objects(namespace?: string): readonly StoredObject[]
-  /** The same at an earlier revision; undefined when the history does not reach back so far. */
+  /** The same at an earlier revision; undefined if it has been compacted. */
   objectsAt(revision: number, namespace?: string): readonly StoredObject[] | undefined
-  /** Later changes, oldest first; undefined when some of them are forgotten. */
+  /** Later changes, oldest first; undefined if some of them have been compacted. */
   changesSince(revision: number): readonly StorageChange[] | undefined
-  /** Returns how to stop listening. */
+  /** Returns a function that stops listening. */
   listen(listener: StorageListener): () => void
 }
 
 export interface Storage {
-  /** Of the latest change. */
+  /** The revision of the latest change. */
   readonly revision: number
   table(name: string): StorageTable
   tables(): Iterable<StorageTable>
   /** Stores an object under its name and gives it the next revision. */
   put(table: string, object: UntypedObject): StoredObject
-  /** Puts a foundation under tables that are empty: as many changes as it has objects, of which nobody is told. */
-  lay(foundation: Foundation): void
-  /** What was laid, as long as nothing of it has changed. */
-  intactFoundation(): Foundation | undefined
-  /** Where something was laid, by its uid; it may have changed or gone since. */
-  laidPlace(uid: string): BootstrapPlace | undefined
-  /** Removes it; `object` is the state to be told of. */
+  /** Adds bootstrap objects to empty tables: one revision per object, without calling listeners. */
+  addBootstrap(bootstrap: BootstrapObjects): void
+  /** The bootstrap objects, as long as none of their tables has changed. */
+  unchangedBootstrap(): BootstrapObjects | undefined
+  /** The table and name of a bootstrap object, by uid; it may have changed or been deleted since. */
+  bootstrapPlace(uid: string): BootstrapPlace | undefined
+  /** Removes an object; `object` is its last state, for watches. */
   remove(table: string, object: UntypedObject): StoredObject
-  /** Forgets all history. */
+  /** Drops all history. */
   compact(): void
   /** Ends the watches of a resource. */
   endWatches(table: string): void
-  /** Settles when all changes so far would survive a crash; at once where nothing does anyway. */
+  /** Resolves when all changes so far would survive a crash; undefined if they do already, or without a journal. */
   durable(): Promise<void> | undefined
-  /** Puts back what was kept: an object as it is, or one that went. */
+  /** Restores an object, or its removal, from the journal. */
   restore(table: string, object: StoredObject, isRemoval: boolean): void
-  /** Puts back what was laid. */
-  restoreFoundation(foundation: Foundation): void
-  /** All that was put back is the state at this revision: nobody knows what came and went before. */
+  /** Restores bootstrap objects from the journal. */
+  restoreBootstrap(bootstrap: BootstrapObjects): void
+  /** Marks the restored objects as the state at this revision, without any history before it. */
   restoreRevision(revision: number): void
-  /** How often changes had to be taken back: who saw this grow has seen, or made, what is not so. */
+  /**
+   * How often changes were reverted: a request during which this grows has seen, or made, a state that does not exist.
+   */
   readonly losses: number
-  /** Takes back changes that could not be kept, the latest first. Watches that may have heard of them end. */
-  undo(changes: readonly Done[]): void
-  /** Told of the changes of every table, after the table's own listeners; also, as their reverse, of those undone. */
+  /** Reverts changes that could not be written, the latest first, and ends the watches that may have seen them. */
+  undo(changes: readonly RecordedChange[]): void
+  /**
+   * Calls `listener` for every change, after the table's own listeners, and for every revert with the reverse change.
+   */
   onChange(listener: (table: StorageTable, change: StorageChange) => void): void
 }
 
-/** What happened to a storage in one go. */
-export type Done = { readonly table: string; readonly change: StorageChange } | { readonly foundation: Foundation }
+/** One atomic change of the storage, as the journal records it. */
+export type RecordedChange =
+  | { readonly table: string; readonly change: StorageChange }
+  | { readonly bootstrap: BootstrapObjects }
 
 export interface StorageOptions {
-  /** Changes kept of each resource. @default 1000 */
+  /** Number of changes kept per resource. @default 1000 */
   readonly history?: number | undefined
-  /** Bytes that the changes of all resources take together, about. @default 64 MiB */
+  /** Approximate total size of the kept changes, in bytes. @default 64 MiB */
   readonly historyBytes?: number | undefined
-  /** Where changes are kept for good. @default nowhere */
-  readonly keeper?: Keeper | undefined
+  /** Persists changes. @default nothing does */
+  readonly log?: StorageLog | undefined
 }
 
-/** Keeps changes beyond the life of the process. */
-export interface Keeper {
-  /** Raises when it can keep nothing any more. */
-  keep(done: Done): void
+/** Persists changes: the journal. */
+export interface StorageLog {
+  /** Throws if nothing can be written any more. */
+  append(change: RecordedChange): void
   durable(): Promise<void> | undefined
 }
 
-/** Real servers are never at zero either: it means "any version" to them. */
+/** Not zero: resourceVersion "0" means "any version". */
 const firstRevision = 1
 
 const defaultHistoryBytes = 64 * 1024 * 1024
 
 export function createStorage(options: StorageOptions = {}): Storage {
-  const { history = 1000, historyBytes = defaultHistoryBytes, keeper } = options
+  const { history = 1000, historyBytes = defaultHistoryBytes, log } = options
   const tables = new Map<string, MemoryTable>()
   const listeners: ((table: StorageTable, change: StorageChange) => void)[] = []
-  let laid: Foundation | undefined
-  /** What was before is forgotten, in tables that nobody has asked for yet, too. */
+  let added: BootstrapObjects | undefined
+  /** The compacted revision of tables that do not exist yet. */
   let horizon = 0
   const kept: HistorySize = { bytes: 0 }
 
@@ -137,7 +143,7 @@ export function createStorage(options: StorageOptions = {}): Storage {
     const previous = table.get(stored.metadata.namespace, stored.metadata.name)
     const type = isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED'
     const done: StorageChange = { type, revision: next, object: stored, previous }
-    keeper?.keep({ table: name, change: done })
+    log?.append({ table: name, change: done })
     storage.revision = next
     record(table, done)
     return stored
@@ -146,59 +152,59 @@ export function createStorage(options: StorageOptions = {}): Storage {
   const record = (table: MemoryTable, done: StorageChange): void => {
     table.record(done)
     while (kept.bytes > historyBytes) largestHistory().halveHistory()
-    tell(table, done)
+    notify(table, done)
   }
 
   const largestHistory = (): MemoryTable =>
     [...tables.values()].reduce((one, other) => (other.historyBytes > one.historyBytes ? other : one))
 
-  const tell = (table: StorageTable, done: StorageChange): void => {
+  const notify = (table: StorageTable, done: StorageChange): void => {
     for (const listener of listeners) listener(table, done)
   }
 
-  const lay = (foundation: Foundation): void => {
-    laid = foundation
-    storage.revision = Math.max(storage.revision, foundation.first + foundation.size - 1)
-    for (const name of foundation.tables) tableOf(name).lay(() => foundation.objectsOf(name))
+  const addBootstrap = (bootstrap: BootstrapObjects): void => {
+    added = bootstrap
+    storage.revision = Math.max(storage.revision, bootstrap.first + bootstrap.size - 1)
+    for (const name of bootstrap.tables) tableOf(name).addBootstrap(() => bootstrap.objectsOf(name))
   }
 
-  /** Returns what has to be told of it. */
-  const takeBack = (done: Done): readonly (readonly [StorageTable, StorageChange])[] => {
+  /** Reverts one change; returns the reverse changes for the listeners. */
+  const revert = (done: RecordedChange): readonly (readonly [StorageTable, StorageChange])[] => {
     if ('change' in done) {
       const table = tableOf(done.table)
       table.end(true)
-      table.forget(done.change)
-      // Nobody has heard of a revision that was not kept: the next change may have it.
+      table.revert(done.change)
+      // No client has seen the reverted revision: the next change may reuse it.
       storage.revision = done.change.revision - 1
       return [[table, reverseOf(done.change)]]
     }
-    laid = undefined
-    storage.revision = done.foundation.first - 1
-    return done.foundation.tables.map(tableOf).flatMap((table) => {
+    added = undefined
+    storage.revision = done.bootstrap.first - 1
+    return done.bootstrap.tables.map(tableOf).flatMap((table) => {
       table.end(true)
-      return table.takeUp().map((object) => [table, reverseOf(additionOf(object))] as const)
+      return table.removeBootstrap().map((object) => [table, reverseOf(additionOf(object))] as const)
     })
   }
 
-  // No accessors: an object that has some of its own is a dictionary to the engine, and outlives what it is part of.
+  // No accessors: V8 keeps an object with own accessors in dictionary mode, and its memory outlives the cluster.
   const storage: Storage & { revision: number; losses: number } = {
     revision: firstRevision,
     losses: 0,
     table: tableOf,
     tables: () => tables.values(),
     put: (name, object) => change(name, object, false),
-    lay(foundation) {
-      keeper?.keep({ foundation })
-      lay(foundation)
+    addBootstrap(bootstrap) {
+      log?.append({ bootstrap })
+      addBootstrap(bootstrap)
     },
-    intactFoundation: () => (laid?.tables.every((name) => tableOf(name).isAsLaid) ? laid : undefined),
-    laidPlace: (uid) => laid?.placeOf(uid),
+    unchangedBootstrap: () => (added?.tables.every((name) => tableOf(name).isBootstrapOnly) ? added : undefined),
+    bootstrapPlace: (uid) => added?.placeOf(uid),
     remove: (name, object) => change(name, object, true),
     compact() {
       for (const table of tables.values()) table.compact(storage.revision)
     },
     endWatches: (name) => tables.get(name)?.end(),
-    durable: () => keeper?.durable(),
+    durable: () => log?.durable(),
     restore(name, object, isRemoval) {
       const table = tableOf(name)
       const previous = table.get(object.metadata.namespace, object.metadata.name)
@@ -207,14 +213,14 @@ export function createStorage(options: StorageOptions = {}): Storage {
       storage.revision = Math.max(storage.revision, done.revision)
       record(table, done)
     },
-    restoreFoundation: lay,
+    restoreBootstrap: addBootstrap,
     restoreRevision(known) {
       storage.revision = horizon = Math.max(storage.revision, known)
       for (const table of tables.values()) table.compact(horizon)
     },
     undo(changes) {
       storage.losses++
-      for (const [table, reverse] of changes.toReversed().flatMap(takeBack)) tell(table, reverse)
+      for (const [table, reverse] of changes.toReversed().flatMap(revert)) notify(table, reverse)
     },
     onChange: (listener) => void listeners.push(listener),
   }
@@ -244,13 +250,13 @@ function revisionOf({ metadata }: StoredObject): number {
   return Number(metadata.resourceVersion)
 }
 
-/** What the history of all tables takes together. */
+/** The size of the history of all tables. */
 interface HistorySize {
   bytes: number
 }
 
-/** A change in the history, and what it takes. */
-interface Remembered {
+/** A change in the history, with its size. */
+interface HistoryChange {
   readonly change: StorageChange
   readonly bytes: number
 }
@@ -261,9 +267,9 @@ class MemoryTable implements StorageTable {
   readonly #objects = new Map<string, StoredObject>()
   #sorted: string[] = []
   #make: (() => readonly StoredObject[]) | undefined
-  #isAsLaid = false
+  #isBootstrapOnly = false
   readonly #listeners = new Set<StorageListener>()
-  #history: Remembered[] = []
+  #history: HistoryChange[] = []
   #historyBytes = 0
   #compacted: number
   readonly #all: HistorySize
@@ -276,7 +282,7 @@ class MemoryTable implements StorageTable {
   }
 
   get size(): number {
-    this.#look()
+    this.#materialize()
     return this.#objects.size
   }
 
@@ -284,18 +290,18 @@ class MemoryTable implements StorageTable {
     return this.#compacted
   }
 
-  /** It holds what was laid, and nothing else has ever happened to it since. */
-  get isAsLaid(): boolean {
-    return this.#isAsLaid
+  /** Whether it holds the bootstrap objects, unchanged, and nothing else. */
+  get isBootstrapOnly(): boolean {
+    return this.#isBootstrapOnly
   }
 
   get(namespace: string | undefined, name: string): StoredObject | undefined {
-    this.#look()
+    this.#materialize()
     return this.#objects.get(keyOf(namespace, name))
   }
 
   objects(namespace?: string): readonly StoredObject[] {
-    this.#look()
+    this.#materialize()
     const found: StoredObject[] = []
     const prefix = namespace === undefined ? '' : `${namespace}/`
     const sorted = this.#sorted
@@ -308,10 +314,10 @@ class MemoryTable implements StorageTable {
   }
 
   objectsAt(revision: number, namespace?: string): readonly StoredObject[] | undefined {
-    this.#look()
+    this.#materialize()
     if (revision < this.#compacted) return undefined
     const then = new Map<string, StoredObject | undefined>()
-    // From the newest change backwards: what stood before the oldest one after `revision` is what stood then.
+    // From the newest change backwards: the object before the oldest change after `revision` is the one at `revision`.
     for (const { change } of this.#history.toReversed()) {
       if (change.revision <= revision) break
       then.set(keyOfObject(change.object), change.previous)
@@ -325,7 +331,7 @@ class MemoryTable implements StorageTable {
   }
 
   changesSince(revision: number): readonly StorageChange[] | undefined {
-    this.#look()
+    this.#materialize()
     if (revision < this.#compacted) return undefined
     return this.#history.flatMap(({ change }) => (change.revision > revision ? change : []))
   }
@@ -335,20 +341,20 @@ class MemoryTable implements StorageTable {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** `make` is asked for the objects when somebody looks. The table must be empty. */
-  lay(make: () => readonly StoredObject[]): void {
+  /** `make` creates the objects when the table is first read. The table must be empty. */
+  addBootstrap(make: () => readonly StoredObject[]): void {
     this.#make = make
-    this.#isAsLaid = true
+    this.#isBootstrapOnly = true
   }
 
-  /** What was laid here has not been; returns it if somebody has looked. */
-  takeUp(): readonly StoredObject[] {
+  /** Reverts the bootstrap objects; returns them if they have been created. */
+  removeBootstrap(): readonly StoredObject[] {
     const seen = [...this.#objects.values()]
     this.#objects.clear()
     this.#sorted = []
     this.#keep(this.#history.filter(({ change }) => !seen.includes(change.object)))
     this.#make = undefined
-    this.#isAsLaid = false
+    this.#isBootstrapOnly = false
     return seen
   }
 
@@ -361,12 +367,12 @@ class MemoryTable implements StorageTable {
     const bytes = sizeOf(change.object)
     this.#history.push({ change, bytes })
     this.#grow(bytes)
-    // Cut seldom and by half, so that recording stays cheap.
+    // Trimmed rarely and by half, so that recording stays cheap.
     if (this.#history.length > 2 * this.#limit) this.#drop(this.#history.length - this.#limit)
     for (const listener of this.#listeners) listener.change(change)
   }
 
-  /** Forgets the older half of the history, by bytes. */
+  /** Drops the older half of the history, by bytes. */
   halveHistory(): void {
     const half = this.#historyBytes / 2
     let count = 0
@@ -374,8 +380,8 @@ class MemoryTable implements StorageTable {
     this.#drop(count)
   }
 
-  /** The latest change has not been. */
-  forget(change: StorageChange): void {
+  /** Reverts the latest change. */
+  revert(change: StorageChange): void {
     this.#set(keyOfObject(change.object), change.previous)
     const last = this.#history.at(-1)
     if (last?.change !== change) return
@@ -388,14 +394,14 @@ class MemoryTable implements StorageTable {
     this.#keep([])
   }
 
-  /** Forgets so many of the oldest changes. */
+  /** Drops the oldest `count` changes. */
   #drop(count: number): void {
     if (count === 0) return
     this.#compacted = this.#history[count - 1]!.change.revision
     this.#keep(this.#history.slice(count))
   }
 
-  #keep(history: Remembered[]): void {
+  #keep(history: HistoryChange[]): void {
     this.#history = history
     this.#grow(history.reduce((sum, { bytes }) => sum + bytes, 0) - this.#historyBytes)
   }
@@ -409,13 +415,13 @@ class MemoryTable implements StorageTable {
     for (const listener of this.#listeners) listener.end(isUndone)
   }
 
-  /** Before anything else is done with what is here. */
-  #look(): void {
+  /** Creates the bootstrap objects; called before any other access. */
+  #materialize(): void {
     if (!this.#make) return
     for (const object of this.#make()) {
       this.#objects.set(keyOfObject(object), object)
       const added = additionOf(object)
-      // What clusters start with is shared by all of them.
+      // Bootstrap objects are shared by all clusters, so they do not count towards the history's size.
       if (added.revision > this.#compacted) this.#history.push({ change: added, bytes: 0 })
     }
     this.#sorted = [...this.#objects.keys()].toSorted()
@@ -423,8 +429,8 @@ class MemoryTable implements StorageTable {
   }
 
   #set(key: string, object: StoredObject | undefined): void {
-    this.#look()
-    this.#isAsLaid = false
+    this.#materialize()
+    this.#isBootstrapOnly = false
     const isKnown = this.#objects.has(key)
     if (object) this.#objects.set(key, object)
     else this.#objects.delete(key)
@@ -434,7 +440,7 @@ class MemoryTable implements StorageTable {
   }
 }
 
-/** Where `key` is, or belongs. */
+/** The index of `key`, or where to insert it. */
 function position(sorted: readonly string[], key: string): number {
   let low = 0
   let high = sorted.length

@@ -1,13 +1,13 @@
-/** The address of a webhook, as Go's HTTP client derives it from a configuration: cleaned, and escaped anew. */
+/** The address of a webhook, normalized and escaped as Go's HTTP client does. */
 
 export interface WebhookUrlParts {
-  /** `127.0.0.1:9443`, as it is written. */
+  /** `127.0.0.1:9443`, as configured. */
   readonly authority: string
-  /** The path, ready to be sent. */
+  /** The escaped path. */
   readonly path: string
 }
 
-/** A URL of the form `https://host[/path]`, whose escapes are read before the path is cleaned. */
+/** The parts of a URL of the form `https://host[/path]`. Escapes are decoded before the path is cleaned. */
 export function partsOfUrl(url: string): WebhookUrlParts {
   const [, authority = '', path = ''] = /^[^:]*:\/\/([^/?#]*)([^?#]*)/.exec(url) ?? []
   const bytes = bytesOf(path).replaceAll(/%([\da-f]{2})/gi, (_, digits: string) =>
@@ -16,17 +16,17 @@ export function partsOfUrl(url: string): WebhookUrlParts {
   return { authority, path: escaped(cleaned(bytes)) }
 }
 
-/** The path of a service, which has no escapes. */
+/** The escaped path of a service reference, which itself contains no escapes. */
 export function pathOfService(path: string): string {
   return escaped(cleaned(bytesOf(path)))
 }
 
-/** One character a byte. */
+/** The UTF-8 bytes, one character each. */
 function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-/** Absolute, without empty segments, without `.` and `..`, without a slash at the end. */
+/** Go's path.Clean: absolute, without empty segments, `.`, `..` or a trailing slash. */
 function cleaned(path: string): string {
   const segments: string[] = []
   for (const segment of path.split('/')) {

@@ -16,8 +16,8 @@ async function hook(listener: RequestListener): Promise<number> {
   return port
 }
 
-describe('asking a webhook', () => {
-  it('posts JSON, says how long there is, and reads the answer', async () => {
+describe('calling a webhook', () => {
+  it('posts JSON with the timeout, and reads the response', async () => {
     let asked: readonly (string | undefined)[] = []
     const port = await hook((request, response) => {
       asked = [request.method, request.url, request.headers['content-type']]
@@ -30,7 +30,7 @@ describe('asking a webhook', () => {
     expect(asked).toEqual(['POST', '/x?timeout=5s', 'application/json'])
   })
 
-  it('finds a service by its endpoints, or where it is told to look', async () => {
+  it('resolves a service by its endpoints, or by configured hosts', async () => {
     const port = await hook((_request, response) => void response.end('{}'))
     const storage = createStorage()
     const put = (table: string, more: object): void =>
@@ -41,7 +41,7 @@ describe('asking a webhook', () => {
     put('services', { spec: { ports: [{ name: 'https', port: 443 }] } })
     await expect(call({ service, caBundle }, {}, 5000)).rejects.toThrow('no endpoints available for service "s"')
     put('endpoints', { subsets: [{ addresses: [{ ip: '127.0.0.1' }], ports: [{ name: 'https', port }] }] })
-    // It is reached; that it goes by another name is what a certificate is for.
+    // The address is reached; only the name in the certificate differs.
     await expect(call({ service, caBundle }, {}, 5000)).rejects.toThrow(
       'x509: certificate is valid for localhost, not s.n.svc',
     )
@@ -55,22 +55,22 @@ describe('asking a webhook', () => {
     )
   })
 
-  it('trusts nobody whom the bundle does not vouch for', async () => {
+  it('trusts only certificates of the CA bundle', async () => {
     const port = await hook((_request, response) => void response.end('{}'))
     const call = createWebhookCaller({ storage: createStorage(), clock: systemClock })
     await expect(call({ url: `https://127.0.0.1:${port}/` }, {}, 5000)).rejects.toThrow('x509')
   })
 
   it.each<readonly [string, RequestListener, string]>([
-    ['an answer that is no JSON', (_request, response) => void response.end('<html>'), 'no valid JSON'],
+    ['a response that is not JSON', (_request, response) => void response.end('<html>'), 'not valid JSON'],
     [
-      'an answer of more than three megabytes',
+      'a response of more than three megabytes',
       (_request, response) => void response.end('x'.repeat(4_000_000)),
       'larger than',
     ],
-    ['a refusal', (_request, response) => void response.writeHead(503).end(), 'unable to handle the request'],
-    ['silence', () => undefined, 'context deadline exceeded'],
-  ])('does not put up with %s', async (_what, listener, words) => {
+    ['an error status', (_request, response) => void response.writeHead(503).end(), 'unable to handle the request'],
+    ['a missing response', () => undefined, 'context deadline exceeded'],
+  ])('rejects %s', async (_what, listener, words) => {
     const port = await hook(listener)
     const call = createWebhookCaller({ storage: createStorage(), clock: systemClock })
     await expect(
@@ -78,7 +78,7 @@ describe('asking a webhook', () => {
     ).rejects.toThrow(words)
   })
 
-  it('says where nobody listens', async () => {
+  it('reports the address of a refused connection', async () => {
     const call = createWebhookCaller({ storage: createStorage(), clock: systemClock })
     await expect(call({ url: 'https://127.0.0.1:1/', caBundle }, {}, 5000)).rejects.toThrow(
       'Post "https://127.0.0.1:1/?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused',

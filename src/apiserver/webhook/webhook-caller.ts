@@ -1,7 +1,6 @@
 /**
- * Asking a webhook: one JSON document is posted, another one comes back. Admission and the conversion of custom objects
- * both do it. Where the webhook is a service of the cluster, its address is looked up there: the embedded cluster has
- * no network of its own, so a Service leads to the addresses in its endpoints, or to wherever `hosts` says.
+ * The client for admission and conversion webhooks: posts one JSON document and returns the response. The embedded
+ * cluster has no network of its own, so a webhook's Service is resolved to an address in its Endpoints, or by `hosts`.
  */
 import type { ClientRequest } from 'node:http'
 import type { RequestOptions } from 'node:https'
@@ -13,7 +12,7 @@ import { checkDepth } from '../codec/request-body.ts'
 import type { Storage } from '../storage/storage.ts'
 import { partsOfUrl, pathOfService } from './webhook-address.ts'
 
-/** As a CRD and a webhook configuration say it. */
+/** `clientConfig` of a CRD or a webhook configuration. */
 export interface WebhookClientConfig {
   readonly url?: string | undefined
   readonly service?:
@@ -24,24 +23,24 @@ export interface WebhookClientConfig {
         readonly port?: number | undefined
       }
     | undefined
-  /** PEM in base64; the system's authorities where there is none. */
+  /** PEM in base64. @default the system's root certificates */
   readonly caBundle?: string | undefined
 }
 
-/** Raises a {@link WebhookError} when there is no answer, or none of use. */
+/** Calls a webhook. Rejects with a {@link WebhookError} if there is no valid response. */
 export type WebhookCaller = (config: WebhookClientConfig, body: Json, timeoutMs: number) => Promise<Json>
 
-/** Why a webhook could not be asked, in words that continue "failed calling webhook: …". */
+/** Why a call failed; the message follows "failed calling webhook: ". */
 export class WebhookError extends Error {}
 
 export interface WebhookCallerOptions {
   readonly storage: Storage
   readonly clock: Clock
-  /** Where services are in truth: `name.namespace.svc` or `name.namespace.svc:port` to `host:port`. */
+  /** Overrides the address of services: `name.namespace.svc` or `name.namespace.svc:port` to `host:port`. */
   readonly hosts?: ReadonlyMap<string, string> | undefined
 }
 
-/** What a webhook may answer, as on the real server. */
+/** Limit for responses, as in kube-apiserver. */
 const maxAnswerBytes = 3 * 1024 * 1024
 
 export function createWebhookCaller({ storage, clock, hosts }: WebhookCallerOptions): WebhookCaller {
@@ -53,16 +52,16 @@ export function createWebhookCaller({ storage, clock, hosts }: WebhookCallerOpti
       checkDepth(answer)
       return answer
     } catch (error) {
-      if (error instanceof StatusError) throw new WebhookError('the answer is nested too deep')
-      throw new WebhookError('the answer is no valid JSON')
+      if (error instanceof StatusError) throw new WebhookError('the response is nested too deeply')
+      throw new WebhookError('the response is not valid JSON')
     }
   }
 }
 
 interface Target {
-  /** As messages show it. */
+  /** The URL in error messages. */
   readonly url: string
-  /** What the Host header says. */
+  /** The Host header. */
   readonly authority: string
   readonly host: string
   readonly port: number
@@ -71,30 +70,30 @@ interface Target {
   readonly ca: string | undefined
 }
 
-/** `told` is what the webhook is told in the query: how long it has. */
+/** `urlQuery` tells the webhook its timeout. */
 function targetOf(
   config: WebhookClientConfig,
   storage: Storage,
   hosts: WebhookCallerOptions['hosts'],
-  told: string,
+  urlQuery: string,
 ): Target {
   const bundle = config.caBundle ? Buffer.from(config.caBundle, 'base64').toString() : ''
   const ca = bundle.trim() === '' ? undefined : bundle
   if (config.url !== undefined) {
     const url = URL.parse(config.url)
-    if (!url) throw new WebhookError(`Post ${quoteGo(config.url)}: it is no URL`)
+    if (!url) throw new WebhookError(`Post ${quoteGo(config.url)}: not a valid URL`)
     const port = url.port === '' ? 443 : Number(url.port)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const { authority, path } = partsOfUrl(config.url)
-    const target = `${path}?${told}`
+    const target = `${path}?${urlQuery}`
     return { url: `${url.protocol}//${authority}${target}`, authority, host, port, path: target, serverName: host, ca }
   }
   const { service } = config
-  if (!service) throw new WebhookError('neither a URL nor a service is given')
+  if (!service) throw new WebhookError('the client config has neither a URL nor a service')
   const { namespace, name, port = 443 } = service
   const serverName = `${name}.${namespace}.svc`
   const authority = `${serverName}:${port}`
-  const path = `${pathOfService(service.path ?? '')}?${told}`
+  const path = `${pathOfService(service.path ?? '')}?${urlQuery}`
   const url = `https://${authority}${path}`
   const mapped = hosts?.get(`${serverName}:${port}`) ?? hosts?.get(serverName)
   const address = mapped ?? endpointOf(storage, namespace, name, port)
@@ -119,7 +118,7 @@ interface EndpointSubset {
   readonly ports?: readonly { readonly name?: string; readonly port: number }[]
 }
 
-/** `host:port` of the first address behind a service. */
+/** `host:port` of the first endpoint of a service. */
 function endpointOf(storage: Storage, namespace: string, name: string, port: number): string | undefined {
   const service = storage.table('services').get(namespace, name) as { readonly spec?: unknown } | undefined
   const { ports = [], externalName } = (service?.spec ?? {}) as {
@@ -151,10 +150,10 @@ async function post(target: Target, body: string, timeoutMs: number, clock: Cloc
     port,
     path,
     method: 'POST',
-    // An address needs no name to be recognised by.
+    // SNI is for names only.
     ...(/^[\d.]+$|:/.test(serverName) ? {} : { servername: serverName }),
     ca,
-    // Every certificate of the bundle is trusted for itself, be it an authority or the webhook's own.
+    // Every certificate of the bundle is trusted as it is: a root, an intermediate, or the webhook's own.
     allowPartialTrustChain: true,
     checkServerIdentity: hostnameProblem,
     signal,
@@ -175,7 +174,7 @@ async function post(target: Target, body: string, timeoutMs: number, clock: Cloc
         size += chunk.length
         chunks.push(chunk)
         if (size <= maxAnswerBytes) return
-        tooMuch = `the answer is larger than ${maxAnswerBytes} bytes`
+        tooMuch = `the response is larger than ${maxAnswerBytes} bytes`
         response.destroy(new Error(tooMuch))
       })
       response.on('error', broke)
@@ -189,7 +188,7 @@ async function post(target: Target, body: string, timeoutMs: number, clock: Cloc
   const broke = (error: Error): void =>
     fail(signal.aborted ? 'context deadline exceeded' : (tooMuch ?? reasonOf(error, host, port)))
   try {
-    // A path or a bundle that cannot be is refused here, before anything is sent.
+    // An invalid path or CA bundle fails here, before anything is sent.
     const outgoing = start()
     outgoing.on('error', broke)
     outgoing.end(body)
@@ -202,7 +201,7 @@ async function post(target: Target, body: string, timeoutMs: number, clock: Cloc
   }
 }
 
-/** What answers mean to a client of Kubernetes that expects no other than success. */
+/** The messages of client-go for status codes other than success. */
 const rejections: ReadonlyMap<number, string> = new Map([
   [400, 'the server rejected our request for an unknown reason'],
   [401, 'the server has asked for the client to provide credentials'],
@@ -223,7 +222,7 @@ function rejection(code: number, text: string): string {
   return `the server responded with the status code ${code} but did not return more information`
 }
 
-/** The usual mishaps in Go's words. */
+/** Go's messages for common network and TLS errors. */
 function reasonOf(error: Error & { readonly code?: string }, host: string, port: number): string {
   switch (error.code) {
     case 'ECONNREFUSED':

@@ -1,11 +1,11 @@
 /**
- * Which names a webhook's certificate is good for, by the rules of Go and in its words: alternative names count, the
+ * Verifies the host name of a webhook's certificate with Go's rules and messages: subject alternative names count, the
  * common name does not.
  */
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 
-/** Why the certificate is not good for this host; undefined if it is. */
+/** Why the certificate is not valid for this host; undefined if it is. */
 export function hostnameProblem(host: string, certificate: PeerCertificate): Error | undefined {
   const problem = checkServerIdentity(host, certificate)
   const names = alternativeNames(certificate)

@@ -1,7 +1,6 @@
 /**
- * The schema of a custom resource as it is published: what its CRD says, with the metadata that every object has. In
- * OpenAPI v2, which knows neither nullable values nor alternatives, and whose readers take what is not listed for
- * forbidden, it says less.
+ * The published schema of a custom resource: that of its CRD, with the standard metadata. OpenAPI v2 has neither
+ * nullable values nor alternatives, and its clients reject fields that are not listed, so there the schema is reduced.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../../kube/json-member.ts'
@@ -29,7 +28,7 @@ export function customSchema(served: ServedResource, source: OpenApiSource): Jso
 /** The same for OpenAPI v2. */
 export function customSchemaV2(served: ServedResource, source: OpenApiSource): JsonObject {
   const own = ownSchema(served)
-  // Nothing more: with any property listed, kubectl would refuse all others.
+  // No properties: if any were listed, kubectl would reject all others.
   if (own['x-kubernetes-preserve-unknown-fields'] === true) return { type: 'object', ...marks(served, served.kind) }
   const { properties, ...schema } = mapSchema(mapSchema(own, reduced), embedded)
   const { apiVersion, kind } = typeMeta(source)
@@ -90,7 +89,7 @@ function metadataProperty(kind: 'ObjectMeta' | 'ListMeta'): JsonObject {
   }
 }
 
-/** Applies a change to a schema and to all within that describe values, innermost first. It sees what was there before. */
+/** Maps a schema and its sub-schemas, innermost first; `change` also gets the original schema. */
 function mapSchema(schema: JsonObject, change: (schema: JsonObject, before: JsonObject) => JsonObject): JsonObject {
   const { properties, items, additionalProperties } = schema
   const inner = (value: Json): Json => (isJsonObject(value) ? mapSchema(value, change) : value)
@@ -116,7 +115,7 @@ function published(schema: JsonObject): JsonObject {
   }
 }
 
-/** An object within the object has its own kind and metadata. */
+/** An embedded resource has its own apiVersion, kind and metadata. */
 function embedded(schema: JsonObject): JsonObject {
   if (schema['x-kubernetes-embedded-resource'] !== true || isReduced(schema)) return schema
   const required = isJsonArray(schema['required']) ? schema['required'] : []
@@ -140,13 +139,13 @@ function isReduced(schema: JsonObject): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] === true && schema['type'] === undefined
 }
 
-/** Without what OpenAPI v2 cannot say. */
+/** Drops what OpenAPI v2 cannot express. */
 function reduced(schema: JsonObject, before: JsonObject): JsonObject {
   const { allOf: _a, oneOf: _o, anyOf: _n, not: _not, default: _default, nullable, ...rest } = schema
   const { type, items, properties, required, ...marked } = rest
   const keepsUnknown = rest['x-kubernetes-preserve-unknown-fields'] === true
   const isOpen = nullable === true || keepsUnknown
-  // Who cannot say null must be allowed to say nothing.
+  // v2 has no null, so nullable fields must not be required.
   const members = (before['properties'] ?? {}) as JsonObject
   const needed = isJsonArray(required)
     ? required.filter((name) => typeof name === 'string' && !isNullable(ownMember(members, name)))

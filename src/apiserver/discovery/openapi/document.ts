@@ -1,5 +1,5 @@
 /**
- * One OpenAPI v3 document: the paths of a group and version, and every schema that they mention or that those mention.
+ * One OpenAPI v3 document: the paths of a group and version, and all schemas that they reference.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../../kube/json.ts'
 import { isJsonArray } from '../../../kube/json-member.ts'
@@ -25,7 +25,7 @@ export const bearerToken: JsonObject = {
   in: 'header',
 }
 
-/** The document about these resources: all of one group and version, either built in or custom. */
+/** The document for these resources, all of one group and version, either built-in or custom. */
 export function documentOf(resources: readonly ServedResource[], source: OpenApiSource): Document {
   const [{ group, version, custom } = { group: '', version: '', custom: true }] = resources
   const paths = sorted({
@@ -53,12 +53,12 @@ export function documentOf(resources: readonly ServedResource[], source: OpenApi
   }
 }
 
-/** Kinds of these groups are unknown to the part of a real server that serves custom resources. */
+/** Groups unknown to the part of kube-apiserver that serves custom resources. */
 function isForeign(group: string): boolean {
   return /^(?:admission|apiextensions|apiregistration|imagepolicy)\.k8s\.io$/.test(group)
 }
 
-/** Two schemas are of a kind in every group and version: how to delete, and what a watch says. */
+/** DeleteOptions and WatchEvent are kinds of every group and version. */
 export function withVersions(schemas: Schemas, versions: OpenApiSource['versions']): Schemas {
   const changed = ['DeleteOptions', 'WatchEvent'].flatMap((kind) => {
     const name = `${metaSchemas}.${kind}`

@@ -1,5 +1,5 @@
 /**
- * The documents of a server: what each is made from, known by a hash, and how it is built. Nothing is built here.
+ * The list of a server's documents: the hash of what each is made from, and how to build it. Nothing is built here.
  */
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../../kube/json.ts'
@@ -10,21 +10,21 @@ import { openApiSource, sourceDigest } from './source.ts'
 import { documentV2 } from './v2.ts'
 import { encodeDocument } from './v2-protobuf.ts'
 
-/** Documents that a server has whatever it serves. */
+/** Documents that do not depend on the served resources. */
 const always = ['.well-known/openid-configuration', 'api', 'apis', 'openid/v1/jwks', 'version']
 
-/** A document by what it is made from. */
-export interface Described {
-  /** Changes when the document does. */
+/** A document that has not been built yet. */
+export interface LazyDocument {
+  /** Changes whenever the document does. */
   readonly hash: string
   readonly json: () => Uint8Array
-  /** The form that some clients ask for and nothing else. */
+  /** The protobuf form: some clients accept no other. */
   readonly protobuf?: () => Uint8Array
 }
 
-/** By what follows `/openapi/v3/`. */
-export function documentsV3(served: readonly ServedResource[]): ReadonlyMap<string, Described> {
-  const documents = new Map<string, Described>()
+/** The documents by their path below `/openapi/v3/`. */
+export function documentsV3(served: readonly ServedResource[]): ReadonlyMap<string, LazyDocument> {
+  const documents = new Map<string, LazyDocument>()
   for (const key of generalKeys(served)) {
     documents.set(key, { hash: hashOf(key), json: () => bytesOf(openApiSource().documents[key]) })
   }
@@ -35,7 +35,7 @@ export function documentsV3(served: readonly ServedResource[]): ReadonlyMap<stri
   return new Map([...documents].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-export function describedV2(served: readonly ServedResource[]): Described {
+export function describedV2(served: readonly ServedResource[]): LazyDocument {
   const versions = [...byVersion(served).values()]
   const build = (): JsonObject => documentV2(generalKeys(served), versions, openApiSource())
   return {
@@ -49,7 +49,7 @@ function bytesOf(document: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(document))
 }
 
-/** The documents about no resource. */
+/** The paths of documents that are not about resources. */
 function generalKeys(served: readonly ServedResource[]): readonly string[] {
   const groups = served.filter(({ group, custom }) => !custom && group !== '').map(({ group }) => `apis/${group}`)
   return [...always, ...new Set(groups)]
@@ -63,7 +63,7 @@ function hashOf(...parts: readonly string[]): string {
   return hash('sha512', [sourceDigest(), ...parts].join('\n')).toUpperCase()
 }
 
-/** A resource is what it is until it is replaced, so what it adds to a document is read once. */
+/** Served resources are immutable, so each is hashed once. */
 const identities = new WeakMap<ServedResource, string>()
 
 function identityOf(served: ServedResource): string {

@@ -5,7 +5,7 @@ import type { ServedResource } from '../../catalog/catalog.ts'
 
 export const metaSchemas = 'io.k8s.apimachinery.pkg.apis.meta.v1'
 
-/** The schema of a resource's objects. */
+/** The schema name of a resource's objects. */
 export function schemaName(served: ServedResource): string {
   return served.custom ? customName(served) : (builtinResource(served)?.definition ?? customName(served))
 }
@@ -14,13 +14,13 @@ export function listSchemaName(served: ServedResource): string {
   return served.custom ? customName({ ...served, kind: served.listKind }) : `${schemaName(served)}List`
 }
 
-/** What a subresource reads and writes; undefined for a stream of bytes. */
+/** The schema name of a subresource; undefined for byte streams. */
 export function subresourceSchemaName(served: ServedResource, sub: BuiltinSubresource): string | undefined {
   if (!served.custom) return sub.definition
   return sub.name === 'scale' ? 'io.k8s.api.autoscaling.v1.Scale' : schemaName(served)
 }
 
-/** A group is a domain name, and the most general part of it comes first. */
+/** The group is reversed: `com.example`. */
 function customName({ group, version, kind }: GroupVersionKind): string {
   return [...group.split('.').toReversed(), version, kind].join('.')
 }

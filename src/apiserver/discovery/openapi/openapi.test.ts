@@ -41,7 +41,7 @@ describe('OpenAPI', () => {
     expect(await hashes(createCatalog())).toEqual(await hashes(createCatalog()))
   })
 
-  it('gives a document another hash when its CRD changes, and no other document', async () => {
+  it('changes the hash of a document when its CRD changes, and no other', async () => {
     const catalog = createCatalog()
     const without = await hashes(catalog)
     catalog.replace('widgets.example.com', [widgets({ a: { type: 'string' } })])
@@ -54,7 +54,7 @@ describe('OpenAPI', () => {
     expect(await hashes(catalog)).toEqual(without)
   })
 
-  it('refers to nothing that is not in the same document', async () => {
+  it('has no references outside of the document', async () => {
     const catalog = createCatalog()
     catalog.replace('widgets.example.com', [widgets({ a: { type: 'string' } })])
     for (const key of ['api/v1', 'apis/apps/v1', 'apis/example.com/v1']) {
@@ -78,13 +78,13 @@ describe('OpenAPI', () => {
   })
 
   it.each(['/openapi', '/openapi/v1', '/openapi/v3/../v2', '/openapi/v3/constructor', '/openapi/v3/__proto__'])(
-    'answers %s with not found or a document, never with an error',
+    'serves a document or 404 at %s, never an error',
     async (path) => {
       expect([200, 404]).toContain((await ask(createCatalog(), path)).status)
     },
   )
 
-  it('has v2 in the form of protobuf, for those who ask for it first', async () => {
+  it('serves v2 as protobuf to clients that prefer it', async () => {
     const protobuf = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
     const catalog = createCatalog()
     const typeFor = async (accept: string): Promise<string | undefined> =>

@@ -1,10 +1,8 @@
 /**
- * `/openapi/v3` and `/openapi/v2`: what the server serves, described for programs. kubectl explains kinds from it and
- * learns from it whether the server validates fields.
+ * `/openapi/v3` and `/openapi/v2`. kubectl uses them for `explain`, and to detect server-side field validation.
  *
- * The index of v3 names each document with the hash of what it is made from, so that clients keep documents for as long
- * as that hash stands: nothing is built until a document is asked for. What was built is kept only while nobody needs
- * the memory, once for all servers of the process.
+ * The v3 index lists each document with the hash of what it is made from, so that clients can cache it: a document is
+ * built only on request. Built documents are cached weakly, shared by all servers of the process.
  */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -12,11 +10,11 @@ import type { TransportRequest, TransportResponse } from '../../../transport/tra
 import { answerText, mediaRanges } from '../../representation/representation.ts'
 import type { RequestTarget } from '../../access/request-target.ts'
 import type { ClusterState } from '../../cluster/state.ts'
-import { type Described, describedV2, documentsV3 } from './documents.ts'
+import { type LazyDocument, describedV2, documentsV3 } from './documents.ts'
 
 const yearMs = 31_536_000_000
 
-/** The answer to a path below `/openapi`. */
+/** The response to a path below `/openapi`. */
 export async function openApi(
   state: Pick<ClusterState, 'catalog' | 'clock'>,
   { path, query, headers }: Pick<RequestTarget, 'path' | 'query'> & Pick<TransportRequest, 'headers'>,
@@ -30,47 +28,47 @@ export async function openApi(
     )
     const modified = httpTime(state.clock.now())
     const type = 'text/plain; charset=utf-8'
-    return reply(200, { 'content-type': type, 'last-modified': modified, ...unkept }, JSON.stringify({ paths }))
+    return reply(200, { 'content-type': type, 'last-modified': modified, ...uncached }, JSON.stringify({ paths }))
   }
   if (!path.startsWith('/openapi/v3/')) return answerText(404, '404 page not found\n')
   const key = path.slice('/openapi/v3/'.length)
   const source = documentsV3(served).get(key)
-  if (!source) return reply(404, unkept)
+  if (!source) return reply(404, uncached)
   const known = query.get('hash')
   const url = urlOf(key, source.hash)
   return await answerDocument(source, { state, headers, vary: 'Accept', ...(known && { known, url }) })
 }
 
-interface Asking {
+interface DocumentRequest {
   readonly state: Pick<ClusterState, 'clock'>
   readonly headers: TransportRequest['headers']
   readonly vary: string
-  /** The hash in the question, and where the document of now is. */
+  /** The hash in the query, and the URL of the current document. */
   readonly known?: string
   readonly url?: string
 }
 
-const unkept = { 'cache-control': 'no-cache, private' }
+const uncached = { 'cache-control': 'no-cache, private' }
 
 async function answerDocument(
-  source: Described,
-  { state, headers, vary, known, url }: Asking,
+  source: LazyDocument,
+  { state, headers, vary, known, url }: DocumentRequest,
 ): Promise<TransportResponse> {
   const form = formOf(source, headers['accept'])
-  if (!form) return reply(406, { ...unkept, vary })
+  if (!form) return reply(406, { ...uncached, vary })
   const type = form === 'json' ? 'application/json' : protobufType
   const now = state.clock.now()
   const tag = { etag: `"${source.hash}"`, vary }
   if (known !== undefined && url !== undefined && known !== source.hash) {
-    return reply(301, { ...unkept, 'content-type': type, location: url, ...tag })
+    return reply(301, { ...uncached, 'content-type': type, location: url, ...tag })
   }
-  const keeping: Readonly<Record<string, string>> =
+  const caching: Readonly<Record<string, string>> =
     known === undefined
-      ? unkept
+      ? uncached
       : { 'cache-control': 'public, immutable', expires: httpTime(now + yearMs).replace('GMT', 'UTC') }
   const tags = headers['if-none-match']
   if (typeof tags === 'string' && tags.split(',').some((one) => one.trim() === '*' || one.trim() === tag.etag)) {
-    return reply(304, { ...keeping, ...tag })
+    return reply(304, { ...caching, ...tag })
   }
   const { bytes, built } = rendered(source, form, now)
   const isZipped =
@@ -78,7 +76,7 @@ async function answerDocument(
   return reply(
     200,
     {
-      ...keeping,
+      ...caching,
       'content-type': type,
       'last-modified': httpTime(built),
       ...tag,
@@ -93,15 +91,15 @@ interface Rendered {
   readonly built: number
 }
 
-const keptDocuments = new Map<string, WeakRef<Rendered>>()
+const cachedDocuments = new Map<string, WeakRef<Rendered>>()
 
-function rendered(source: Described, form: Form, now: number): Rendered {
+function rendered(source: LazyDocument, form: Form, now: number): Rendered {
   const key = `${form} ${source.hash}`
-  const kept = keptDocuments.get(key)?.deref()
-  if (kept) return kept
-  for (const [other, reference] of keptDocuments) if (!reference.deref()) keptDocuments.delete(other)
+  const cached = cachedDocuments.get(key)?.deref()
+  if (cached) return cached
+  for (const [other, reference] of cachedDocuments) if (!reference.deref()) cachedDocuments.delete(other)
   const made = { bytes: (form === 'protobuf' && source.protobuf ? source.protobuf : source.json)(), built: now }
-  keptDocuments.set(key, new WeakRef(made))
+  cachedDocuments.set(key, new WeakRef(made))
   return made
 }
 
@@ -113,8 +111,8 @@ type Form = 'json' | 'protobuf'
 
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
-/** The first form on the client's list that there is. The type of protobuf was once written with an `@`, which is no type. */
-function formOf({ protobuf }: Described, accept: string | readonly string[] | undefined): Form | undefined {
+/** The first available form that the client accepts. An old spelling of the protobuf type has an `@`. */
+function formOf({ protobuf }: LazyDocument, accept: string | readonly string[] | undefined): Form | undefined {
   const ranges = mediaRanges(accept)
   if (ranges.length === 0) return 'json'
   for (const { type } of ranges) {

@@ -1,7 +1,6 @@
 /**
- * The paths of a resource in OpenAPI v3: which methods it answers, with which parameters, and what comes back. All of it
- * follows from the resource's name, scope, verbs and subresources; that is how generated clients, and kubectl's question
- * whether a kind can be validated by the server, get their answers.
+ * The paths of a resource in OpenAPI v3: methods, parameters and responses, all derived from the resource's name,
+ * scope, verbs and subresources. Generated clients use them, and kubectl, to detect server-side field validation.
  */
 import type { JsonObject } from '../../../kube/json.ts'
 import type { BuiltinSubresource } from '../../../kube/builtin.ts'
@@ -52,11 +51,11 @@ const patchTypes = [
   'application/strategic-merge-patch+json',
 ]
 
-/** Where a deletion answers with the object; elsewhere it does so with a Status. */
+/** Kinds whose deletion returns the object; all others return a Status. */
 const answersDeletionItself =
   /\.(?:core\.v1\.(?:PersistentVolume|PersistentVolumeClaim|Pod|PodTemplate|ResourceQuota|ServiceAccount|Service)|(?:resource|storage)\.v\w+\.(?!CSIStorageCapacity|DeviceTaintRule)\w+)$/
 
-/** `/apis/apps/v1`, where its resources are listed. */
+/** The discovery path `/apis/apps/v1`. */
 export function indexPath(group: string, version: string, source: OpenApiSource): Paths {
   const content = contentOf(builtinTypes, refTo(`${meta}.APIResourceList`))
   const operation: OpenApiOperation = {
@@ -121,7 +120,7 @@ interface Operations {
   watchOne(): OpenApiOperation
 }
 
-/** Names of parameters are filled in later, when those that all methods of a path share are known. */
+/** Parameters are names here; `pathItem` resolves them when it knows which ones all methods of a path share. */
 function operationsOf(served: ServedResource): Operations {
   const { group, version, kind, namespaced, custom } = served
   const own = schemaName(served)
@@ -302,7 +301,7 @@ function operationsOf(served: ServedResource): Operations {
   }
 }
 
-/** Puts parameters in place of their names, those that every method has at the path itself. */
+/** Resolves the names of parameters; those that all methods share go to the path itself. */
 function pathItem(
   methods: Methods,
   fromPath: readonly string[],
@@ -368,7 +367,7 @@ function tagOf(group: string, version: string): string {
   return `${camel(group)}_${version}`
 }
 
-/** `rbac.authorization.k8s.io` is `rbacAuthorization` in names. */
+/** The group in operation names: `rbacAuthorization` for `rbac.authorization.k8s.io`. */
 function camel(group: string): string {
   if (group === '') return 'core'
   const [first = '', ...rest] = group.replace(/\.k8s\.io$/, '').split(/[.-]/)
@@ -380,7 +379,7 @@ function capital(word: string): string {
 }
 
 function article(kind: string): string {
-  // Plurals have none; a Class and an Ingress are no plurals.
+  // Plurals have no article; Class and Ingress are not plurals.
   if (kind.endsWith('s') && !kind.endsWith('ss')) return kind
   return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`
 }

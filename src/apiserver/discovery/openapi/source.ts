@@ -1,7 +1,7 @@
 /**
- * What OpenAPI documents are made from, beyond what the server knows of its resources anyway: the schemas with their
- * prose, and the texts of parameters. Two megabytes that a server needs only when somebody asks for a document, so they
- * lie packed beside this file (`scripts/generate-openapi.ts`) and are let go when memory is short.
+ * The source of OpenAPI documents, beyond the catalog: the schemas with their descriptions, and the descriptions of
+ * parameters. Two megabytes that are only needed to build a document, so they are stored compressed beside this file
+ * (by `scripts/generate-openapi.ts`) and referenced weakly.
  */
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,23 +27,23 @@ export interface OpenApiOperation {
   readonly 'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }
 }
 
-/** What a body may be, by media type. */
+/** The schema of a body by media type. */
 export type Content = Readonly<Record<string, { readonly schema: JsonObject }>>
 
-/** The operations of a path by their lower-case method, and the parameters that all of them have. */
+/** The operations of a path by lower-case method, and their common parameters. */
 export type PathItem = { readonly parameters?: readonly Parameter[] } & {
   readonly [method in 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch']?: OpenApiOperation
 }
 
 export interface OpenApiSource {
   readonly version: string
-  /** As OpenAPI v3 has them; references begin with `#/components/schemas/`. */
+  /** OpenAPI v3 schemas; references begin with `#/components/schemas/`. */
   readonly schemas: Readonly<Record<string, JsonObject>>
-  /** By name, or by what sets them apart: `patch/fieldManager`, `pods/exec/container`. */
+  /** By name, qualified where descriptions differ: `patch/fieldManager`, `pods/exec/container`. */
   readonly parameters: Readonly<Record<string, Parameter>>
-  /** Documents that are about no resource: `version`, `apis/apps`. */
+  /** Documents that are not about resources: `version`, `apis/apps`. */
   readonly documents: Readonly<Record<string, JsonObject>>
-  /** Groups and versions that a real server has ever heard of: `DeleteOptions` and `WatchEvent` are kinds of each. */
+  /** All groups and versions known to kube-apiserver: `DeleteOptions` and `WatchEvent` are kinds of each. */
   readonly versions: readonly { readonly group: string; readonly version: string }[]
 }
 
@@ -58,7 +58,7 @@ export function openApiSource(): OpenApiSource {
   return source
 }
 
-/** Changes whenever the source does; known without unpacking it. */
+/** The hash of the source, computed without decompressing it. */
 export function sourceDigest(): string {
   return (digest ??= hash('sha512', packed()))
 }
@@ -67,7 +67,7 @@ function packed(): Uint8Array {
   return readFileSync(new URL('source.json.br', import.meta.url))
 }
 
-/** `1.37.1` is shown as `1.37`. */
+/** The version is shortened: `1.37` for `1.37.1`. */
 export function infoOf(version: string): JsonObject {
   return { title: 'Kubernetes', version: version.split('.').slice(0, 2).join('.') }
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { encodeDocument } from './v2-protobuf.ts'
 
-/** Fields by number, innermost ones as text where they are no message that anybody asks about. */
+/** Fields by number; nested messages are decoded only where the test needs them, and text otherwise. */
 function fieldsOf(bytes: Uint8Array): ReadonlyMap<number, readonly Uint8Array[]> {
   const fields = new Map<number, Uint8Array[]>()
   let at = 0
@@ -45,7 +45,7 @@ const document = {
   },
 }
 
-it('writes members under the numbers of their fields', () => {
+it('writes members with their field numbers', () => {
   const text = (...path: readonly number[]): string => Buffer.from(dig(encodeDocument(document), ...path)).toString()
   expect(text(1)).toBe('2.0')
   expect(text(2, 2)).toBe('1.37')
@@ -61,7 +61,7 @@ it('writes members under the numbers of their fields', () => {
   expect(Buffer.from(dig(encodeDocument(document), 9, 1, 2, 9)).readDoubleLE(0)).toBe(1.5)
 })
 
-it('leaves out what is false or nothing', () => {
+it('omits false and empty values', () => {
   const schema = { uniqueItems: false, maxLength: 0, 'x-a': null }
   const bytes = dig(encodeDocument({ definitions: { A: schema } }), 9, 1, 2)
   expect([...fieldsOf(bytes).keys()]).toEqual([31])

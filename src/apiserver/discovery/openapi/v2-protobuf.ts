@@ -1,19 +1,18 @@
 /**
- * OpenAPI v2 in the protobuf form that Go clients ask for and nothing else: kubectl does for a kind that it does not
- * know, Helm for every chart. The messages are those of gnostic's `OpenAPIv2.proto`; each is a table of the members that
- * a document of ours can have.
+ * OpenAPI v2 in protobuf, the only form that some Go clients accept: kubectl for unknown kinds, Helm for every chart.
+ * The messages are those of gnostic's `OpenAPIv2.proto`; each is a table of the fields that our documents can have.
  */
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from '../../../kube/json.ts'
 import { isJsonArray } from '../../../kube/json-member.ts'
 import { delimited, fixed64, varint, WireWriter } from '../../../kube/protobuf/wire.ts'
 
-/** Writes a value as the field of this number. The writer goes backwards: values before tags, last fields first. */
+/** Writes a value as a field. The writer works backwards: values before tags, last fields first. */
 type Write = (writer: WireWriter, number: number, value: Json) => void
 
 interface Message {
-  /** Members by name: the number of their field, and how it is written. */
+  /** Members by name: the field number, and how it is written. */
   readonly members: Readonly<Record<string, readonly [number: number, write: Write]>>
-  /** The field for everything that begins with `x-`. */
+  /** The field number of vendor extensions (`x-`). */
   readonly extensions?: number
 }
 
@@ -36,7 +35,7 @@ function writeMembers(writer: WireWriter, { members, extensions }: Message, valu
   }
 }
 
-/** A field of bytes whose length is known only when they are written. */
+/** A length-delimited field; the length is known after its content has been written. */
 function measured(writer: WireWriter, number: number, write: () => void): void {
   const before = writer.length
   write()
@@ -49,7 +48,7 @@ const text: Write = (writer, number, value) => {
   writer.tag(number, delimited)
 }
 
-// What is false or zero is what a reader takes a missing field for.
+// False and zero are the defaults of missing fields, and are not written.
 const flag: Write = (writer, number, value) => {
   if (value !== true) return
   writer.varint(1)
@@ -68,7 +67,7 @@ const double: Write = (writer, number, value) => {
   writer.tag(number, fixed64)
 }
 
-/** Any value, as YAML; JSON is YAML. */
+/** Any value, as YAML, of which JSON is a subset. */
 const any: Write = (writer, number, value) =>
   measured(writer, number, () => text(writer, 2, `${stringifyJson(value)}\n`))
 
@@ -76,7 +75,7 @@ function message(content: () => Message): Write {
   return (writer, number, value) => measured(writer, number, () => writeMembers(writer, content(), value))
 }
 
-/** A message that only holds another one. */
+/** A message that only wraps another one. */
 function wrapped(inner: number, write: Write): Write {
   return (writer, number, value) => measured(writer, number, () => write(writer, inner, value))
 }
@@ -87,7 +86,7 @@ function listOf(write: Write): Write {
   }
 }
 
-/** The members of a value as messages of a name and a value. */
+/** The members of an object as messages of a name and a value. */
 function namedOf(write: Write): Write {
   return (writer, number, value) => {
     for (const [name, member] of Object.entries(isJsonObject(value) ? value : {}).toReversed()) {
@@ -99,14 +98,14 @@ function namedOf(write: Write): Write {
   }
 }
 
-/** Which message a value is shows in the value itself. */
+/** The message type depends on the value. */
 function eitherOf(choose: (value: JsonObject) => Write): Write {
   return (writer, number, value) => {
     if (isJsonObject(value)) measured(writer, number, () => choose(value)(writer, 0, value))
   }
 }
 
-/** The same value, as another field. */
+/** The same value under another field number. */
 function as(number: number, write: Write): Write {
   return (writer, _number, value) => write(writer, number, value)
 }

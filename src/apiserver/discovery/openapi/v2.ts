@@ -1,8 +1,8 @@
 /**
- * OpenAPI v2: all groups in one document, for clients that know nothing newer. It is told from the v3 documents, and
- * says less: no defaults, no alternatives.
+ * OpenAPI v2: all groups in one document, for older clients. It is derived from the v3 documents, without defaults and
+ * alternatives.
  *
- * Parameters that are the same everywhere stand once in `parameters`, as on a real server, under plainer names.
+ * Common parameters are listed once in `parameters`, as in kube-apiserver, but with plainer names.
  */
 import { isJsonObject, type JsonObject } from '../../../kube/json.ts'
 import { isJsonArray } from '../../../kube/json-member.ts'
@@ -19,7 +19,7 @@ import {
   type PathItem,
 } from './source.ts'
 
-/** `keys` names the documents about no resource, `versions` holds the resources of each group and version. */
+/** `keys` are the documents that are not about resources, `versions` are the resources of each group and version. */
 export function documentV2(
   keys: readonly string[],
   versions: readonly (readonly ServedResource[])[],
@@ -110,7 +110,7 @@ function flat({ schema, ...parameter }: Parameter): JsonObject {
   return { ...schema, ...parameter }
 }
 
-/** A schema in the words of v2. */
+/** A v3 schema reduced to v2. */
 function plain(schema: JsonObject): JsonObject {
   const { default: _default, allOf, oneOf, ...rest } = schema
   const members = mapValues(rest, (value, key) => {
@@ -120,7 +120,7 @@ function plain(schema: JsonObject): JsonObject {
     return value
   })
   const [reference] = isJsonArray(allOf) ? allOf : []
-  // v3 says that a quantity is a string or a number; v2 can only say string.
+  // In v3 a quantity is a string or a number; v2 has no alternatives, so it is a string.
   return {
     ...members,
     ...(isJsonObject(reference) && plain(reference)),

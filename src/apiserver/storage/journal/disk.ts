@@ -1,9 +1,8 @@
 /**
- * The few things a journal does with files. An interface, so that tests can pull the plug at any moment and fill the
- * disk; a real one is a folder.
+ * The file operations of a journal. An interface, so that tests can simulate a power failure at any moment, and a full
+ * disk; the real one is a folder.
  *
- * Only what a running server waits for is done aside: writing and syncing. And by callbacks: the promises of `node:fs`
- * are a megabyte of a server at rest.
+ * It uses callbacks instead of `node:fs/promises`, which would cost an idle server a megabyte.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -12,9 +11,9 @@ import { lockFolder as tryLockFolder } from '../../../system/folder-lock.ts'
 import { MusterError } from '../../../kube/errors.ts'
 
 export interface DiskFile {
-  /** Writes at the end of the file. All of it, or an error: then any part of it may have been written. */
+  /** Appends to the file. After an error, any part of the bytes may have been written. */
   append(bytes: Uint8Array): Promise<void>
-  /** Returns when everything written is safe. */
+  /** Resolves when everything written is on disk. */
   sync(): Promise<void>
   truncate(size: number): Promise<void>
   close(): Promise<void>
@@ -23,16 +22,16 @@ export interface DiskFile {
 export interface Disk {
   list(): Promise<readonly string[]>
   read(name: string): Promise<Buffer>
-  /** Opens for appending; makes it if it is not there. */
+  /** Opens a file for appending; creates it if it does not exist. */
   open(name: string): Promise<DiskFile>
   rename(from: string, to: string): Promise<void>
   remove(name: string): Promise<void>
-  /** Returns when names that came or went are safe. */
+  /** Syncs the directory: resolves when created, renamed and removed names are on disk. */
   syncNames(): Promise<void>
 }
 
 /**
- * Makes the folder one process's own, until the returned function is called or the process ends.
+ * Locks the folder for this process, until the returned function is called or the process ends.
  * @throws StorageInUse
  */
 export function lockDataFolder(folder: string): () => void {
@@ -62,7 +61,10 @@ export function folderDisk(folder: string): Disk {
   }
 }
 
-/** What goes to the system's memory sooner than another thread would take to wake up; that the disk has it is `sync`. */
+/**
+ * Written synchronously: copying it to the page cache is faster than waking another thread. Only `sync` waits for the
+ * disk.
+ */
 function isSmall(bytes: Uint8Array): boolean {
   return bytes.byteLength <= 1 << 18
 }
@@ -70,7 +72,7 @@ function isSmall(bytes: Uint8Array): boolean {
 function fileOf(descriptor: number): DiskFile {
   return {
     async append(bytes) {
-      // One call may write less than it was given.
+      // One call may write only a part.
       for (let at = 0; at < bytes.byteLength;) {
         const from = at
         at += isSmall(bytes)
@@ -84,7 +86,7 @@ function fileOf(descriptor: number): DiskFile {
   }
 }
 
-/** A promise of what a function tells its callback. */
+/** Turns a callback into a promise. */
 async function called<T = void>(start: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     start((error, value) => (error ? reject(error) : resolve(value as T)))

@@ -13,18 +13,18 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-describe('a folder that holds a journal', () => {
-  it('belongs to one process, until it is released', async () => {
+describe('a data folder', () => {
+  it('is locked by one process, until it is released', async () => {
     const folder = await newFolder()
     const kept = await openFolder(folder)
     await expect(openFolder(folder)).rejects.toMatchObject({ name: 'StorageInUse' })
     kept.release()
-    // The file of the lock stays: who removed it might remove that of the next process.
+    // The lock file stays: removing it could remove that of the next process.
     expect(await readdir(folder)).toEqual(['lock.db'])
     ;(await openFolder(folder)).release()
   })
 
-  it('is read to its end before anybody is told that it is fine', async () => {
+  it('is read completely when it is opened', async () => {
     const folder = await newFolder()
     await appendFile(path.join(folder, 'segment-00000001'), encodeFrame({ sequence: 1, payload: Buffer.from('[1,2]') }))
     await expect(openFolder(folder)).rejects.toMatchObject({ name: 'StorageDamaged' })

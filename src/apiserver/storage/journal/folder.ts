@@ -1,6 +1,6 @@
 /**
- * A folder that holds a journal: locked for this process, and read to its end. Whatever is wrong with it has been said by
- * then, also to those who let the server itself wait for its first request.
+ * A data folder with a journal: locked for this process, and read completely. So all errors in it are reported at
+ * start, even if the server itself is only built by its first request.
  */
 import { type Disk, folderDisk, lockDataFolder } from './disk.ts'
 import { type OpenedJournal, openJournal } from './journal.ts'
@@ -8,11 +8,11 @@ import type { JournalEntry } from './recovery.ts'
 
 export interface JournalFolder extends OpenedJournal {
   readonly entries: readonly JournalEntry[]
-  /** Leaves it to others. The journal must be closed. */
+  /** Unlocks the folder. The journal must be closed. */
   readonly release: () => void
 }
 
-/** `disk` is what the folder is on, for tests. */
+/** `disk` replaces the file system, for tests. */
 export async function openFolder(folder: string, disk?: Disk): Promise<JournalFolder> {
   const release = lockDataFolder(folder)
   try {

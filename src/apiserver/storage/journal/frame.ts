@@ -1,16 +1,17 @@
 /**
- * Frames: how records lie in a file so that a reader can tell what is whole. A frame holds all records that became
- * durable together, behind a mark, and a checksum over its length, its place in the sequence, and all it holds.
+ * Frames: the unit of the journal's files. A frame holds all records of one group commit, after a magic number and a
+ * checksum over its length, its sequence number and its payload.
  *
- * The next frame is written only when the one before is safe on disk. So a broken frame with a whole one behind it was
- * safe once, and has been damaged since; a broken frame with nothing behind it was being written when the power went.
+ * A frame is written only after the previous one has been synced. So an invalid frame followed by a valid one was
+ * synced once, and has been damaged since; an invalid frame at the end was being written when the process or machine
+ * died.
  */
 import { hash } from 'node:crypto'
 
-/** Four bytes that JSON text cannot hold in this order. */
+/** The magic number: four bytes that cannot occur in JSON text. */
 const mark = 0x01_fe_4d_55
 export const headerBytes = 16
-/** Behind the mark and the checksum itself. */
+/** The checksum covers everything after itself. */
 const checkedFrom = 8
 
 export interface JournalFrame {
@@ -28,16 +29,16 @@ export function encodeFrame({ sequence, payload }: JournalFrame): Buffer {
   return bytes
 }
 
-/** Not a CRC: for that all of node:zlib would be loaded, which is megabytes, and this one is there anyway. */
+/** Not a CRC: that would load node:zlib, several megabytes, and SHA-256 is loaded anyway. */
 function checksumOf(bytes: Uint8Array): number {
   return hash('sha256', bytes, 'buffer').readUInt32BE(0)
 }
 
 export interface FrameScan {
   readonly frames: readonly JournalFrame[]
-  /** Bytes of whole frames from the start on. */
+  /** Size of the valid frames at the start, in bytes. */
   readonly wholeBytes: number
-  /** Where the first broken frame is, if a whole one follows it: the file is damaged. */
+  /** The offset of the first invalid frame if a valid one follows it: the file is damaged. */
   readonly damagedAt: number | undefined
 }
 

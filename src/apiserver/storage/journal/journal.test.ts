@@ -4,7 +4,7 @@ import { type FaultyDisk, faultyDisk } from '../../../../test/faulty-disk.ts'
 import { MusterError } from '../../../kube/errors.ts'
 import type { StorageChange, StoredObject } from '../storage.ts'
 import { encodeFrame } from './frame.ts'
-import { type Journal, type Noted, openJournal } from './journal.ts'
+import { type Journal, type JournaledChange, openJournal } from './journal.ts'
 import type { ObjectEntry } from './recovery.ts'
 
 const objectOf = (name: string, version: number, text = ''): StoredObject => ({
@@ -14,8 +14,8 @@ const objectOf = (name: string, version: number, text = ''): StoredObject => ({
   data: { text },
 })
 
-/** These tests know nothing but objects. */
-type Written = Extract<Noted, { readonly change: StorageChange }>
+/** These tests only store objects. */
+type Written = Extract<JournaledChange, { readonly change: StorageChange }>
 
 const changeOf = (name: string, version: number, type: StorageChange['type'] = 'MODIFIED', text = ''): Written => ({
   cluster: '',
@@ -23,8 +23,8 @@ const changeOf = (name: string, version: number, type: StorageChange['type'] = '
   change: { type, revision: version, object: objectOf(name, version, text), previous: undefined },
 })
 
-/** A map kept by a journal: the least that owns one. */
-async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<Kept> {
+/** A map with a journal: the simplest owner of one. */
+async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<SnapshotEntry> {
   const opened = await openJournal(disk, { segmentBytes })
   const objects = new Map<string, string>()
   const set = ({ object, isRemoval }: Pick<ObjectEntry, 'object' | 'isRemoval'>): void => {
@@ -45,7 +45,7 @@ async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<Kept> {
       })),
     lost: (changes) => {
       lost.push(...(changes as readonly Written[]))
-      // The test has one writer, who has nothing but what was lost since.
+      // The test has one writer, which only needs the reverted changes.
       objects.clear()
       for (const [name, version] of before) objects.set(name, version)
     },
@@ -62,7 +62,7 @@ async function keep(disk: FaultyDisk, segmentBytes?: number): Promise<Kept> {
   }
 }
 
-/** What a journal on this disk opens with; undefined when it says that something is missing. */
+/** The state that a journal on this disk opens with; undefined if it reports a missing file. */
 async function namesIn(disk: FaultyDisk): Promise<ReadonlyMap<string, string> | undefined> {
   try {
     const { entries } = await openJournal(disk)
@@ -75,7 +75,7 @@ async function namesIn(disk: FaultyDisk): Promise<ReadonlyMap<string, string> | 
   }
 }
 
-interface Kept {
+interface SnapshotEntry {
   readonly journal: Journal
   readonly objects: Map<string, string>
   readonly lost: Written[]
@@ -84,7 +84,7 @@ interface Kept {
 }
 
 describe('the journal', () => {
-  it('gives back what was acknowledged, and removals stay removals', async () => {
+  it('recovers acknowledged changes and removals', async () => {
     const disk = faultyDisk()
     const first = await keep(disk)
     first.write(changeOf('a', 1))
@@ -95,7 +95,7 @@ describe('the journal', () => {
     expect([...second.objects]).toEqual([['b', '2']])
   })
 
-  it('shares one sync between all that write at once', async () => {
+  it('shares one sync between concurrent writers', async () => {
     const disk = faultyDisk()
     const { write, journal } = await keep(disk)
     const before = disk.syncs()
@@ -104,7 +104,7 @@ describe('the journal', () => {
     expect(disk.syncs() - before).toBe(1)
   })
 
-  it('loses nothing acknowledged, wherever the plug is pulled', async () => {
+  it('loses no acknowledged change, whenever the power fails', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.boolean(), fc.nat(3)), { maxLength: 40 }),
@@ -124,7 +124,7 @@ describe('the journal', () => {
           }
           const after = new Map(objects)
           const found = (await keep(disk.afterCrash(kept), segmentBytes)).objects
-          // All that was acknowledged; of the rest all or nothing, for it goes out as one.
+          // All acknowledged changes; of the last batch all or nothing, because it is one frame.
           expect([acknowledged, after]).toContainEqual(found)
         },
       ),
@@ -132,7 +132,7 @@ describe('the journal', () => {
     )
   })
 
-  it('cuts a torn tail, and goes on behind it', async () => {
+  it('cuts off an incomplete tail, and appends after it', async () => {
     const disk = faultyDisk()
     const { write, journal } = await keep(disk)
     write(changeOf('a', 1))
@@ -147,7 +147,7 @@ describe('the journal', () => {
     expect([...second.objects.keys()]).toEqual(['a', 'b'])
   })
 
-  it('names a damaged middle, and serves nothing of it, whichever byte it is', async () => {
+  it('reports damage before the tail, and serves nothing, whichever byte is damaged', async () => {
     const disk = faultyDisk()
     const { write, journal } = await keep(disk)
     for (const version of [1, 2, 3]) {
@@ -162,7 +162,7 @@ describe('the journal', () => {
     }
   })
 
-  it('names a damaged or missing snapshot or segment', async () => {
+  it('reports a damaged or missing snapshot or segment', async () => {
     const disk = faultyDisk()
     const { write, journal } = await keep(disk, 200)
     for (let version = 1; version <= 9; version++) {
@@ -177,10 +177,10 @@ describe('the journal', () => {
     await expect(openJournal(damaged)).rejects.toThrow(`${snapshot} is damaged`)
   })
 
-  it('opens with all that was acknowledged or not at all, whichever of its files are missing', async () => {
+  it('opens with all acknowledged changes or fails, whichever files are missing', async () => {
     const disk = faultyDisk()
     let acknowledged: readonly string[] = []
-    // What lies on the disk after every step that makes, renames or removes a file.
+    // The files after every step that creates, renames or removes one.
     const moments: { readonly found: FaultyDisk; readonly acknowledged: readonly string[] }[] = []
     const noting = <Step extends 'open' | 'rename' | 'remove'>(step: Step): FaultyDisk[Step] => {
       const done = disk[step] as (...words: readonly string[]) => Promise<never>
@@ -205,7 +205,7 @@ describe('the journal', () => {
       for (let subset = 1; subset < 2 ** names.length - 1; subset++) {
         const cut = found.afterCrash(1)
         for (const [at, name] of names.entries()) if (subset & (1 << at)) await cut.remove(name)
-        // A folder in which nothing is left is a new one.
+        // An empty folder counts as new.
         if ((await cut.list()).every((name) => name.endsWith('.draft'))) continue
         const there = await namesIn(cut)
         if (there) opened++
@@ -213,11 +213,11 @@ describe('the journal', () => {
         expect([...(there?.keys() ?? expected)]).toEqual(expect.arrayContaining([...expected]))
       }
     }
-    // Of what a snapshot has replaced a file may be missing, of all else none.
+    // Only files that a snapshot has replaced may be missing.
     expect([opened, refused].every((count) => count > 0)).toBe(true)
   })
 
-  it('cuts the end of a segment that was being written, and goes on', async () => {
+  it('cuts off an incomplete end frame of a segment, and continues', async () => {
     const disk = faultyDisk()
     const { write, journal } = await keep(disk)
     write(changeOf('a', 1))
@@ -235,7 +235,7 @@ describe('the journal', () => {
     }
   })
 
-  it('takes a snapshot when a segment is full, and removes what it replaces', async () => {
+  it('takes a snapshot when a segment is full, and removes older files', async () => {
     const disk = faultyDisk()
     const { write, journal, objects } = await keep(disk, 500)
     for (let version = 1; version <= 200; version++) {
@@ -249,7 +249,7 @@ describe('the journal', () => {
     expect((await keep(disk.afterCrash(0), 500)).objects).toEqual(objects)
   })
 
-  it('gives back what a full disk cannot take, and goes on when there is room', async () => {
+  it('reverts changes that a full disk cannot take, and continues when there is room', async () => {
     const disk = faultyDisk()
     const { write, journal, lost } = await keep(disk)
     write(changeOf('a', 1))
@@ -264,7 +264,7 @@ describe('the journal', () => {
     expect([...(await keep(disk.afterCrash(0))).objects.keys()]).toEqual(['a', 'c'])
   })
 
-  it('takes nothing more once it cannot tell what is on the disk', async () => {
+  it('accepts no more changes once the state of the disk is unknown', async () => {
     const disk = faultyDisk()
     const { write, journal } = await keep(disk)
     disk.room = 5

@@ -1,60 +1,64 @@
 /**
- * The journal: what makes an acknowledged write survive. Every change is appended to a file before anybody is told of
- * it. Changes that come while the disk is busy go out together (group commit), so many writers share one sync.
+ * The journal: a write-ahead log, so that acknowledged writes survive a crash. Every change is synced to disk before
+ * the response and its watch events are sent. Changes that arrive during a sync are written together (group commit), so
+ * many writers share one sync.
  *
- * On disk there are segments, numbered, each a row of frames; and snapshots: `snapshot-7` holds all that was there before
- * `segment-7` began. When a segment grows too long a snapshot is written beside it, and what it replaces is removed. An
- * empty frame ends a segment that another one continues: so a file that is missing is noticed, whichever it is.
+ * On disk there are numbered segments, each a sequence of frames, and snapshots: `snapshot-7` holds the state before
+ * `segment-7`. When a segment is full, a snapshot is written beside the next one, and older files are removed. An empty
+ * frame ends a segment that has a successor, so that any missing file is detected.
  *
- * Where a write fails (a full disk) its changes are given back to be undone: what is in memory is never ahead of what
- * the disk holds, except for changes of which nobody has heard yet.
+ * When a write fails (a full disk), its changes are passed to the owner to be reverted: memory is never ahead of the
+ * disk, except for changes that no client has seen.
  */
 import { MusterError } from '../../../kube/errors.ts'
 import { stringifyJson } from '../../../kube/json.ts'
-import type { Foundation } from '../bootstrap-objects.ts'
-import type { Done } from '../storage.ts'
+import type { BootstrapObjects } from '../bootstrap-objects.ts'
+import type { RecordedChange } from '../storage.ts'
 import type { Disk, DiskFile } from './disk.ts'
 import { encodeFrame } from './frame.ts'
 import { codes, type JournalEntry, segmentName, type ObjectEntry, recover, type RevisionEntry } from './recovery.ts'
 import { objectText, textOnce } from '../../codec/object-text.ts'
 
-/** What has been done in memory, and in which cluster. */
-export type Noted = Done & { readonly cluster: string }
+/** A change in memory, with its cluster. */
+export type JournaledChange = RecordedChange & { readonly cluster: string }
 
-/** What a cluster holds: as it will be read again. */
-export type Kept = ObjectEntry | RevisionEntry | { readonly cluster: string; readonly foundation: Foundation }
+/** An entry of a snapshot. */
+export type SnapshotEntry =
+  | ObjectEntry
+  | RevisionEntry
+  | { readonly cluster: string; readonly bootstrap: BootstrapObjects }
 
 export interface JournalOwner {
-  /** Everything there is, for a snapshot. Called between two changes; objects are immutable, so references do. */
-  state(): readonly Kept[]
-  /** These changes, the oldest first, could not be kept and must be undone. */
-  lost(changes: readonly Noted[]): void
+  /** The whole state, for a snapshot. Called between two changes; objects are immutable, so references suffice. */
+  state(): readonly SnapshotEntry[]
+  /** These changes, the oldest first, could not be written and must be reverted. */
+  lost(changes: readonly JournaledChange[]): void
 }
 
 export interface Journal {
-  append(noted: Noted): void
-  /** Settles when all that was appended is safe; undefined when it is already. Rejects if it could not be kept. */
+  append(change: JournaledChange): void
+  /** Resolves when everything appended is on disk; undefined if it is already. Rejects if it could not be written. */
   durable(): Promise<void> | undefined
-  /** Waits for what is under way. */
+  /** Waits for pending writes. */
   close(): Promise<void>
 }
 
 export interface OpenedJournal {
-  /** What was kept: puts and removals in the order they were made. */
+  /** The recovered entries, in the order of the changes. */
   readonly entries: Iterable<JournalEntry>
-  /** Bytes of an unfinished write that were cut off. */
+  /** Size of an incomplete write that was cut off, in bytes. */
   readonly tornBytes: number
   readonly start: (owner: JournalOwner) => Promise<Journal>
 }
 
 export interface JournalOptions {
-  /** Bytes of a segment before a snapshot takes its place. @default 64 MiB */
+  /** Size at which a segment is replaced by a snapshot, in bytes. @default 64 MiB */
   readonly segmentBytes?: number | undefined
 }
 
 const snapshotFrameBytes = 1 << 20
 
-/** What is written together is never nothing. */
+/** The payload that ends a segment; a group commit is never empty. */
 const segmentEnd = new Uint8Array()
 
 async function cutTo(file: DiskFile, size: number): Promise<void> {
@@ -94,7 +98,7 @@ interface Running {
 
 function run({ disk, owner, limit, ...start }: Running): Journal {
   let { file, segment, segmentBytes, sequence } = start
-  let pending: Noted[] = []
+  let pending: JournaledChange[] = []
   let next = Promise.withResolvers<void>()
   let inFlight: Promise<void> | undefined
   let broken: MusterError | undefined
@@ -104,11 +108,11 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
   const flush = async (): Promise<void> => {
     while (pending.length > 0) {
       const batch = pending
-      const told = next
+      const commit = next
       pending = []
       next = Promise.withResolvers<void>()
-      inFlight = told.promise
-      // The state now is the state at the end of this segment, if the batch is the last in it.
+      inFlight = commit.promise
+      // If this batch is the last of its segment, the state now is the state at the segment's end.
       const state = isFull() ? owner.state() : undefined
       try {
         if (broken) throw broken
@@ -118,22 +122,26 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
         segmentBytes += frame.byteLength
         sequence++
         inFlight = undefined
-        told.resolve()
+        commit.resolve()
       } catch (error) {
         inFlight = undefined
-        await giveUp(batch, told, error)
+        await revertBatch(batch, commit, error)
         continue
       }
       if (state) await rotate(state)
     }
-    // In the same turn as the last look at what is pending: nothing can come in between and be forgotten.
+    // In the same turn as the last check of `pending`, so that no change can be missed.
     running = undefined
   }
 
   const isFull = (): boolean => segmentBytes >= longest && !snapshotting
 
-  /** What cannot be written is undone, and with it what came later and may build on it. */
-  const giveUp = async (batch: readonly Noted[], told: PromiseWithResolvers<void>, error: unknown): Promise<void> => {
+  /** Reverts a batch that cannot be written, and all later changes, which may depend on it. */
+  const revertBatch = async (
+    batch: readonly JournaledChange[],
+    commit: PromiseWithResolvers<void>,
+    error: unknown,
+  ): Promise<void> => {
     const lost = [...batch, ...pending]
     const later = next
     pending = []
@@ -141,8 +149,8 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     const why = `a change could not be written: ${reasonOf(error)}.`
     const failure = broken ?? new MusterError('StorageFailed', why, { cause: error })
     owner.lost(lost)
-    for (const waiting of [told, later]) {
-      // Nobody may be waiting.
+    for (const waiting of [commit, later]) {
+      // There may be no waiter: avoid an unhandled rejection.
       waiting.promise.catch(() => undefined)
       waiting.reject(failure)
     }
@@ -154,19 +162,19 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     try {
       await cutTo(torn, size)
     } catch (cause) {
-      // What is behind the last whole frame is unknown now, so nothing may follow it.
+      // The data after the last valid frame is unknown now, so nothing may be appended.
       broken = new MusterError('StorageFailed', `the journal cannot be repaired: ${reasonOf(cause)}.`, { cause })
     }
   }
 
-  const rotate = async (state: readonly Kept[]): Promise<void> => {
+  const rotate = async (state: readonly SnapshotEntry[]): Promise<void> => {
     const following = segmentName('segment', segment + 1)
     let opened: DiskFile
     try {
       opened = await disk.open(following)
       await disk.syncNames()
     } catch {
-      // No room for another file: this one grows on, and it is tried again later.
+      // No room for another file: this segment grows on, and rotation is tried again later.
       longest = segmentBytes + limit
       await disk.remove(following).catch(() => undefined)
       return
@@ -176,7 +184,7 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
     file = opened
     segment++
     segmentBytes = 0
-    // The next file is there by now, and nothing is in it yet: whoever finds this end may count on that file.
+    // The next segment already exists, so recovery may rely on it when it finds this end frame.
     try {
       await full.append(encodeFrame({ sequence, payload: segmentEnd }))
       await full.sync()
@@ -195,9 +203,9 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
 
   let running: Promise<void> | undefined
   return {
-    append(noted) {
-      pending.push(noted)
-      // After this turn, so that what one request changes goes out together.
+    append(change) {
+      pending.push(change)
+      // After this turn, so that all changes of one request are written together.
       running ??= Promise.resolve().then(flush)
     },
     durable: () => (pending.length > 0 ? next.promise : inFlight),
@@ -209,22 +217,27 @@ function run({ disk, owner, limit, ...start }: Running): Journal {
   }
 }
 
-function recordOf(noted: Noted): string {
-  if ('foundation' in noted) return lineOf(noted, objectText)
-  const { cluster, table, change } = noted
-  return lineOf({ cluster, table, isRemoval: change.type === 'DELETED', object: change.object }, objectText)
+function recordOf(change: JournaledChange): string {
+  if ('bootstrap' in change) return lineOf(change, objectText)
+  const { type, object } = change.change
+  return lineOf({ cluster: change.cluster, table: change.table, isRemoval: type === 'DELETED', object }, objectText)
 }
 
-function lineOf(kept: Kept, write: (object: object) => string): string {
+function lineOf(kept: SnapshotEntry, write: (object: object) => string): string {
   const cluster = stringifyJson(kept.cluster)
-  if ('foundation' in kept) return `[${cluster},"",${codes.foundation},${kept.foundation.record()}]`
+  if ('bootstrap' in kept) return `[${cluster},"",${codes.bootstrap},${kept.bootstrap.record()}]`
   if ('revision' in kept) return `[${cluster},"",${codes.revision},${kept.revision}]`
   const code = kept.isRemoval ? codes.removal : codes.put
   return `[${cluster},${stringifyJson(kept.table)},${code},${write(kept.object)}]`
 }
 
-/** Written aside and renamed when it is whole; only then is anything older removed. */
-async function writeSnapshot(disk: Disk, segment: number, sequence: number, state: readonly Kept[]): Promise<number> {
+/** Written under a temporary name and renamed when complete; only then are older files removed. */
+async function writeSnapshot(
+  disk: Disk,
+  segment: number,
+  sequence: number,
+  state: readonly SnapshotEntry[],
+): Promise<number> {
   const draft = `${segmentName('snapshot', segment)}.draft`
   await disk.remove(draft)
   const file = await disk.open(draft)

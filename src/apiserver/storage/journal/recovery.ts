@@ -1,6 +1,6 @@
 /**
- * Recovery: what is on disk, read back. A write that was under way when the process died is cut off: nobody was told of
- * it. Anything else that is not as it was written is damage, is named, and nothing of it is served.
+ * Recovery: reads the journal. A write that was incomplete when the process died is cut off: it was never acknowledged.
+ * Any other invalid data is damage: recovery fails with the file and the offset, and nothing is served.
  */
 import { MusterError } from '../../../kube/errors.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../../kube/json.ts'
@@ -8,10 +8,10 @@ import type { StoredObject } from '../storage.ts'
 import type { Disk } from './disk.ts'
 import { type JournalFrame, headerBytes, scanFrames } from './frame.ts'
 
-/** What is known of a cluster, one thing at a time. */
-export type JournalEntry = ObjectEntry | FoundationEntry | RevisionEntry
+/** One record of the journal. */
+export type JournalEntry = ObjectEntry | BootstrapEntry | RevisionEntry
 
-/** One object of one table, as it is or as it went. */
+/** An object, or the removal of one. */
 export interface ObjectEntry {
   readonly cluster: string
   readonly table: string
@@ -19,29 +19,29 @@ export interface ObjectEntry {
   readonly object: StoredObject
 }
 
-/** What the cluster started with: what it takes to make it again. */
-export interface FoundationEntry {
+/** The record from which the bootstrap objects of a cluster are recreated. */
+export interface BootstrapEntry {
   readonly cluster: string
-  readonly foundation: JsonObject
+  readonly bootstrap: JsonObject
 }
 
-/** The revision that all entries before this one add up to. Only a snapshot has it. */
+/** The revision of the state in all entries before this one. Only in snapshots. */
 export interface RevisionEntry {
   readonly cluster: string
   readonly revision: number
 }
 
-/** A record is `[cluster, table, code, value]`; the value is an object, unless the code says what else. */
-export const codes = { put: 0, removal: 1, foundation: 2, revision: 3 } as const
+/** A record is `[cluster, table, code, value]`; for `put` and `removal` the value is an object. */
+export const codes = { put: 0, removal: 1, bootstrap: 2, revision: 3 } as const
 
 export interface Recovered {
   readonly entries: Iterable<JournalEntry>
-  /** The segment to go on with, how much of it is whole, and the number of its next frame. */
+  /** The segment to append to, the size of its valid part, and the sequence number of the next frame. */
   readonly segment: number
   readonly segmentBytes: number
   readonly sequence: number
   readonly tornBytes: number
-  /** Segments whose end was being written, and how much of them is whole. */
+  /** Segments with an incomplete end frame, and the size of their valid part. */
   readonly tornEnds: readonly { readonly name: string; readonly bytes: number }[]
 }
 
@@ -61,7 +61,7 @@ export async function recover(disk: Disk): Promise<Recovered> {
   const first = snapshot ?? 1
   const segments = numbersOf('segment').filter((number) => number >= first)
   const last = segments.at(-1) ?? first
-  // Only a folder that never held anything has neither.
+  // Only a new folder has neither.
   const isNew = snapshot === undefined && segments.length === 0
   for (let number = first; number <= last; number++) {
     if (isNew || segments.includes(number)) continue
@@ -87,7 +87,8 @@ export async function recover(disk: Disk): Promise<Recovered> {
     const { frames, wholeBytes, damagedAt } = scanFrames(bytes)
     const torn = bytes.byteLength - wholeBytes
     if (damagedAt !== undefined) throw damaged(name, wholeBytes)
-    // Only in the last one can a frame have been under way, or the end of the one before while the last is empty.
+    // Only the last segment can have an incomplete frame, or the one before it an incomplete end while the last is
+    // empty.
     const [before] = tornEnds
     if (before && bytes.byteLength > 0) throw damaged(before.name, before.bytes)
     if (torn > 0 && number !== last) {
@@ -119,11 +120,12 @@ async function readSnapshot(
   const bytes = await disk.read(name)
   const { frames, wholeBytes } = scanFrames(bytes)
   const end = frames.at(-1)
-  // It bears this name since it was whole: every other state is damage.
+  // A snapshot gets this name only when it is complete, so an incomplete one is damaged.
   if (!end || wholeBytes < bytes.byteLength) throw damaged(name, wholeBytes)
   const footer = parseJson(Buffer.from(end.payload).toString())
   const { end: count, sequence } = isJsonObject(footer) ? footer : {}
-  if (count !== frames.length - 1 || typeof sequence !== 'number') throw damaged(name, wholeBytes, 'it has no end')
+  if (count !== frames.length - 1 || typeof sequence !== 'number')
+    throw damaged(name, wholeBytes, 'its end record is invalid')
   return { payloads: frames.slice(0, -1).map((frame) => ({ name, frame })), sequence }
 }
 
@@ -132,7 +134,7 @@ function* entriesOf(payloads: readonly Payload[]): Generator<JournalEntry> {
     if (frame.payload.byteLength === 0) continue
     for (const line of Buffer.from(frame.payload).toString().split('\n')) {
       const entry = entryOf(parseJson(line))
-      if (!entry) throw damaged(name, 0, 'a record cannot be read')
+      if (!entry) throw damaged(name, 0, 'a record is invalid')
       yield entry
     }
   }
@@ -143,7 +145,7 @@ function entryOf(record: Json): JournalEntry | undefined {
   if (typeof cluster !== 'string' || typeof table !== 'string') return undefined
   if (code === codes.revision) return typeof value === 'number' ? { cluster, revision: value } : undefined
   if (!isJsonObject(value)) return undefined
-  if (code === codes.foundation) return { cluster, foundation: value }
+  if (code === codes.bootstrap) return { cluster, bootstrap: value }
   const isRemoval = code === codes.removal
   if (!isRemoval && code !== codes.put) return undefined
   return { cluster, table, isRemoval, object: value as unknown as StoredObject }
