@@ -1,6 +1,7 @@
 /**
- * Who may approve and sign certificates: it takes the verb `approve` or `sign` on the signer that a request names, or
- * on all signers of its domain. And nobody becomes a master of the cluster by a certificate.
+ * CertificateApproval, CertificateSigning and CertificateSubjectRestriction: approving or signing a request takes the
+ * verb `approve` or `sign` on its signer, or on all signers of its domain. And no certificate of the API server's
+ * client signer may be for the group `system:masters`.
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { CertificateSigningRequest } from '../../kube/types/certificates/v1.ts'
@@ -51,7 +52,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
   },
 }
 
-/** By what is stored: nobody changes the signer to one that they may use. */
+/** The signer of the stored request: a client cannot switch to a signer that it may use. */
 function signerOf({ oldObject }: AdmissionRequest): string {
   return (oldObject as unknown as CertificateSigningRequest).spec.signerName
 }
@@ -64,7 +65,7 @@ function maySigner({ access }: ClusterState, { user }: AdmissionRequest, verb: s
   )
 }
 
-/** The attribute type `organizationName` in DER: its value follows as a tagged text. */
+/** The attribute type `organizationName` in DER; its value follows as a tagged string. */
 const organization = Buffer.from([0x06, 0x03, 0x55, 0x04, 0x0a])
 
 function organizationsOf(request: string): readonly string[] {

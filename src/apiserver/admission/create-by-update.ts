@@ -1,10 +1,10 @@
 /**
- * A patch or an update of what is not there may create it. The request was allowed as a patch; whoever makes it must be
- * allowed to create, too.
+ * A patch or an update of a missing object may create it. The request was authorized as a patch or update; the user
+ * must be allowed to create, too.
  */
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 
-/** The real server asks this before the first validating plugin. */
+/** The real server checks this before the first validating plugin. */
 export const createByUpdate: AdmissionPlugin = {
   name: 'CreateByUpdate',
   validate({ access }, { isByUpdate, served, subresource, namespace, name, user }) {

@@ -18,7 +18,7 @@ const ingressClass = (name: string, creationTimestamp: string, isDefault = 'true
 const [old, young] = ['2020-01-01T00:00:00Z', '2021-01-01T00:00:00Z'] as const
 
 describe('the class of an ingress', () => {
-  it('is the newest default one, and of those of one moment the first by name', () => {
+  it('is the newest default, and of equally old ones the first by name', () => {
     const classes = [
       ingressClass('z', old),
       ingressClass('b', young),
@@ -28,14 +28,14 @@ describe('the class of an ingress', () => {
     expect(withIngressClass(ingress(), classes)).toMatchObject({ spec: { ingressClassName: 'a' } })
   })
 
-  it('stays what the ingress says, in either way', () => {
+  it('is kept if the ingress sets it by field or annotation', () => {
     const classes = [ingressClass('a', old)]
     for (const own of [ingress({ ingressClassName: 'own' }), ingress({}, { 'kubernetes.io/ingress.class': 'own' })]) {
       expect(withIngressClass(own, classes)).toBe(own)
     }
   })
 
-  it('is none where there is no default', () => {
+  it('is not set without a default', () => {
     const own = ingress()
     expect(withIngressClass(own, [ingressClass('a', old, 'false')])).toBe(own)
   })

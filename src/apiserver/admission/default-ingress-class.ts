@@ -1,4 +1,7 @@
-/** An ingress that names no class gets the default one, if there is any: of several the newest, then by name. */
+/**
+ * DefaultIngressClass: an Ingress without a class gets the default class, if there is one; of several the newest, then
+ * the first by name.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 

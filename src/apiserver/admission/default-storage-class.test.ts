@@ -11,7 +11,7 @@ const classOf = (name: string, creationTimestamp: string, own = annotations): Un
 const claim: UntypedObject = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'c' }, spec: {} }
 
 describe('the default storage class', () => {
-  it('is the newest of those that call themselves so, and of equals the first by name', () => {
+  it('is the newest default, and of equally old ones the first by name', () => {
     const classes = [
       classOf('old', '2020-01-01T00:00:00Z'),
       classOf('b', '2021-01-01T00:00:00Z'),
@@ -20,12 +20,12 @@ describe('the default storage class', () => {
     expect(withDefaultClass(claim, classes)).toMatchObject({ spec: { storageClassName: 'a' } })
   })
 
-  it('is not for claims that name a class, were it none', () => {
+  it('does not apply to claims that name a class, even an empty one', () => {
     const own = { ...claim, spec: { storageClassName: '' } }
     expect(withDefaultClass(own, [classOf('a', '2020-01-01T00:00:00Z')])).toBe(own)
   })
 
-  it('is none where nobody calls itself so', () => {
+  it('does not exist without a class that is marked as default', () => {
     const plain = { ...classOf('a', '2020-01-01T00:00:00Z'), metadata: { name: 'a' } }
     expect(withDefaultClass(claim, [plain])).toBe(claim)
   })

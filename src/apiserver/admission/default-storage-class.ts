@@ -1,6 +1,6 @@
 /**
- * A claim that names no class gets the default one, if there is any. Of several that call themselves default the newest
- * counts, and of those of the same second the first by name.
+ * DefaultStorageClass: a claim without a class gets the default class, if there is one. Of several defaults the newest
+ * counts, and of those created in the same second the first by name.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'

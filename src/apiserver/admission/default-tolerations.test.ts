@@ -12,19 +12,19 @@ const pod = (...tolerations: readonly object[]): UntypedObject => ({
 const keysOf = ({ spec }: UntypedObject): unknown =>
   (spec as { tolerations: readonly { key?: string }[] }).tolerations.map(({ key }) => key)
 
-describe('tolerations that every pod has', () => {
-  it('come behind those that it has itself', () => {
+describe('default tolerations', () => {
+  it('are appended to those of the pod', () => {
     const own = { key: 'own', operator: 'Exists' }
     const keys = ['own', 'node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
     expect(keysOf(withDefaultTolerations(pod(own)))).toEqual(keys)
   })
 
-  it('come once', () => {
+  it('are added once', () => {
     const once = withDefaultTolerations(pod())
     expect(withDefaultTolerations(once)).toBe(once)
   })
 
-  it('do not come where the pod says what it tolerates', () => {
+  it('are not added if the pod sets them itself', () => {
     const all = pod({ operator: 'Exists' })
     expect(withDefaultTolerations(all)).toBe(all)
     const other = pod({ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' })

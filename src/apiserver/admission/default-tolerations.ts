@@ -1,6 +1,6 @@
 /**
- * DefaultTolerationSeconds: a node that does not answer may only have been restarted, so a pod stays on it for five
- * minutes, unless it says itself what it tolerates.
+ * DefaultTolerationSeconds: a pod tolerates a node that is not ready or unreachable for five minutes (the node may only
+ * be restarting), unless it sets these tolerations itself.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, Toleration } from '../../kube/types/core/v1.ts'
@@ -15,7 +15,7 @@ export const defaultTolerations: AdmissionPlugin = {
 const troubles = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
 const tolerationSeconds = 300
 
-/** A pod, about to be created or updated, with what it tolerates; the same object when there is nothing to add. */
+/** The pod with the default tolerations; the same object when there is nothing to add. */
 export function withDefaultTolerations(pod: UntypedObject): UntypedObject {
   const { spec = { containers: [] } } = pod as unknown as Pod
   const known = spec.tolerations ?? []
@@ -25,6 +25,6 @@ export function withDefaultTolerations(pod: UntypedObject): UntypedObject {
   return { ...pod, spec: { ...spec, tolerations: [...known, ...added] } }
 }
 
-function covers({ key, effect }: Toleration, trouble: string): boolean {
-  return (!key || key === trouble) && (!effect || effect === 'NoExecute')
+function covers({ key, effect }: Toleration, taint: string): boolean {
+  return (!key || key === taint) && (!effect || effect === 'NoExecute')
 }

@@ -1,6 +1,7 @@
 /**
- * Nobody hands out more than they hold. Whoever writes a role must hold its rules (or the verb `escalate` on roles);
- * whoever writes a binding must hold the rules of the role it refers to (or the verb `bind` on that role).
+ * Prevention of privilege escalation by RBAC. To write a role, a user must hold all of its rules (or the verb
+ * `escalate` on roles); to write a binding, the user must hold the rules of the referenced role (or the verb `bind` on
+ * that role).
  */
 import { formatGoValue } from '../../kube/go-text.ts'
 import { equalJson, type JsonObject } from '../../kube/json.ts'
@@ -11,15 +12,15 @@ import { type Identity, wellKnown } from '../access/identity.ts'
 import { describeRules, missingRules, type PolicyRule, quoteAll } from '../access/policy-rule.ts'
 import { aggregate, type Rbac, rbacGroup, type RoleRef } from '../access/rbac.ts'
 
-/** A write of a role or binding, once its object is as it will be stored. */
+/** A write of a role or binding, after mutation. */
 export interface RoleWrite {
   /** The plural: `clusterroles`, `roles`, `clusterrolebindings`, `rolebindings`. */
   readonly resource: string
   readonly namespace: string | undefined
-  /** The name in the URL: absent when one is created. */
+  /** The name in the URL: absent for a create. */
   readonly name: string | undefined
   readonly object: UntypedObject
-  /** What is there now; undefined for a create. */
+  /** The live object; undefined for a create. */
   readonly live: UntypedObject | undefined
 }
 
@@ -30,7 +31,7 @@ const everything: readonly PolicyRule[] = [
 
 const grants = new Set(['clusterroles', 'roles', 'clusterrolebindings', 'rolebindings'])
 
-/** The real server asks this below admission, when mutation is over and before anything is validated. */
+/** The real server checks this below admission, after mutation and before validation. */
 export const roleEscalation: AdmissionPlugin = {
   name: 'RoleEscalation',
   mutate({ access }, { operation, served, subresource, namespace, name, user, object, oldObject }) {
@@ -42,7 +43,7 @@ export const roleEscalation: AdmissionPlugin = {
   },
 }
 
-/** Raises 403 for a write that would give more than its author holds. */
+/** Throws 403 for a write that would grant more than its author holds. */
 export function checkEscalation(rbac: Rbac, identity: Identity, write: RoleWrite): void {
   if (identity.groups.includes(wellKnown.masters) || isHousekeeping(write)) return
   if (write.resource === 'clusterroles' || write.resource === 'roles') checkRole(rbac, identity, write)
@@ -57,7 +58,7 @@ function checkRole(rbac: Rbac, identity: Identity, { resource, namespace, name, 
   const rules = (object['rules'] as readonly PolicyRule[] | null | undefined) ?? []
   const problem = describeMissing(rbac, identity, namespace, rules)
   if (problem !== undefined) throw forbidden(target, object.metadata.name ?? '', problem)
-  if (!gathers(object) && !(live && gathers(live))) return
+  if (!isAggregated(object) && !(live && isAggregated(live))) return
   if (describeMissing(rbac, identity, namespace, everything) === undefined) return
   const why = 'must have cluster-admin privileges to use the aggregationRule'
   throw forbidden(target, object.metadata.name ?? '', why)
@@ -69,7 +70,7 @@ function checkBinding(rbac: Rbac, identity: Identity, { resource, namespace, obj
   const asked = { verb: 'bind', group: ref.apiGroup, version: '*', resource: plural, namespace, name: ref.name }
   if (rbac.decide(identity, asked).allowed) return
   const rules = rbac.rulesOf(ref, namespace)
-  // Not that the role is missing, but so says the real server.
+  // It is the role that is missing, but the real server names the resource of the binding.
   if (!rules) throw notFound({ group: rbacGroup, plural: resource }, ref.name)
   const problem = describeMissing(rbac, identity, namespace, rules)
   if (problem !== undefined) {
@@ -77,7 +78,7 @@ function checkBinding(rbac: Rbac, identity: Identity, { resource, namespace, obj
   }
 }
 
-/** What somebody lacks of these rules, in words; undefined when nothing. */
+/** The rules that the user lacks, as text; undefined when none. */
 function describeMissing(
   rbac: Rbac,
   identity: Identity,
@@ -92,7 +93,7 @@ function describeMissing(
   return errors.length === 0 ? what : `${what}; resolution errors: [${aggregate(errors)}]`
 }
 
-function gathers(role: UntypedObject): boolean {
+function isAggregated(role: UntypedObject): boolean {
   const rule = role['aggregationRule'] as
     | { readonly clusterRoleSelectors?: readonly unknown[] | null }
     | null
@@ -100,7 +101,7 @@ function gathers(role: UntypedObject): boolean {
   return (rule?.clusterRoleSelectors?.length ?? 0) > 0
 }
 
-/** Only what the garbage collector needs changes: who owns it, and what holds it. */
+/** Whether only owner references and finalizers change, as by the garbage collector. */
 function isHousekeeping({ object, live }: RoleWrite): boolean {
   return live !== undefined && equalJson(withoutOwners(object), withoutOwners(live))
 }

@@ -3,7 +3,7 @@ import 'node:https'
 import { expect, it } from 'vitest'
 import { embedded } from '../../../test/embedded.ts'
 
-it('refuses a write by the failure policy when the variables of a policy are deeper than the stack', async () => {
+it('rejects a write by the failure policy when the variables of a policy exceed the stack', async () => {
   const { raw } = embedded()
   const count = 6000
   const variables = Array.from({ length: count }, (_, index) => ({

@@ -1,7 +1,4 @@
-/**
- * LimitRanger: what a container, a pod or a claim of this namespace may ask for, and what a container asks for if it
- * does not say.
- */
+/** LimitRanger: the minimum, maximum and default resources of containers, pods and claims of a namespace. */
 import {
   compareQuantities,
   formatQuantity,
@@ -58,7 +55,7 @@ function rangesIn({ storage }: ClusterState, { namespace }: AdmissionRequest): r
     .map((one) => (one as unknown as LimitRange).spec?.limits ?? [])
 }
 
-/** The pod with what its containers ask for, and a note of who said so. */
+/** The pod with default requests and limits, and the annotation that names them. */
 export function withDefaultResources(pod: UntypedObject, limits: readonly LimitRangeItem[]): UntypedObject {
   const own = limits.filter(({ type }) => type === 'Container')
   const requests = Object.fromEntries(own.flatMap((one) => Object.entries(one.defaultRequest ?? {})))
@@ -109,7 +106,7 @@ function* podProblems(pod: UntypedObject, limits: readonly LimitRangeItem[]): It
 
 const ofPods = new Set(['cpu', 'memory'])
 
-/** What the pod says for itself counts more than what its containers add up to. */
+/** Resources of the pod itself take precedence over the sum of its containers. */
 function wholeOf(spec: PodSpec, kind: 'requests' | 'limits'): Amounts {
   const own = [...amountsOf(spec.resources?.[kind])].filter(([name]) => ofPods.has(name))
   return new Map([...totalOf(spec, kind), ...own])

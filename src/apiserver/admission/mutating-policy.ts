@@ -1,6 +1,6 @@
 /**
- * MutatingAdmissionPolicy: expressions that say what is to be changed, as an object that is merged into the one that is
- * written, or as a JSON patch.
+ * MutatingAdmissionPolicy: CEL expressions that yield a change of the written object, as an apply configuration or as a
+ * JSON Patch.
  */
 import { checkConforms } from '../../kube/apply/conformance.ts'
 import { mergeValues } from '../../kube/apply/merge.ts'
@@ -65,7 +65,7 @@ function compiled(policy: StoredObject): Compiled {
   return made
 }
 
-/** What the first round leaves for the second. */
+/** State that the first round leaves for the reinvocation. */
 interface Memory {
   readonly asked: Set<string>
   readonly due: Set<string>
@@ -135,7 +135,7 @@ interface Outcome {
   readonly faults: readonly string[]
 }
 
-/** The object after all mutations of one policy; one that fails is left out. */
+/** The object after all mutations of one policy; a mutation that fails is skipped and reported as a fault. */
 async function invoke(
   state: ClusterState,
   request: MutatingRequest,
@@ -177,7 +177,7 @@ function patched(object: UntypedObject, made: CelValue): JsonObject {
     return outcome
   } catch (error) {
     if (error instanceof StatusError) throw new PolicyFault('JSON Patch: it makes an object that is nested too deep')
-    // A test that fails is a condition, not a mistake.
+    // A failed `test` operation is a condition, not an error.
     if (isMusterError(error, 'PatchTestFailed')) return document
     if (!isMusterError(error)) throw error
     throw new PolicyFault(`JSON Patch: ${error.message}`)
@@ -186,23 +186,23 @@ function patched(object: UntypedObject, made: CelValue): JsonObject {
 
 function merged(served: ServedResource, object: UntypedObject, made: CelValue): JsonObject {
   const { apiVersion, kind } = object
-  const wanted = { apiVersion, kind, ...(jsonOfMade(made, patchObjectType.name) as JsonObject) }
+  const configuration = { apiVersion, kind, ...(jsonOfMade(made, patchObjectType.name) as JsonObject) }
   const shape = shapeOf(served.schema, served.definitions)
   const failed = (why: string): PolicyFault => new PolicyFault(`error applying patch: ${why}`)
   try {
-    checkConforms(wanted, shape)
+    checkConforms(configuration, shape)
   } catch (error) {
     if (!isMusterError(error, 'SchemaMismatch')) throw error
     throw failed(`failed to convert patch object to typed object: ${error.message}`)
   }
-  const atomics = [...atomicsIn(wanted, shape, '')]
+  const atomics = [...atomicsIn(configuration, shape, '')]
   if (atomics.length > 0) {
     throw failed(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`)
   }
-  return mergeValues(object as unknown as JsonObject, wanted, shape) as JsonObject
+  return mergeValues(object as unknown as JsonObject, configuration, shape) as JsonObject
 }
 
-/** Who sets a part of what is one indivisible thing would remove the rest of it unawares. */
+/** Paths of atomic lists and maps in an apply configuration: setting a part of one would silently remove the rest. */
 function* atomicsIn(value: Json, { map, list }: ApplyShape, path: string): Iterable<string> {
   if (isJsonObject(value) && map) {
     if (map.atomic) yield path

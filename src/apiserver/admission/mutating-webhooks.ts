@@ -1,6 +1,6 @@
 /**
- * Mutating webhooks are asked one after the other, each about what those before it made of the object. One that wants to
- * be asked again when others changed the object after it (`IfNeeded`) is, in the second round.
+ * Mutating webhooks are called one after the other, each with the object as changed by those before it. A webhook with
+ * `reinvocationPolicy: IfNeeded` is called again in a second round if later plugins changed the object.
  */
 import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
 import { applyJsonPatch } from '../../kube/json-patch.ts'
@@ -15,13 +15,13 @@ import type { StorageTable } from '../storage/storage.ts'
 import { withDefaults } from '../write/writing.ts'
 import type { AdmissionRequest, MutatingRequest } from '../cluster/admission.ts'
 import type { OutsideView } from '../policy/outside-view.ts'
-import { askWebhook, type Hook, hooksIn, type Patch, viewFor } from './webhook.ts'
+import { callWebhook, type Hook, hooksIn, type Patch, viewFor } from './webhook.ts'
 
-/** What the first round leaves for the second. */
+/** State that the first round leaves for the reinvocation. */
 interface Memory {
-  /** Asked, and to be asked again should anybody change the object after them. */
+  /** Webhooks that were called, and must be called again if a later one changes the object. */
   readonly asked: Set<string>
-  /** To be asked again. */
+  /** Webhooks to call again. */
   readonly due: Set<string>
   last: UntypedObject | undefined
 }
@@ -45,7 +45,7 @@ export async function mutateByWebhooks(
   for (const hook of hooksIn(table)) {
     const view = await viewFor(state, { ...request, object }, hook)
     if (!view || (rounds.isSecond && !memory.due.has(hook.id))) continue
-    const patch = await askWebhook(state, view, hook, true)
+    const patch = await callWebhook(state, view, hook, true)
     const changed = patch.length === 0 ? object : await patched(view, patch, hook)
     if (!isSame(changed, object)) {
       recall()
@@ -58,8 +58,8 @@ export async function mutateByWebhooks(
   return object
 }
 
-/** What is deleted cannot be changed, but refused. */
-export async function askOfDeletion(
+/** Webhooks may reject a deletion, but change nothing. */
+export async function callForDeletion(
   state: ClusterState,
   request: AdmissionRequest,
   table: StorageTable,
@@ -67,7 +67,7 @@ export async function askOfDeletion(
   for (const hook of hooksIn(table)) {
     const view = await viewFor(state, request, hook)
     if (!view) continue
-    const patch = await askWebhook(state, view, hook, true)
+    const patch = await callWebhook(state, view, hook, true)
     if (patch.length > 0) {
       const name = JSON.stringify(hook.webhook.name)
       throw internal(
@@ -81,13 +81,13 @@ function isSame(a: UntypedObject | undefined, b: UntypedObject): boolean {
   return a === b || equalJson((a ?? null) as unknown as Json, b as unknown as Json)
 }
 
-/** The object after a patch: what its kind does not know is gone, and what is missing has its default. */
+/** The object after a patch: pruned and defaulted by its kind. */
 async function patched(view: OutsideView, patch: Patch, { webhook }: Hook): Promise<UntypedObject> {
   const { object, served, request, kind } = view
   let outcome: Json
   try {
     outcome = applyJsonPatch(object as unknown as JsonObject, patch)
-    // Copies within a patch nest what neither the object nor the patch has nested.
+    // Copies within a patch can nest deeper than both the object and the patch.
     checkDepth(outcome)
   } catch (error) {
     if (error instanceof StatusError)

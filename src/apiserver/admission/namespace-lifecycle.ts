@@ -1,4 +1,7 @@
-/** Content lives in namespaces that exist and are not on their way out; and a few namespaces nobody may delete. */
+/**
+ * NamespaceLifecycle: rejects new objects in namespaces that do not exist or are being deleted, and the deletion of the
+ * system namespaces.
+ */
 import { forbidden, notFound } from '../errors/status-error.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import { type AdmissionPlugin, type AdmissionRequest, shownName } from '../cluster/admission.ts'
@@ -12,7 +15,7 @@ export const namespaceLifecycle: AdmissionPlugin = {
     return request.object
   },
   validate: check,
-  // The namespace may have gone while a webhook was asked: what is stored after that would be in none, for ever.
+  // The namespace may have been removed while a webhook was called: an object stored after that would never be deleted.
   settle: check,
 }
 
@@ -22,12 +25,12 @@ function check(state: ClusterState, request: AdmissionRequest): void {
     throw forbidden(served, name, 'this namespace may not be deleted')
   }
   if (namespace === undefined || !served.namespaced || operation === 'DELETE') return
-  // Asking who may do what is no content.
+  // Access reviews store nothing.
   if (served.group === 'authorization.k8s.io') return
   const found = state.storage.table('namespaces').get(undefined, namespace)
   if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
   if (operation !== 'CREATE' || !found.metadata.deletionTimestamp) return
-  // What empties a namespace must be let in: pods are evicted, tokens needed.
+  // Emptying a namespace needs these: pods are evicted, and finalizing controllers need tokens.
   if (subresource === 'eviction' || subresource === 'token') return
   throw forbidden(
     served,

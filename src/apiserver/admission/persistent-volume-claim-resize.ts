@@ -1,11 +1,11 @@
-/** A claim grows only when it is bound, and its class says that volumes of it can. */
+/** PersistentVolumeClaimResize: a claim may grow only if it is bound and its class allows expansion. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { compareQuantities, parseQuantity } from '../../kube/quantity.ts'
 import type { PersistentVolumeClaim } from '../../kube/types/core/v1.ts'
 import { forbidden } from '../errors/status-error.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 
-/** Why the claim may not change as it does; undefined when it may. */
+/** Why this update of the claim is rejected; undefined when it is allowed. */
 export function resizeProblem(
   object: UntypedObject,
   before: UntypedObject,
@@ -28,7 +28,7 @@ export const persistentVolumeClaimResize: AdmissionPlugin = {
   validate({ storage }, { served, subresource, name, object, oldObject }) {
     if (served.table !== 'persistentvolumeclaims' || subresource !== '' || !object || !oldObject) return
     const classes = storage.table('storageclasses.storage.k8s.io')
-    const why = resizeProblem(object, oldObject, (wanted) => classes.get(undefined, wanted))
+    const why = resizeProblem(object, oldObject, (className) => classes.get(undefined, className))
     if (why !== undefined) throw forbidden(served, name, why)
   },
 }

@@ -1,4 +1,4 @@
-/** The plugins of a cluster, in the order they are asked: that of the real server. */
+/** The admission plugins of a cluster, in the order of the real server. */
 import { createByUpdate } from './create-by-update.ts'
 import { roleEscalation } from './escalation.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
@@ -20,7 +20,7 @@ import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 import { mutatingWebhooks, validatingWebhooks } from './webhooks.ts'
 
 export interface PluginOptions {
-  /** Whether pods need a service account: where namespaces have one. */
+  /** Whether pods need a service account: only if the service account controller runs. */
   readonly serviceAccounts: boolean
 }
 

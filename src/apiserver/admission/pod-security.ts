@@ -1,6 +1,6 @@
 /**
- * PodSecurity: the labels of a namespace say which standard its pods must meet (`enforce`), and of which its users are
- * to be warned. What makes pods is only warned about: its pods are looked at when they come.
+ * PodSecurity: the labels of a namespace select the standard that its pods must meet (`enforce`), and the one that
+ * clients are warned about (`warn`). Workloads are only warned about: their pods are checked when they are created.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
@@ -12,7 +12,7 @@ import { type PodSecurityLevel, violations } from './pod-standards.ts'
 const prefix = 'pod-security.kubernetes.io/'
 const levels: readonly string[] = ['privileged', 'baseline', 'restricted']
 
-const makers = new Set([
+const workloads = new Set([
   'replicationcontrollers',
   'podtemplates',
   'replicasets.apps',
@@ -30,9 +30,9 @@ export const podSecurity: AdmissionPlugin = {
     if (!object || operation === 'DELETE') return
     if (served.table === 'namespaces') return checkLabels(request)
     const isPod = served.table === 'pods'
-    if (!isPod && !makers.has(served.table)) return
+    if (!isPod && !workloads.has(served.table)) return
     const labels = storage.table('namespaces').get(undefined, namespace ?? '')?.metadata.labels
-    if (!labels || !isJudged(request)) return
+    if (!labels || !isChecked(request)) return
     const spec = isPod ? (object['spec'] as PodSpec | undefined) : templateOf(object)
     if (!spec) return
     const enforced = policyOf(labels, 'enforce')
@@ -44,8 +44,8 @@ export const podSecurity: AdmissionPlugin = {
   },
 }
 
-/** A change of a pod that runs changes nothing about what it may do, except by a container that joins it. */
-function isJudged({ served, operation, subresource }: AdmissionRequest): boolean {
+/** An update of a pod cannot violate a standard that the pod met before, except by an ephemeral container. */
+function isChecked({ served, operation, subresource }: AdmissionRequest): boolean {
   if (served.table !== 'pods') return subresource === ''
   return operation === 'CREATE' ? subresource === '' : subresource === 'ephemeralcontainers'
 }
@@ -60,7 +60,7 @@ function templateOf(object: UntypedObject): PodSpec | undefined {
   return (template ?? spec?.template ?? spec?.jobTemplate?.spec?.template)?.spec
 }
 
-/** A label that nobody understands is taken for the strictest, where it is enforced. */
+/** A label with an invalid level counts as `restricted` for `enforce`. */
 function policyOf(
   labels: Readonly<Record<string, string>>,
   mode: 'enforce' | 'warn',

@@ -1,19 +1,19 @@
 /**
- * The Pod Security Standards: what a pod must not do (baseline), and what it must do beside that (restricted). Each
- * check names what is wrong; they are asked in the order of the real server.
+ * The Pod Security Standards baseline and restricted, as a list of checks. Each check names what violates it; they run
+ * in the order of the real server.
  */
 import type { Container, PodSpec } from '../../kube/types/core/v1.ts'
 
 export type PodSecurityLevel = 'privileged' | 'baseline' | 'restricted'
 
 interface Check {
-  /** Told in front of the details. */
+  /** Precedes the details in the message. */
   readonly reason: string
-  /** What is wrong; empty when nothing is. */
+  /** The violation; empty when there is none. */
   readonly problem: (spec: PodSpec) => string
 }
 
-/** Why a pod violates the level, in words; empty when it does not. */
+/** Why a pod violates the level, as text; empty when it does not. */
 export function violations(spec: PodSpec, level: PodSecurityLevel): string {
   const checks = level === 'privileged' ? [] : level === 'baseline' ? baseline : [...kept, ...restricted]
   return checks
@@ -34,14 +34,14 @@ const named = (bad: readonly Container[]): string =>
   `${plural('container', bad.length)} ${quoted(bad.map(({ name }) => name))}`
 const uses = (count: number): string => (count === 1 ? 'uses' : 'use')
 
-/** All containers of which this holds, and what to say of them. */
+/** The message about all containers for which the predicate holds. */
 function each(
   isBad: (container: Container) => boolean,
-  say: (who: string, bad: readonly Container[]) => string,
+  describe: (subject: string, bad: readonly Container[]) => string,
 ): Check['problem'] {
   return (spec) => {
     const bad = all(spec).filter(isBad)
-    return bad.length === 0 ? '' : say(named(bad), bad)
+    return bad.length === 0 ? '' : describe(named(bad), bad)
   }
 }
 
@@ -89,9 +89,9 @@ const addsUnusual = (container: Container): boolean => added(container).some((on
 
 const capabilitiesBaseline: Check = {
   reason: 'non-default capabilities',
-  problem: each(addsUnusual, (who, bad) => {
+  problem: each(addsUnusual, (subject, bad) => {
     const which = sorted(bad.flatMap(added).filter((one) => !usualCapabilities.has(one)))
-    return `${who} must not include ${quoted(which)} in securityContext.capabilities.add`
+    return `${subject} must not include ${quoted(which)} in securityContext.capabilities.add`
   }),
 }
 
@@ -108,7 +108,7 @@ const seccompBaseline: Check = {
   problem: (spec) => badSeccomp(spec, (type) => type !== 'Unconfined'),
 }
 
-/** The pod, or containers, that chose a profile which is not allowed. */
+/** The pod or containers that set a profile which is not allowed. */
 function badSeccomp(spec: PodSpec, isAllowed: (type: string) => boolean): string {
   const own = spec.securityContext?.seccompProfile?.type
   const typeOf = ({ securityContext }: Container): string | undefined => securityContext?.seccompProfile?.type
@@ -132,9 +132,9 @@ const hostPort: Check = {
   reason: 'hostPort',
   problem: each(
     (container) => hostPorts(container).length > 0,
-    (who, bad) => {
+    (subject, bad) => {
       const ports = sorted(bad.flatMap(hostPorts))
-      return `${who} ${uses(bad.length)} ${plural('hostPort', ports.length)} ${ports.join(', ')}`
+      return `${subject} ${uses(bad.length)} ${plural('hostPort', ports.length)} ${ports.join(', ')}`
     },
   ),
 }
@@ -143,7 +143,7 @@ const privileged: Check = {
   reason: 'privileged',
   problem: each(
     ({ securityContext }) => securityContext?.privileged === true,
-    (who) => `${who} must not set securityContext.privileged=true`,
+    (subject) => `${subject} must not set securityContext.privileged=true`,
   ),
 }
 
@@ -153,7 +153,7 @@ const procMount: Check = {
   reason: 'procMount',
   problem: each(
     (container) => procMountOf(container) !== 'Default',
-    (who, bad) => `${who} must not set securityContext.procMount to ${quoted(sorted(bad.map(procMountOf)))}`,
+    (subject, bad) => `${subject} must not set securityContext.procMount to ${quoted(sorted(bad.map(procMountOf)))}`,
   ),
 }
 
@@ -166,7 +166,7 @@ const sysctls: Check = {
       .join(', '),
 }
 
-/** Those that restricted leaves as they are. */
+/** Checks of baseline that restricted uses unchanged. */
 const kept: readonly Check[] = [hostNamespaces, hostPort, privileged, procMount, sysctls]
 const baseline: readonly Check[] = [
   capabilitiesBaseline,
@@ -185,7 +185,7 @@ const elsewhere =
   (spec) =>
     isWindows(spec) ? '' : problem(spec)
 
-/** In a user namespace of its own a pod may be root. */
+/** A pod with a user namespace of its own may run as root. */
 const unlessOwnUsers =
   (problem: Check['problem']): Check['problem'] =>
   (spec) =>
@@ -209,7 +209,7 @@ const restricted: readonly Check[] = [
     problem: elsewhere(
       each(
         ({ securityContext }) => securityContext?.allowPrivilegeEscalation !== false,
-        (who) => `${who} must set securityContext.allowPrivilegeEscalation=false`,
+        (subject) => `${subject} must set securityContext.allowPrivilegeEscalation=false`,
       ),
     ),
   },
@@ -243,8 +243,8 @@ const restricted: readonly Check[] = [
     reason: 'runAsNonRoot != true',
     problem: unlessOwnUsers((spec) => {
       const own = spec.securityContext?.runAsNonRoot
-      const said = all(spec).filter(({ securityContext }) => securityContext?.runAsNonRoot === false)
-      const setters = [...(own === false ? ['pod'] : []), ...(said.length > 0 ? [named(said)] : [])]
+      const explicit = all(spec).filter(({ securityContext }) => securityContext?.runAsNonRoot === false)
+      const setters = [...(own === false ? ['pod'] : []), ...(explicit.length > 0 ? [named(explicit)] : [])]
       if (setters.length > 0) return `${setters.join(' and ')} must not set securityContext.runAsNonRoot=false`
       const silent = all(spec).filter(({ securityContext }) => securityContext?.runAsNonRoot === undefined)
       if (own === true || silent.length === 0) return ''

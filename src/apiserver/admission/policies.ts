@@ -1,4 +1,4 @@
-/** The plugins of admission policies. Most clusters have none, and then nothing of it is loaded. */
+/** The plugins that evaluate admission policies. Most clusters have no policies; then their code is never loaded. */
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 import { isExempt } from '../policy/matching.ts'
 
@@ -8,7 +8,7 @@ const validatingBindings = 'validatingadmissionpolicybindings.admissionregistrat
 export const mutatingPolicies: AdmissionPlugin = {
   name: 'MutatingAdmissionPolicy',
   mutate(state, request) {
-    // What is no object of the resource itself has no shape here that could be merged.
+    // Reviews, scales and the like have no schema here to merge an apply configuration by.
     const isOther = request.kind !== undefined || isExempt(request)
     if (isOther || state.storage.table(mutatingBindings).size === 0) return request.object
     return import('./mutating-policy.ts').then(({ mutateByPolicies }) => mutateByPolicies(state, request))

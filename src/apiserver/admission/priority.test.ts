@@ -21,9 +21,9 @@ function open(): Call {
 const classes = '/apis/scheduling.k8s.io/v1/priorityclasses'
 const pod = { metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
-/** A default class concerns every pod of a cluster, so these are no cases for a server that others use too. */
+/** A default class affects every pod of a cluster, so these are not conformance cases: those share a server. */
 describe('the default priority class', () => {
-  it('is that of pods that name none', async () => {
+  it('applies to pods that name no class', async () => {
     const call = open()
     await call('POST', classes, {
       metadata: { name: 'usual' },
@@ -35,7 +35,7 @@ describe('the default priority class', () => {
     expect(body).toMatchObject({ spec: { priorityClassName: 'usual', priority: 7, preemptionPolicy: 'Never' } })
   })
 
-  it('is the only one', async () => {
+  it('is unique', async () => {
     const call = open()
     await call('POST', classes, { metadata: { name: 'usual' }, value: 7, globalDefault: true })
     const second = await call('POST', classes, { metadata: { name: 'other' }, value: 8, globalDefault: true })

@@ -1,6 +1,6 @@
 /**
- * Priority: who goes first when there is no room for all. A pod names a class; its number is the class's, and stays what
- * it was when the pod was made.
+ * Priority: resolves the priority class of a pod. A pod names a class; its numeric priority is that of the class when
+ * the pod is created, and does not change afterwards.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod } from '../../kube/types/core/v1.ts'
@@ -57,7 +57,7 @@ function withPriority(
   }
 }
 
-/** Who leaves them out does not mean to change them. */
+/** An update that omits the fields keeps them. */
 function withOldPriority(object: UntypedObject, before: UntypedObject): UntypedObject {
   const { spec = { containers: [] } } = object as unknown as Pod
   const { priority: value, preemptionPolicy } = (before as unknown as Pod).spec ?? {}
@@ -81,7 +81,7 @@ function classNamed({ storage }: ClusterState, name: string): Class | undefined 
   return found && classOf(found)
 }
 
-/** Should two have slipped through, the lower one: nobody gains by accident. */
+/** The default class; of several, the one with the lowest value, as on the real server. */
 function defaultClass({ storage }: ClusterState): Class | undefined {
   return storage
     .table(classTable)

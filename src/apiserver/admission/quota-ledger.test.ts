@@ -27,8 +27,8 @@ const pod = (name: string, milli: number): object => ({
   spec: { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: `${milli}m` } } }] },
 })
 
-describe('what is used of a quota', () => {
-  it('is told right after the quota is made, and after all that changes it', async () => {
+describe('the usage of a quota', () => {
+  it('is reported right after the quota is created, and after every change', async () => {
     const call = open()
     await call('POST', `${namespace}/pods`, pod('old', 200))
     await call('POST', `${namespace}/resourcequotas`, quota({ pods: '2', 'requests.cpu': '1', resourcequotas: '5' }))
@@ -45,7 +45,7 @@ describe('what is used of a quota', () => {
     expect(await used()).toEqual({ 'requests.cpu': '0', configmaps: '0', resourcequotas: '1' })
   })
 
-  it('is never more than the quota, however many ask at once', async () => {
+  it('never exceeds the quota under concurrent requests', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 900 }), { maxLength: 12 }),
@@ -58,7 +58,7 @@ describe('what is used of a quota', () => {
           )
           const sum = amounts.filter((_, index) => answers[index]!.status === 201).reduce((a, b) => a + b, 0)
           expect(sum).toBeLessThanOrEqual(most)
-          // Whoever was refused did not fit.
+          // A rejected request did not fit.
           const refused = amounts.filter((_, index) => answers[index]!.status !== 201)
           for (const amount of refused) expect(sum + amount).toBeGreaterThan(most)
         },
@@ -67,7 +67,7 @@ describe('what is used of a quota', () => {
     )
   })
 
-  it('comes to rest, whatever quotas count, themselves included', async () => {
+  it('reaches a stable state, even if quotas count themselves', async () => {
     const names = [
       'resourcequotas',
       'count/resourcequotas',

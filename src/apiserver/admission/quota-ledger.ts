@@ -1,6 +1,7 @@
 /**
- * What is used of each quota, kept with every change: so a check needs to count nothing, and is never behind. The
- * ledger also writes what it knows into the status of the quota, which in a cluster is a controller's work.
+ * The usage of every quota, updated with every change of the storage: a check need not count objects, and never sees
+ * stale numbers. The ledger also writes the usage into the quota's status, which is a controller's work in a real
+ * cluster.
  */
 import { updateObject } from '../../kube/apply/apply.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
@@ -10,13 +11,13 @@ import type { ResourceQuota } from '../../kube/types/core/v1.ts'
 import { commit } from '../write/change.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject } from '../storage/storage.ts'
-import { type Amounts, quotaConcerns, isInScope, tablesOf, usageOf } from './quota-usage.ts'
+import { type Amounts, quotaCovers, isInScope, tablesOf, usageOf } from './quota-usage.ts'
 
 export const quotaTable = 'resourcequotas'
-const nothing = makeQuantity(0)
+const zero = makeQuantity(0)
 
-/** Starts to count. */
-export function keepQuotas(state: ClusterState): void {
+/** Starts to track usage. */
+export function trackQuotas(state: ClusterState): void {
   const { storage } = state
   const quotas = storage.table(quotaTable)
   const used = new Map<string, Map<string, Quantity>>()
@@ -38,8 +39,8 @@ export function keepQuotas(state: ClusterState): void {
   }
 
   const count = (quota: StoredObject): Map<string, Quantity> => {
-    const names = boundBy(quota)
-    const total = new Map(names.map((name) => [name, nothing]))
+    const names = limitedBy(quota)
+    const total = new Map(names.map((name) => [name, zero]))
     for (const table of new Set(names.flatMap(tablesOf))) {
       for (const object of storage.table(table).objects(quota.metadata.namespace)) {
         add(total, quota, table, object, addQuantities)
@@ -49,7 +50,7 @@ export function keepQuotas(state: ClusterState): void {
     return total
   }
 
-  const note = ({ metadata }: StoredObject): void => {
+  const enqueue = ({ metadata }: StoredObject): void => {
     due.add(`${metadata.namespace}/${metadata.name}`)
     if (isScheduled) return
     isScheduled = true
@@ -60,7 +61,7 @@ export function keepQuotas(state: ClusterState): void {
       for (const one of all) {
         const [namespace, name = ''] = one.split('/')
         const quota = quotas.get(namespace, name)
-        if (quota) tell(state, quota, used.get(quota.metadata.uid) ?? count(quota))
+        if (quota) writeStatus(state, quota, used.get(quota.metadata.uid) ?? count(quota))
       }
     })
   }
@@ -68,7 +69,7 @@ export function keepQuotas(state: ClusterState): void {
   const onQuota = ({ type, object, previous }: StorageChange): void => {
     if (type === 'DELETED') used.delete(object.metadata.uid)
     else if (!previous || !equalJson(previous['spec'] as Json, object['spec'] as Json)) count(object)
-    if (type !== 'DELETED') note(object)
+    if (type !== 'DELETED') enqueue(object)
   }
 
   storage.onChange(({ name: table }, change) => {
@@ -76,14 +77,14 @@ export function keepQuotas(state: ClusterState): void {
     const { namespace } = object.metadata
     if (quotas.size > 0 && namespace !== undefined) {
       for (const quota of quotas.objects(namespace)) {
-        // A quota that is new counts itself along with everything else.
+        // A new quota counts all objects, itself included.
         if (quota === object && !previous) continue
-        if (!boundBy(quota).some((name) => quotaConcerns(name, table))) continue
+        if (!limitedBy(quota).some((name) => quotaCovers(name, table))) continue
         const total = used.get(quota.metadata.uid) ?? count(quota)
         if (previous) add(total, quota, table, previous, subtractQuantities)
         if (type !== 'DELETED') add(total, quota, table, object, addQuantities)
-        // Whoever undoes a change that could not be kept can keep no report of it, either.
-        if (!change.isUndoing) note(quota)
+        // An undone change means that the journal cannot write now, so the status could not be stored either.
+        if (!change.isUndoing) enqueue(quota)
       }
     }
     if (table === quotaTable) onQuota(change)
@@ -91,11 +92,11 @@ export function keepQuotas(state: ClusterState): void {
   state.quotas = { usedOf: (quota) => used.get(quota.metadata.uid) ?? count(quota) }
 }
 
-function boundBy(quota: UntypedObject): readonly string[] {
+function limitedBy(quota: UntypedObject): readonly string[] {
   return Object.keys((quota as unknown as ResourceQuota).spec?.hard ?? {})
 }
 
-function tell(state: ClusterState, quota: StoredObject, used: Amounts): void {
+function writeStatus(state: ClusterState, quota: StoredObject, used: Amounts): void {
   const served = state.catalog.ofTable(quotaTable)!
   const { hard = {} } = (quota as unknown as ResourceQuota).spec ?? {}
   const shown = Object.fromEntries(
@@ -103,7 +104,7 @@ function tell(state: ClusterState, quota: StoredObject, used: Amounts): void {
   )
   const { status = {} } = quota as unknown as ResourceQuota
   if (equalJson({ hard: status.hard ?? {}, used: status.used ?? {} }, { hard, used: shown })) return
-  // What is empty is not written.
+  // Empty maps are omitted.
   const isFilled = (amounts: object): boolean => Object.keys(amounts).length > 0
   const next = { ...(isFilled(hard) && { hard }), ...(isFilled(shown) && { used: shown }) }
   const updated = updateObject<UntypedObject>({

@@ -1,4 +1,4 @@
-/** What one object takes of a quota, by resource: `pods`, `requests.cpu`, `count/deployments.apps`. */
+/** What one object uses of a quota, by resource: `pods`, `requests.cpu`, `count/deployments.apps`. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { addQuantities, makeQuantity, parseQuantity, type Quantity, quantityToInteger } from '../../kube/quantity.ts'
 import { labelsOf, matchLabels } from '../../kube/selector.ts'
@@ -11,7 +11,7 @@ import type {
   ScopedResourceSelectorRequirement,
   Service,
 } from '../../kube/types/core/v1.ts'
-import { qualityOf, totalOf } from '../kinds/pod-resources.ts'
+import { qosClassOf, totalOf } from '../kinds/pod-resources.ts'
 
 export type Amounts = ReadonlyMap<string, Quantity>
 
@@ -25,11 +25,11 @@ const ofPods = new Set([
 const ofServices = new Set(['count/services', 'services', 'services.nodeports', 'services.loadbalancers'])
 const ofClaims = ['persistentvolumeclaims', 'requests.storage']
 const storageClassSuffix = '.storageclass.storage.k8s.io/'
-/** Counted by their plural since before there was `count/`. */
+/** Counted by their plural, a form older than `count/`. */
 const aliased = new Set(['configmaps', 'resourcequotas', 'replicationcontrollers', 'secrets'])
 
-/** Whether this resource of a quota is about objects of this table. */
-export function quotaConcerns(name: string, table: string): boolean {
+/** Whether this resource of a quota is used by objects of this table. */
+export function quotaCovers(name: string, table: string): boolean {
   switch (table) {
     case 'pods':
       return ofPods.has(name) || /^(?:requests\.)?hugepages-/.test(name) || isExtended(name)
@@ -47,15 +47,15 @@ export function quotaConcerns(name: string, table: string): boolean {
   }
 }
 
-/** `requests.example.com/gpu`: not Kubernetes' own, and so in somebody's domain. */
+/** An extended resource: `requests.example.com/gpu`. */
 function isExtended(name: string): boolean {
   if (!name.startsWith('requests.') || !name.includes('/')) return false
   return !name.includes('kubernetes.io/') || name.startsWith('requests.deviceclass.resource.kubernetes.io/')
 }
 
-/** The table that a resource of a quota counts, where it says so itself. */
+/** The table that a resource of a quota counts, if its name contains one. */
 export function tablesOf(name: string): readonly string[] {
-  const known = ['pods', 'services', 'persistentvolumeclaims', ...aliased].filter((table) => quotaConcerns(name, table))
+  const known = ['pods', 'services', 'persistentvolumeclaims', ...aliased].filter((table) => quotaCovers(name, table))
   return known.length > 0 || !name.startsWith('count/') ? known : [name.slice('count/'.length)]
 }
 
@@ -72,7 +72,7 @@ export function usageOf(table: string, object: UntypedObject): Amounts {
   }
 }
 
-/** A pod that is over takes no more than its place in the store. */
+/** A finished pod uses only its object count. */
 function podUsage({ spec, status }: Pod): Amounts {
   const count: Amounts = new Map([['count/pods', one]])
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed' || !spec) return count
@@ -133,25 +133,25 @@ function claimUsage({ spec = {}, status, metadata }: PersistentVolumeClaim): Amo
   ])
 }
 
-/** If a quota bounds these, each container has to say how much it wants. */
-const mustBeSaid = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory'])
+/** If a quota limits one of these, each container must set it. */
+const requiredByQuota = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory'])
 
-/** What a pod leaves unsaid, in words; undefined when nothing. */
-export function unsaid(pod: UntypedObject, names: readonly string[]): string | undefined {
+/** The resources that a pod must set but does not, as text; undefined when there are none. */
+export function missingResources(pod: UntypedObject, names: readonly string[]): string | undefined {
   const { spec } = pod as unknown as Pod
   if (!spec || Object.keys({ ...spec.resources?.requests, ...spec.resources?.limits }).length > 0) return undefined
-  const silent = (container: Container, name: string): boolean =>
+  const isUnset = (container: Container, name: string): boolean =>
     !computeUsage(amountsOf(container.resources?.requests), amountsOf(container.resources?.limits)).has(name)
   const all = [...spec.containers, ...(spec.initContainers ?? [])]
   const missing = names
-    .filter((name) => mustBeSaid.has(name))
+    .filter((name) => requiredByQuota.has(name))
     .toSorted()
     .map((name) => ({
       name,
-      who: all.filter((container) => silent(container, name)).map((container) => container.name),
+      containers: all.filter((container) => isUnset(container, name)).map((container) => container.name),
     }))
-    .filter(({ who }) => who.length > 0)
-    .map(({ name, who }) => `${name} for: ${[...new Set(who)].toSorted().join(',')}`)
+    .filter(({ containers }) => containers.length > 0)
+    .map(({ name, containers }) => `${name} for: ${[...new Set(containers)].toSorted().join(',')}`)
   return missing.length === 0 ? undefined : `must specify ${missing.join('; ')}`
 }
 
@@ -159,7 +159,7 @@ function amountsOf(given: Readonly<Record<string, string | number>> | undefined)
   return new Map(Object.entries(given ?? {}).map(([name, amount]) => [name, parseQuantity(amount)]))
 }
 
-/** Whether an object is in all scopes of a quota. Only pods, and claims by their attributes, are in any. */
+/** Whether an object matches all scopes of a quota. Only pods, and claims by their attributes class, match any. */
 export function isInScope(quota: UntypedObject, table: string, object: UntypedObject): boolean {
   const { scopes = [], scopeSelector } = (quota as unknown as ResourceQuota).spec ?? {}
   const all = [
@@ -186,13 +186,13 @@ function matchesScope(scope: ScopedResourceSelectorRequirement, table: string, o
     case 'NotTerminating':
       return !isTerminating(object)
     case 'BestEffort':
-      return qualityOf(spec) === 'BestEffort'
+      return qosClassOf(spec) === 'BestEffort'
     case 'NotBestEffort':
-      return qualityOf(spec) !== 'BestEffort'
+      return qosClassOf(spec) !== 'BestEffort'
     case 'PriorityClass':
       return isChosen(scope, spec.priorityClassName)
     case 'CrossNamespacePodAffinity':
-      return looksAbroad(spec)
+      return hasCrossNamespaceAffinity(spec)
     default:
       return false
   }
@@ -203,13 +203,15 @@ function isChosen({ scopeName, operator, values }: ScopedResourceSelectorRequire
   return matchLabels(labelsOf({ matchExpressions: [expression] }), value ? { [scopeName]: value } : {})
 }
 
-function looksAbroad({ affinity }: NonNullable<Pod['spec']>): boolean {
+function hasCrossNamespaceAffinity({ affinity }: NonNullable<Pod['spec']>): boolean {
   const sides = [affinity?.podAffinity, affinity?.podAntiAffinity]
-  const isAbroad = ({ namespaces = [], namespaceSelector }: PodAffinityTerm): boolean =>
+  const isCrossNamespace = ({ namespaces = [], namespaceSelector }: PodAffinityTerm): boolean =>
     namespaces.length > 0 || namespaceSelector !== undefined
   return sides.some(
     (side) =>
-      (side?.requiredDuringSchedulingIgnoredDuringExecution ?? []).some(isAbroad) ||
-      (side?.preferredDuringSchedulingIgnoredDuringExecution ?? []).some((wish) => isAbroad(wish.podAffinityTerm)),
+      (side?.requiredDuringSchedulingIgnoredDuringExecution ?? []).some(isCrossNamespace) ||
+      (side?.preferredDuringSchedulingIgnoredDuringExecution ?? []).some((term) =>
+        isCrossNamespace(term.podAffinityTerm),
+      ),
   )
 }

@@ -1,6 +1,6 @@
 /**
- * ResourceQuota: a namespace holds so much and no more. It is asked last of all, right before something is stored: what
- * it counts must be what is there.
+ * ResourceQuota: limits what a namespace may hold. It runs last, right before an object is stored: the usage that it
+ * checks must be that of the storage.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import {
@@ -18,7 +18,7 @@ import type { ResourceQuota } from '../../kube/types/core/v1.ts'
 import { forbidden } from '../errors/status-error.ts'
 import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
 import { quotaTable } from './quota-ledger.ts'
-import { type Amounts, quotaConcerns, isInScope, isTerminating, unsaid, usageOf } from './quota-usage.ts'
+import { type Amounts, quotaCovers, isInScope, isTerminating, missingResources, usageOf } from './quota-usage.ts'
 
 export const resourceQuota: AdmissionPlugin = {
   name: 'ResourceQuota',
@@ -29,10 +29,10 @@ export const resourceQuota: AdmissionPlugin = {
     if (!ledger || !object || namespace === undefined || !isCounted(request)) return
     for (const quota of quotas.objects(namespace)) {
       const { hard = {} } = (quota as unknown as ResourceQuota).spec ?? {}
-      const names = Object.keys(hard).filter((one) => quotaConcerns(one, served.table))
+      const names = Object.keys(hard).filter((one) => quotaCovers(one, served.table))
       if (names.length === 0 || !isInScope(quota, served.table, object)) continue
       const quotaName = quota.metadata.name
-      const missing = served.table === 'pods' ? unsaid(object, names) : undefined
+      const missing = served.table === 'pods' ? missingResources(object, names) : undefined
       if (missing !== undefined) throw forbidden(served, name, `failed quota: ${quotaName}: ${missing}`)
       const used = ledger.usedOf(quota)
       const requested = requestedOf(request, object, quota)
@@ -57,7 +57,7 @@ export const resourceQuota: AdmissionPlugin = {
   },
 }
 
-/** Whether such a write can take more than before. */
+/** Whether this write can increase the usage. */
 function isCounted({ served, operation, subresource, object, oldObject }: AdmissionRequest): boolean {
   if (subresource !== '') return served.table === 'pods' && subresource === 'resize' && operation === 'UPDATE'
   if (operation === 'CREATE') return true
@@ -66,7 +66,7 @@ function isCounted({ served, operation, subresource, object, oldObject }: Admiss
   return served.table === 'services' || served.table === 'persistentvolumeclaims'
 }
 
-/** What the write takes beyond what it had; nothing is given back here. */
+/** The increase in usage; a decrease is not credited here. */
 function requestedOf({ served, oldObject }: AdmissionRequest, object: UntypedObject, quota: UntypedObject): Amounts {
   const before =
     oldObject && isInScope(quota, served.table, oldObject)

@@ -1,4 +1,4 @@
-/** RuntimeClass: what a pod needs for the runtime that it asks for: room for it, and a node that has it. */
+/** RuntimeClass: sets the overhead and the scheduling constraints of the runtime class that a pod names. */
 import { equalJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, Toleration } from '../../kube/types/core/v1.ts'
@@ -39,11 +39,15 @@ function isNewPod({ served, subresource, operation }: AdmissionRequest): boolean
 
 function classOf({ storage }: ClusterState, request: AdmissionRequest): RuntimeClass | undefined {
   if (!isNewPod(request)) return undefined
-  const wanted = (request.object as unknown as Pod).spec?.runtimeClassName
-  if (wanted === undefined) return undefined
-  const found = storage.table('runtimeclasses.node.k8s.io').get(undefined, wanted)
+  const className = (request.object as unknown as Pod).spec?.runtimeClassName
+  if (className === undefined) return undefined
+  const found = storage.table('runtimeclasses.node.k8s.io').get(undefined, className)
   if (found) return found as unknown as RuntimeClass
-  throw forbidden(request.served, shownName(request), `pod rejected: RuntimeClass ${JSON.stringify(wanted)} not found`)
+  throw forbidden(
+    request.served,
+    shownName(request),
+    `pod rejected: RuntimeClass ${JSON.stringify(className)} not found`,
+  )
 }
 
 export function withRuntime(
@@ -74,7 +78,7 @@ export function withRuntime(
   }
 }
 
-/** All of both, but nothing twice. */
+/** Both lists, without duplicates. */
 function merged(own: readonly Toleration[], more: readonly Toleration[]): readonly Toleration[] {
   const added = more.filter((one) => !own.some((known) => equalJson({ ...known }, { ...one })))
   return [...own, ...added]

@@ -1,6 +1,6 @@
 /**
- * ServiceAccount: every pod acts for somebody. It gets the account that it names, or `default`, and with it a volume
- * that holds a token, the certificate of the cluster and the name of the namespace.
+ * ServiceAccount: every pod runs as a service account, by default `default`, and gets a volume with its token, the
+ * cluster's CA certificate and the name of the namespace.
  */
 import { generateName } from '../../kube/name.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -13,7 +13,7 @@ const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'
 const mirror = 'kubernetes.io/config.mirror'
 
-/** Rather more than an hour: who asks for exactly one gets one that is renewed in time. */
+/** Slightly more than an hour. Kubelets request this for pods, and it marks such a token. */
 const tokenSeconds = 3607
 
 export const serviceAccountAdmission: AdmissionPlugin = {
@@ -52,7 +52,7 @@ function accountOf({ storage }: ClusterState, request: AdmissionRequest, pod: Un
   throw forbidden(served, shownName(request), why)
 }
 
-/** The pod as one that acts for the account. */
+/** The pod with this service account. */
 export function withAccount(pod: UntypedObject, account: ServiceAccount, volumeName: string): UntypedObject {
   const { spec = { containers: [] } } = pod as unknown as Pod
   const name = account.metadata?.name ?? ''
@@ -69,11 +69,11 @@ export function withAccount(pod: UntypedObject, account: ServiceAccount, volumeN
   return { ...pod, spec: isMounted ? withToken(owned, volumeName) : owned }
 }
 
-function withToken(spec: NonNullable<Pod['spec']>, wanted: string): NonNullable<Pod['spec']> {
+function withToken(spec: NonNullable<Pod['spec']>, volumeName: string): NonNullable<Pod['spec']> {
   const { volumes = [], containers, initContainers } = spec
-  // A pod that was made from another one brings the volume along.
+  // A pod copied from another one already has the volume.
   const known = volumes.find((one) => one.name.startsWith(volumePrefix) && isTokenVolume(one))
-  const name = known?.name ?? wanted
+  const name = known?.name ?? volumeName
   let isNeeded = false
   const mount = (container: Container): Container => {
     const { volumeMounts = [] } = container

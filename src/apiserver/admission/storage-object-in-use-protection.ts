@@ -1,4 +1,7 @@
-/** Volumes, claims and classes of attributes begin with a finalizer, so that none goes while something uses it. */
+/**
+ * StorageObjectInUseProtection: new volumes, claims and attributes classes get a finalizer, so that none is removed
+ * while in use.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'
 

@@ -1,4 +1,4 @@
-/** A new node is not ready until somebody has seen that it is. */
+/** TaintNodesByCondition: a new node is tainted as not ready until its kubelet reports that it is. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { NodeSpec } from '../../kube/types/core/v1.ts'
 import type { AdmissionPlugin } from '../cluster/admission.ts'

@@ -1,6 +1,6 @@
 /**
- * ValidatingAdmissionPolicy: expressions that must hold for a write. What does not hold is refused, or only said, as the
- * binding wishes; what cannot be evaluated is a refusal or nothing, as the policy wishes.
+ * ValidatingAdmissionPolicy: CEL expressions that must hold for a write. The actions of the binding say whether a
+ * violation is rejected, warned about or audited; the failure policy says whether an evaluation error is a violation.
  */
 import { boolType, nullType, stringType } from '../../kube/cel/type.ts'
 import type {
@@ -46,7 +46,7 @@ interface Compiled extends CommonExpressions {
   readonly annotations: readonly AdmissionExpression[]
 }
 
-/** Why something must not be; without a reason it is invalid. */
+/** Why a write is rejected; the default reason is Invalid. */
 interface Denial {
   readonly message: string
   readonly reason?: string | undefined
@@ -77,7 +77,7 @@ function compiled(policy: StoredObject): Compiled {
   return made
 }
 
-/** Raises a Refusal in the words of the first who denies. */
+/** Throws a Refusal with the message of the first denial. */
 export async function checkPolicies(state: ClusterState, request: AdmissionRequest): Promise<void> {
   const denials: { readonly found: Found; readonly denial: Denial }[] = []
   for (const found of await invocationsFor(state, request, validatingPolicyTables)) {
@@ -115,7 +115,7 @@ function refusal({ served, name }: AdmissionRequest, { policy, binding }: Found,
   return new StatusError(codes.get(reason) ?? 422, reason, status.message ?? message, status.details)
 }
 
-/** What the policy has against the write, under one set of parameters. */
+/** The denials of one policy for the write, with one set of parameters. */
 function denialsOf(
   state: ClusterState,
   { policy, view }: PolicyInvocation,
@@ -156,7 +156,7 @@ function denialOf(
   return [{ message: text, reason: validation.reason }]
 }
 
-/** What a policy may say about a denial. */
+/** The longest message that a policy may return, in bytes. */
 const longestMessage = 5 * 1024
 
 function messageOf(expression: AdmissionExpression | undefined, evaluation: Evaluation): string {

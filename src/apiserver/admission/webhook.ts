@@ -1,6 +1,7 @@
 /**
- * Admission webhooks, as both kinds of them have it: which ones a write concerns, what they are asked, and what their
- * answer means. A webhook that says no has decided; one that cannot be asked leaves it to its failure policy.
+ * What both kinds of admission webhook share: which webhooks match a write, the AdmissionReview that they get, and how
+ * their answer is interpreted. A webhook that denies the request decides; if it cannot be reached, its failure policy
+ * decides.
  */
 import { isMusterError } from '../../kube/errors.ts'
 import { quoteGo } from '../../kube/go-text.ts'
@@ -20,7 +21,7 @@ import { type OutsideView, outsideView, requestFacts } from '../policy/outside-v
 export type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>
 
 export interface Hook {
-  /** Unique among all: configuration, name and place. */
+  /** Unique among all webhooks: configuration, name and index. */
   readonly id: string
   readonly webhook: AnyWebhook
   readonly conditions: () => readonly AdmissionExpression[]
@@ -28,7 +29,7 @@ export interface Hook {
 
 const known = new WeakMap<StoredObject, readonly Hook[]>()
 
-/** All webhooks of these configurations: configurations by name, webhooks as they stand there. */
+/** All webhooks of these configurations: configurations sorted by name, webhooks in their order. */
 export function hooksIn(table: StorageTable): readonly Hook[] {
   return table.objects().flatMap((configuration) => {
     const found = known.get(configuration) ?? hooksOf(configuration)
@@ -49,7 +50,7 @@ function hooksOf(configuration: StoredObject): readonly Hook[] {
   })
 }
 
-/** The write as this webhook sees it; undefined when it does not want to. */
+/** The write as this webhook sees it; undefined when it does not match. */
 export async function viewFor(
   state: ClusterState,
   request: AdmissionRequest,
@@ -66,11 +67,11 @@ export async function viewFor(
   throw forbidden(request.served, shownName(request), met.error)
 }
 
-/** What a webhook that said yes wants changed. */
+/** The changes by a webhook that allowed the request. */
 export type Patch = readonly JsonPatchOperation[]
 
-/** Asks. Raises a Refusal when the webhook says no, or cannot be asked and must be. */
-export async function askWebhook(
+/** Calls a webhook. Throws a Refusal when it denies the request, or fails and its failure policy is Fail. */
+export async function callWebhook(
   state: ClusterState,
   view: OutsideView,
   { webhook }: Hook,
@@ -138,7 +139,7 @@ interface AdmissionResponse {
   readonly warnings?: readonly string[] | null
 }
 
-/** What is no review at all is no answer. */
+/** An answer must be an AdmissionReview. */
 function checkReview(answered: Json): void {
   const { apiVersion = '', kind = '' } = (isJsonObject(answered) ? answered : {}) as {
     readonly apiVersion?: string
@@ -165,7 +166,7 @@ function problemOf(answered: Json, uid: string, apiVersion: string, mayPatch: bo
   const hasType = response.patchType !== undefined && response.patchType !== null
   if (!mayPatch && hasPatch) return 'validating webhook may not return response.patch'
   if (!mayPatch && hasType) return 'validating webhook may not return response.patchType'
-  // The old version of the review asks for no more.
+  // An AdmissionReview of version v1beta1 is not checked any further.
   if (apiVersion !== 'admission.k8s.io/v1') return undefined
   if (response.uid !== uid) return `expected response.uid=${quoteGo(uid)}, got ${quoteGo(response.uid ?? '')}`
   const { apiVersion: version = '', kind = '' } = head as { readonly apiVersion?: string; readonly kind?: string }

@@ -1,4 +1,4 @@
-/** The two plugins that ask webhooks. Most clusters have none, and then nothing of it is loaded. */
+/** The two plugins that call webhooks. Most clusters have no webhooks; then their code is never loaded. */
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageTable } from '../storage/storage.ts'
 import type { AdmissionPlugin, AdmissionRequest } from '../cluster/admission.ts'
@@ -17,7 +17,7 @@ export const mutatingWebhooks: AdmissionPlugin = {
   validate(state, request) {
     const table = state.storage.table(mutatingTable)
     if (table.size === 0 || request.object || isExempt(request)) return undefined
-    return import('./mutating-webhooks.ts').then(({ askOfDeletion }) => askOfDeletion(state, request, table))
+    return import('./mutating-webhooks.ts').then(({ callForDeletion }) => callForDeletion(state, request, table))
   },
 }
 
@@ -25,18 +25,18 @@ export const validatingWebhooks: AdmissionPlugin = {
   name: 'ValidatingAdmissionWebhook',
   validate(state, request) {
     const table = state.storage.table(validatingTable)
-    return table.size === 0 || isExempt(request) ? undefined : askAll(state, request, table)
+    return table.size === 0 || isExempt(request) ? undefined : callAll(state, request, table)
   },
 }
 
-async function askAll(state: ClusterState, request: AdmissionRequest, table: StorageTable): Promise<void> {
-  const { askWebhook: ask, hooksIn, viewFor } = await import('./webhook.ts')
-  const concerned = []
+async function callAll(state: ClusterState, request: AdmissionRequest, table: StorageTable): Promise<void> {
+  const { callWebhook: call, hooksIn, viewFor } = await import('./webhook.ts')
+  const matching = []
   for (const hook of hooksIn(table)) {
     const view = await viewFor(state, request, hook)
-    if (view) concerned.push({ hook, view })
+    if (view) matching.push({ hook, view })
   }
-  // All are asked at once; the first one to refuse, in their order, has said no.
-  const asked = await Promise.allSettled(concerned.map(({ hook, view }) => ask(state, view, hook, false)))
-  for (const answer of asked) if (answer.status === 'rejected') throw answer.reason
+  // All are called in parallel; of several denials the first, in the order of the webhooks, is reported.
+  const outcomes = await Promise.allSettled(matching.map(({ hook, view }) => call(state, view, hook, false)))
+  for (const answer of outcomes) if (answer.status === 'rejected') throw answer.reason
 }

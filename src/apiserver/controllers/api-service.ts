@@ -9,7 +9,10 @@ import type { UntypedObject } from '../../kube/object.ts'
 import type { ClusterState } from '../cluster/state.ts'
 
 const place = { name: 'kubernetes', namespace: 'default' }
-/** An embedded API server listens on loopback alone. The port is the one that the Service names, wherever it listens. */
+/**
+ * An embedded API server listens on loopback only. The port is the one that the Service names, wherever the server
+ * listens.
+ */
 const address = '127.0.0.1'
 const port = { name: 'https', port: 6443, protocol: 'TCP' }
 const serviceRange = '10.0.0.0/16'
@@ -66,7 +69,7 @@ const objects: ReadonlyMap<string, UntypedObject> = new Map<string, UntypedObjec
   ],
 ])
 
-/** Writes those of the objects that are missing. */
+/** Creates those of the objects that are missing. */
 export function provideApiService({ storage, ids, clock }: ClusterState): void {
   for (const [table, object] of objects) {
     if (storage.table(table).get(object.metadata.namespace, place.name)) continue
@@ -82,8 +85,8 @@ function readySince(lastTransitionTime: string): Json {
   return { type: 'Ready', status: 'True', lastTransitionTime, reason: '', message }
 }
 
-/** Starts to write the objects again when one is deleted. */
-export function keepApiService(state: ClusterState): void {
+/** Recreates the objects whenever one is deleted. */
+export function startApiServiceController(state: ClusterState): void {
   let isScheduled = false
   state.storage.onChange(({ name: table }, { type, object, isUndoing }) => {
     const { name, namespace } = object.metadata
@@ -95,7 +98,7 @@ export function keepApiService(state: ClusterState): void {
       isScheduled = false
       provideApiService(state)
     }
-    // A write that the disk did not take is tried again later.
+    // A write that the journal failed to store is retried later.
     if (isUndoing) state.clock.after(retryMs, provide)
     else queueMicrotask(provide)
   })

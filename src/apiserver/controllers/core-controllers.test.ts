@@ -37,7 +37,7 @@ async function family(): Promise<Cluster> {
 
 describe('garbage collection', () => {
   it.each<DeleteOptions>([{}, { propagation: 'Background' }, { propagation: 'Foreground' }])(
-    'takes what nobody owns any more, generation by generation: %o',
+    'deletes objects without owners, generation by generation: %o',
     async (options) => {
       const cluster = await family()
       await cluster.client.delete(configMaps, at('root'), options)
@@ -48,7 +48,7 @@ describe('garbage collection', () => {
     },
   )
 
-  it('lets go of the dependents when they are to be orphaned', async () => {
+  it('orphans dependents on request', async () => {
     const cluster = await family()
     await cluster.client.delete(configMaps, at('root'), { propagation: 'Orphan' })
     await cluster.clock.settle()
@@ -56,7 +56,7 @@ describe('garbage collection', () => {
     expect((await cluster.client.get(configMaps, at('child'))).metadata.ownerReferences).toBeUndefined()
   })
 
-  it('keeps an owner that goes in the foreground until its dependents are gone', async () => {
+  it('keeps an owner deleted in the foreground until its dependents are gone', async () => {
     const cluster = await family()
     const hold = { metadata: { finalizers: ['example.com/hold'] } }
     await cluster.client.patch(configMaps, at('child'), hold, { type: 'merge' })
@@ -68,7 +68,7 @@ describe('garbage collection', () => {
     expect(await names(cluster)).toEqual(['other', 'shared'])
   })
 
-  it('takes an object that names an owner which is not there', async () => {
+  it('deletes an object whose owner does not exist', async () => {
     const cluster = embedded()
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'ghost', uid: 'no-such-uid' }]
     await cluster.client.create(configMaps, configMap('a', {}, { ownerReferences }))
@@ -78,7 +78,7 @@ describe('garbage collection', () => {
 })
 
 describe('namespaces', () => {
-  it('are emptied before they go, and take nothing new meanwhile', async () => {
+  it('are emptied before they are removed, and accept no new objects meanwhile', async () => {
     const { client, clock } = embedded()
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
     await client.create(configMaps, configMap('free', {}, { namespace: 'team' }))
@@ -106,7 +106,7 @@ describe('a namespace that is being deleted', () => {
     )
   }
 
-  it('reports in conditions what is left in it, and which finalizers hold it', async () => {
+  it('reports in conditions what is left in it, and by which finalizers', async () => {
     const { client, clock } = embedded()
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
     await client.create(
@@ -148,7 +148,7 @@ describe('a namespace that is being deleted', () => {
     )
   })
 
-  it('loses its pods first', async () => {
+  it('deletes its pods first', async () => {
     const { client, clock } = embedded()
     const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
@@ -187,7 +187,7 @@ describe('the Service of the API server', () => {
     namespaced: true,
   }
 
-  it('has endpoints and a slice, and comes back when a client deletes it', async () => {
+  it('has endpoints and a slice, and is recreated when a client deletes it', async () => {
     const { client, clock } = embedded()
     const read = async (): Promise<readonly object[]> => [
       await client.get(services, at('kubernetes')),
@@ -218,7 +218,7 @@ describe('the Service of the API server', () => {
 })
 
 describe('custom resource definitions', () => {
-  it('come to rest, whichever names they ask for', async () => {
+  it('reach a stable state, whichever names they request', async () => {
     const word = fc.constantFrom('ants', 'bees', 'cats')
     const kind = fc.constantFrom('Ant', 'Bee', 'Cat')
     const step = fc.record({

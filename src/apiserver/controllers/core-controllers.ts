@@ -1,86 +1,94 @@
 /**
- * The controllers that a cluster cannot do without, as one: it looks at each change, notes what may have to be done,
- * and does it right after the request that caused it.
+ * The controllers that a cluster cannot do without, combined: they observe each change of the storage, queue the
+ * objects that may need work, and reconcile them right after the request that caused the change.
  *
  * - The garbage collector follows owner references (`garbage-collector.ts`).
- * - A namespace that is being deleted is emptied, a CRD loses its objects; then they go themselves.
+ * - A namespace that is being deleted is emptied, a CRD loses its objects; then both are removed.
  */
 import { updateObject } from '../../kube/apply/apply.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ServedResource } from '../catalog/catalog.ts'
-import { cleanupFinalizer, emptied, emptying, nextCrdStep } from '../crd/controller.ts'
+import { cleanupFinalizer, withoutCleanupFinalizer, withTerminatingCondition, nextCrdStep } from '../crd/controller.ts'
 import { crdTable } from '../crd/definition-rules.ts'
 import { servedBy } from '../crd/serving.ts'
 import { plainDeletion, removeObject } from '../write/delete.ts'
 import { createGarbageCollector } from './garbage-collector.ts'
-import { deleteContent, namespaceManager, released, withDeletionConditions } from './namespace-deletion.ts'
+import {
+  deleteContent,
+  namespaceManager,
+  withoutNamespaceFinalizer,
+  withDeletionConditions,
+} from './namespace-deletion.ts'
 import { createOwnerGraph } from './owner-graph.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject, StorageTable } from '../storage/storage.ts'
 import { commit } from '../write/change.ts'
 
-/** What could not be kept is not tried again before this. */
-const undoneMs = 5000
+/** Delay before a write that the journal failed to store is retried. */
+const retryMs = 5000
 
 /** Starts the controllers. */
-export function keepHouse(state: ClusterState, { collectGarbage }: { readonly collectGarbage: boolean }): void {
+export function startCoreControllers(
+  state: ClusterState,
+  { collectGarbage }: { readonly collectGarbage: boolean },
+): void {
   const { storage, catalog } = state
   const graph = createOwnerGraph(state)
   const due = new Set<string>()
   let isScheduled = false
 
-  const note = (uid: string): void => {
+  const enqueue = (uid: string): void => {
     due.add(uid)
     if (isScheduled) return
     isScheduled = true
     queueMicrotask(() => {
-      // What is noted meanwhile is looked at in the same go.
+      // Objects queued during the loop are reconciled in the same pass.
       for (const one of due) {
         due.delete(one)
-        look(one)
+        reconcile(one)
       }
       isScheduled = false
     })
   }
 
-  const garbageCollector = createGarbageCollector(state, { graph, note, deletesDependents: collectGarbage })
+  const garbageCollector = createGarbageCollector(state, { graph, enqueue, deletesDependents: collectGarbage })
 
-  const noteAll = (table: StorageTable, change: StorageChange): void => {
+  const enqueueAffected = (table: StorageTable, change: StorageChange): void => {
     garbageCollector.follow(table, change)
     const { object, previous, type } = change
     const { uid, namespace, deletionTimestamp, finalizers = [] } = object.metadata
-    const isLetGo =
+    const losesFinalizer =
       previous?.metadata.deletionTimestamp !== undefined && previous.metadata.finalizers?.length !== finalizers.length
     // A namespace that is being deleted reports what is left in it, and by which finalizers.
-    if (namespace !== undefined && (type === 'DELETED' || isLetGo)) {
+    if (namespace !== undefined && (type === 'DELETED' || losesFinalizer)) {
       const holder = storage.table('namespaces').get(undefined, namespace)
-      if (holder?.metadata.deletionTimestamp) note(holder.metadata.uid)
+      if (holder?.metadata.deletionTimestamp) enqueue(holder.metadata.uid)
     }
     if (type !== 'DELETED') {
-      if (deletionTimestamp !== undefined) note(uid)
+      if (deletionTimestamp !== undefined) enqueue(uid)
     } else {
       const crd = table.size === 0 ? storage.table(crdTable).get(undefined, table.name) : undefined
-      if (crd?.metadata.deletionTimestamp) note(crd.metadata.uid)
+      if (crd?.metadata.deletionTimestamp) enqueue(crd.metadata.uid)
     }
     if (table.name !== crdTable) return
-    // What one definition takes or frees may be what another waits for.
+    // Names that one definition takes or releases may be those that another one waits for.
     const { group } = object['spec'] as { readonly group: string }
-    for (const one of table.objects()) if (isOfGroup(one, group)) note(one.metadata.uid)
+    for (const one of table.objects()) if (isOfGroup(one, group)) enqueue(one.metadata.uid)
     garbageCollector.retryUnknown()
   }
 
   const write = (served: ServedResource, live: StoredObject, object: UntypedObject): StoredObject =>
     commit(state, { served, dryRun: false }, live, object)
 
-  const look = (uid: string): void => {
+  const reconcile = (uid: string): void => {
     const found = graph.find(uid)
     if (!found) return
-    garbageCollector.look(found)
+    garbageCollector.reconcile(found)
     const { served, object } = graph.find(uid) ?? {}
     if (!served || !object) return
     const { deletionTimestamp, finalizers = [] } = object.metadata
     if (deletionTimestamp === undefined) {
-      if (served.table === crdTable) settleDefinition(served, object)
+      if (served.table === crdTable) reconcileDefinition(served, object)
     } else if (served.table === 'namespaces') {
       emptyNamespace(served, object)
     } else if (served.table === crdTable && finalizers.includes(cleanupFinalizer)) {
@@ -88,7 +96,7 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
     }
   }
 
-  /** Deletes all of these; true when nothing holds any of them. */
+  /** Deletes all objects of a table; true when none is left. */
   const clear = (table: StorageTable): boolean => {
     const served = catalog.ofTable(table.name)
     if (!served) return true
@@ -101,21 +109,22 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
   const emptyNamespace = (served: ServedResource, object: StoredObject): void => {
     const content = deleteContent(state, object.metadata.name)
     const found = withDeletionConditions(object, content, state.clock.now())
-    // Written even where the namespace goes in the same go: a watch sees the conditions, as on a real cluster.
-    const told = found === object ? object : write(served, object, asServer(served, object, found, namespaceManager))
-    if (told && content.remaining === 0) write(served, told, released(told))
+    // Written even if the namespace is removed in the same pass: a watch sees the conditions, as on a real cluster.
+    const reported =
+      found === object ? object : write(served, object, asServer(served, object, found, namespaceManager))
+    if (reported && content.remaining === 0) write(served, reported, withoutNamespaceFinalizer(reported))
   }
 
   const emptyResource = (served: ServedResource, object: StoredObject): void => {
     const now = state.clock.now()
-    const begun = emptying(object, now)
+    const begun = withTerminatingCondition(object, now)
     if (begun !== object) write(served, object, asServer(served, object, begun))
     else if (clear(storage.table(object.metadata.name)))
-      write(served, object, asServer(served, object, emptied(object, now)))
+      write(served, object, asServer(served, object, withoutCleanupFinalizer(object, now)))
   }
 
   /** Accepts the names of a definition, and serves its kind. */
-  const settleDefinition = (served: ServedResource, object: StoredObject): void => {
+  const reconcileDefinition = (served: ServedResource, object: StoredObject): void => {
     const { group } = object['spec'] as { readonly group: string }
     const others = storage
       .table(crdTable)
@@ -125,7 +134,7 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
     if (next) write(served, object, asServer(served, object, next))
   }
 
-  /** What the server says about an object is recorded as its own word. */
+  /** The object with the server as field manager of what it changed. */
   const asServer = (
     served: ServedResource,
     live: StoredObject,
@@ -145,16 +154,16 @@ export function keepHouse(state: ClusterState, { collectGarbage }: { readonly co
   storage.onChange((table, change) => {
     graph.follow(table.name, change)
     if (table.name === crdTable) serveCrd(state, change)
-    if (!change.isUndoing) return noteAll(table, change)
-    // What the disk did not take now it may take later.
-    state.clock.after(undoneMs, () => {
-      noteAll(table, change)
+    if (!change.isUndoing) return enqueueAffected(table, change)
+    // A write that the journal failed to store is retried later.
+    state.clock.after(retryMs, () => {
+      enqueueAffected(table, change)
       garbageCollector.revisit(change.object)
     })
   })
 }
 
-/** The catalog follows the CRDs. */
+/** Updates the catalog when a CRD changes. */
 function serveCrd(state: ClusterState, { type, object }: StorageChange): void {
   const { catalog, storage } = state
   const table = object.metadata.name

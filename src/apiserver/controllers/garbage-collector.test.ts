@@ -139,7 +139,7 @@ async function revision({ cluster }: Graph): Promise<number> {
   return Number((list as { readonly metadata: { readonly resourceVersion: string } }).metadata.resourceVersion)
 }
 
-/** Everything that a plan asks for; the objects stay held. */
+/** Executes all steps of a plan; finalizers keep the objects. */
 async function run(graph: Graph, plan: Plan): Promise<void> {
   const { raw, clock } = graph.cluster
   for (const [at, node] of plan.nodes.entries()) {
@@ -235,7 +235,7 @@ async function release(graph: Graph, plan: Plan): Promise<void> {
 }
 
 describe('garbage collection of random graphs', () => {
-  it('comes to rest, and leaves nothing undone', async () => {
+  it('reaches a stable state, and leaves nothing undone', async () => {
     await fc.assert(
       fc.asyncProperty(plans(['Foreground', 'Background', 'Orphan'], ['namespace', 'crd']), async (plan) => {
         const graph = await build(plan)
@@ -254,7 +254,7 @@ describe('garbage collection of random graphs', () => {
         const graph = await build(plan)
         await run(graph, plan)
         await release(graph, plan)
-        // Circles in which clients deleted every object in the foreground: no cluster resolves them by itself.
+        // Cycles in which clients deleted every object in the foreground: no cluster resolves them by itself.
         for (const [at, object] of (await stored(graph, plan)).entries()) {
           if (!object?.metadata.finalizers?.includes('foregroundDeletion')) continue
           const body = { propagationPolicy: 'Background' }
@@ -274,7 +274,7 @@ describe('garbage collection of random graphs', () => {
   })
 })
 
-describe('an ownership circle', () => {
+describe('an ownership cycle', () => {
   const node = (to: number): NodePlan => ({ home: 'blue', isHeld: false, owners: [{ to, how: 'plain', blocks: true }] })
   const circle = [node(2), node(0), node(1)]
 
@@ -285,14 +285,14 @@ describe('an ownership circle', () => {
     expect(await stored(graph, plan)).toEqual([undefined, undefined, undefined])
   })
 
-  it('stays while no object of it is deleted', async () => {
+  it('stays while none of its objects is deleted', async () => {
     const plan: Plan = { nodes: circle, steps: [] }
     const graph = await build(plan)
     await run(graph, plan)
     expect((await stored(graph, plan)).every((object) => object !== undefined)).toBe(true)
   })
 
-  it('of one object holds that object in the foreground, until it is deleted in the background', async () => {
+  it('of one object blocks its foreground deletion, until it is deleted in the background', async () => {
     const plan: Plan = { nodes: [node(0)], steps: [{ deletes: 0, policy: 'Foreground' }] }
     const graph = await build(plan)
     await run(graph, plan)
@@ -327,7 +327,7 @@ describe('the garbage collector', () => {
     expect(await status()).toBe(404)
   })
 
-  it('does not take an object of another namespace for the owner', async () => {
+  it('does not accept an object of another namespace as the owner', async () => {
     const cluster = embedded()
     await cluster.raw('POST', '/api/v1/namespaces', { headers: json, body: { metadata: { name: 'blue' } } })
     const { list, apiVersion, kind } = homes.blue
@@ -350,7 +350,7 @@ describe('the garbage collector', () => {
     expect((await cluster.raw('GET', `${path}/e`)).status).toBe(200)
   })
 
-  it('takes the dependents of a kind that orphans them when clients delete it', async () => {
+  it('deletes the dependents of a kind that orphans them by default', async () => {
     const cluster = embedded()
     const { raw, clock } = cluster
     const jobs = '/apis/batch/v1/namespaces/default/jobs'

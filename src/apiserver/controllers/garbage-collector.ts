@@ -1,16 +1,15 @@
 /**
- * The garbage collector: objects whose owners are all gone are deleted, and deletion in the foreground or with orphaned
- * dependents is carried out.
+ * The garbage collector: deletes objects whose owners are all gone, and handles foreground and orphaning deletion.
  *
- * It acts on what is stored at the moment, one object at a time, and comes to rest whatever the graph looks like:
- * - Each write takes something away that only a client can give back: an owner reference, `blockOwnerDeletion`, a
- *   finalizer of the garbage collector, or an object's freedom from deletion. So there are finitely many writes.
- * - A write asks for another look at the neighbours of one object. A look that writes nothing asks only for looks at
- *   dependents that still have to be deleted or to lose a reference, and each such look writes or is the last one.
+ * It reconciles one object at a time from what is stored at the moment, and terminates for every owner graph:
+ * - Each write removes something that only a client can restore: an owner reference, `blockOwnerDeletion`, a finalizer
+ *   of the garbage collector, or it marks an object for deletion. So there are finitely many writes.
+ * - A write requeues the neighbours of one object. A reconcile that writes nothing requeues only dependents that still
+ *   have to be deleted or to lose a reference, and each of these writes or is the last one.
  *
- * In a circle of objects that wait for each other, one object lets go: before an object is deleted in the foreground
- * whose dependent waits already, its own references stop blocking. A circle in which every object was deleted in the
- * foreground by clients stays, as in any cluster: no object of it is left to let go.
+ * In a cycle of objects that wait for each other, one object stops blocking: before an object is deleted in the
+ * foreground while one of its dependents waits already, its own references are set not to block. A cycle in which
+ * clients deleted every object in the foreground stays, as in any cluster: no object is left to stop blocking.
  */
 import { equalJson } from '../../kube/json.ts'
 import type { OwnerReference, UntypedObject } from '../../kube/object.ts'
@@ -21,74 +20,73 @@ import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject, StorageTable } from '../storage/storage.ts'
 
 export interface GarbageCollector {
-  /** Asks for looks at the objects that a change may concern. */
+  /** Queues the objects that a change may affect. */
   follow(table: StorageTable, change: StorageChange): void
-  /** Asks for looks at an object and its neighbours, whatever has changed. */
+  /** Queues an object and its neighbours, whatever has changed. */
   revisit(object: StoredObject): void
-  /** Asks for looks at the objects whose owners are of a kind that was not served. */
+  /** Queues the objects whose owners are of a kind that was not served. */
   retryUnknown(): void
-  /** Does for one object what is to be done at the moment. */
-  look(found: FoundOwner): void
+  /** Reconciles one object. */
+  reconcile(found: FoundOwner): void
 }
 
-/** Events are never garbage collected: there are many, and they expire. */
+/** Events are never garbage-collected: there are many, and they expire. */
 const ignoredTable = 'events'
 
 export interface GarbageCollectorOptions {
   readonly graph: OwnerGraph
-  /** Asks for a look at the object of this uid, later. */
-  readonly note: (uid: string) => void
-  /** Whether objects that have lost their owners are deleted. Deletion that a client asks for is carried out anyway. */
+  /** Queues the object with this uid. */
+  readonly enqueue: (uid: string) => void
+  /** Whether objects without owners are deleted. Foreground and orphaning deletion are handled anyway. */
   readonly deletesDependents: boolean
 }
 
 export function createGarbageCollector(state: ClusterState, options: GarbageCollectorOptions): GarbageCollector {
-  const { graph, note, deletesDependents } = options
+  const { graph, enqueue, deletesDependents } = options
   const unknown = new Set<string>()
 
   const write = ({ served, object }: FoundOwner, changed: UntypedObject): void =>
     void commit(state, { served, dryRun: false }, object, changed)
 
-  const noteDependents = (uid: string): void => {
-    for (const { object } of graph.dependentsOf(uid)) note(object.metadata.uid)
+  const enqueueDependents = (uid: string): void => {
+    for (const { object } of graph.dependentsOf(uid)) enqueue(object.metadata.uid)
   }
 
   const followDeletion = ({ metadata }: StoredObject): void => {
     unknown.delete(metadata.uid)
-    noteDependents(metadata.uid)
+    enqueueDependents(metadata.uid)
     for (const { uid } of metadata.ownerReferences ?? []) {
       const owner = graph.find(uid)
-      if (owner && isWaiting(owner.object)) note(uid)
+      if (owner && isWaiting(owner.object)) enqueue(uid)
     }
   }
 
   const followWrite = (object: StoredObject, previous: StoredObject | undefined): void => {
     const { uid, ownerReferences: owners = [] } = object.metadata
     const before = previous?.metadata.ownerReferences ?? []
-    const isMissing = (owner: OwnerReference): boolean =>
-      !['solid', 'waiting'].includes(graph.standingOf(object, owner))
+    const isMissing = (owner: OwnerReference): boolean => !['solid', 'waiting'].includes(graph.stateOf(object, owner))
     const isChanged = !equalJson(
       owners.map((owner) => ({ ...owner })),
       before.map((owner) => ({ ...owner })),
     )
-    if (isChanged && owners.some(isMissing)) note(uid)
+    if (isChanged && owners.some(isMissing)) enqueue(uid)
     for (const owner of before) {
       if (owner.blockOwnerDeletion && !owners.some((one) => one.uid === owner.uid && one.blockOwnerDeletion)) {
-        note(owner.uid)
+        enqueue(owner.uid)
       }
     }
     const begun = beginningDeletion(object, previous)
     if (begun === undefined) return
-    note(uid)
-    if (begun === foregroundFinalizer) noteDependents(uid)
+    enqueue(uid)
+    if (begun === foregroundFinalizer) enqueueDependents(uid)
   }
 
   const awaitDependents = (found: FoundOwner): void => {
     const { uid } = found.object.metadata
     const blocking = graph.dependentsOf(uid).filter(({ object }) => blocks(object, uid))
     if (blocking.length === 0) write(found, withoutFinalizer(found.object, foregroundFinalizer))
-    // Those that wait themselves ask for another look at their owner when they go.
-    for (const { object } of blocking) if (!isWaiting(object)) note(object.metadata.uid)
+    // Dependents that wait themselves requeue their owner when they are removed.
+    for (const { object } of blocking) if (!isWaiting(object)) enqueue(object.metadata.uid)
   }
 
   const orphan = (found: FoundOwner): void => {
@@ -104,17 +102,17 @@ export function createGarbageCollector(state: ClusterState, options: GarbageColl
 
   const collect = ({ served, object }: FoundOwner): void => {
     const { uid, ownerReferences: owners = [] } = object.metadata
-    const standings = owners.map((owner) => graph.standingOf(object, owner))
-    if (standings.includes('unknown')) unknown.add(uid)
-    if (standings.includes('unknown') || standings.includes('invalid')) return
-    if (standings.includes('solid')) {
-      const gone = new Set(owners.filter((_, at) => standings[at] !== 'solid').map((owner) => owner.uid))
+    const states = owners.map((owner) => graph.stateOf(object, owner))
+    if (states.includes('unknown')) unknown.add(uid)
+    if (states.includes('unknown') || states.includes('invalid')) return
+    if (states.includes('solid')) {
+      const gone = new Set(owners.filter((_, at) => states[at] !== 'solid').map((owner) => owner.uid))
       const left = owners.filter((owner) => !gone.has(owner.uid))
       if (left.length < owners.length) write({ served, object }, withOwners(object, left))
       return
     }
     const dependents = graph.dependentsOf(uid)
-    if (!standings.includes('waiting') || dependents.length === 0) {
+    if (!states.includes('waiting') || dependents.length === 0) {
       removeObject(state, served, object, { ...plainDeletion, propagation: propagationOf(object) })
       return
     }
@@ -130,14 +128,14 @@ export function createGarbageCollector(state: ClusterState, options: GarbageColl
       else followWrite(object, previous)
     },
     revisit({ metadata: { uid, ownerReferences = [] } }) {
-      for (const one of [uid, ...ownerReferences.map((owner) => owner.uid)]) note(one)
-      noteDependents(uid)
+      for (const one of [uid, ...ownerReferences.map((owner) => owner.uid)]) enqueue(one)
+      enqueueDependents(uid)
     },
     retryUnknown() {
-      for (const uid of unknown) note(uid)
+      for (const uid of unknown) enqueue(uid)
       unknown.clear()
     },
-    look(found) {
+    reconcile(found) {
       const { deletionTimestamp, finalizers = [], ownerReferences = [] } = found.object.metadata
       if (deletionTimestamp !== undefined) {
         if (finalizers.includes(orphanFinalizer)) orphan(found)
@@ -149,7 +147,7 @@ export function createGarbageCollector(state: ClusterState, options: GarbageColl
   }
 }
 
-/** The finalizer of the garbage collector by which a deletion begins with this write. */
+/** The finalizer of the garbage collector if deletion begins with this write. */
 function beginningDeletion(object: StoredObject, previous: StoredObject | undefined): string | undefined {
   const isPending = (one: StoredObject | undefined, finalizer: string): boolean =>
     one?.metadata.deletionTimestamp !== undefined && (one.metadata.finalizers ?? []).includes(finalizer)
@@ -162,7 +160,10 @@ function blocks({ metadata }: StoredObject, owner: string): boolean {
   return (metadata.ownerReferences ?? []).some(({ uid, blockOwnerDeletion }) => uid === owner && blockOwnerDeletion)
 }
 
-/** Background, so that a kind that orphans its dependents by default takes them along; unless its finalizers say otherwise. */
+/**
+ * Background, so that a kind that orphans its dependents by default deletes them too; unless its finalizers request
+ * another policy.
+ */
 function propagationOf({ metadata: { finalizers = [] } }: StoredObject): Propagation {
   if (finalizers.includes(orphanFinalizer)) return 'Orphan'
   return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background'

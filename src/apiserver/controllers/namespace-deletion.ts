@@ -1,6 +1,6 @@
 /**
- * The end of a namespace: its pods are deleted first, then all else, and conditions report what is left. Five conditions
- * stand in the status of every namespace that is being deleted; `False` means that nothing is wrong.
+ * Deletion of a namespace: its pods are deleted first, then all other objects, and conditions report what is left. The
+ * status of every namespace that is being deleted has five conditions; `False` means that there is no problem.
  */
 import { formatTime } from '../../kube/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -9,12 +9,12 @@ import { type Deleting, plainDeletion, removeObject } from '../write/delete.ts'
 import type { ClusterState } from '../cluster/state.ts'
 import type { StoredObject, StorageTable } from '../storage/storage.ts'
 
-/** The manager of the fields that the namespace controller writes. */
+/** The field manager of the namespace controller. */
 export const namespaceManager = 'kube-controller-manager'
 const holder = 'kubernetes'
 const podTable = 'pods'
 
-/** What is left in a namespace after its content was deleted. */
+/** The objects left in a namespace after its content was deleted. */
 export interface Remaining {
   readonly remaining: number
   /** Left objects by resource: `configmaps.`, `widgets.example.com`. */
@@ -42,10 +42,10 @@ export function deleteContent(state: ClusterState, namespace: string): Remaining
   return { remaining, byResource, byFinalizer }
 }
 
-/** Background: objects that wait for their dependents, or would orphan them, go at once. */
+/** Background: objects with foreground or orphan finalizers lose them. */
 const deleting: Deleting = { ...plainDeletion, propagation: 'Background' }
 
-/** Those that something still holds. */
+/** Deletes the objects of a table; returns those that finalizers still keep. */
 function deleteAll(state: ClusterState, table: StorageTable, namespace: string): readonly StoredObject[] {
   const served = state.catalog.ofTable(table.name)
   if (!served) return []
@@ -55,15 +55,15 @@ function deleteAll(state: ClusterState, table: StorageTable, namespace: string):
   })
 }
 
-/** The namespace with the conditions that this leads to; the same object where it has them already. */
+/** The namespace with its conditions; the same object if it has them already. */
 export function withDeletionConditions(object: StoredObject, content: Remaining, now: number): UntypedObject {
   const status = (object['status'] ?? {}) as Partial<NamespaceStatus>
   const before = status.conditions ?? []
-  const wanted = verdicts(content)
-  const own = wanted.map((verdict): NamespaceCondition => {
-    const known = before.find(({ type }) => type === verdict.type)
-    const lastTransitionTime = (known?.status === verdict.status && known.lastTransitionTime) || formatTime(now)
-    return { ...verdict, lastTransitionTime }
+  const desired = deletionConditionsOf(content)
+  const own = desired.map((next): NamespaceCondition => {
+    const known = before.find(({ type }) => type === next.type)
+    const lastTransitionTime = (known?.status === next.status && known.lastTransitionTime) || formatTime(now)
+    return { ...next, lastTransitionTime }
   })
   const isSame = own.every((condition) =>
     before.some(
@@ -75,30 +75,35 @@ export function withDeletionConditions(object: StoredObject, content: Remaining,
     ),
   )
   if (isSame) return object
-  const others = before.filter(({ type }) => !wanted.some((verdict) => verdict.type === type))
+  const others = before.filter(({ type }) => !desired.some((next) => next.type === type))
   return { ...object, status: { ...status, conditions: [...others, ...own] } }
 }
 
-type Verdict = Pick<NamespaceCondition, 'type' | 'status' | 'reason' | 'message'>
+type DeletionCondition = Pick<NamespaceCondition, 'type' | 'status' | 'reason' | 'message'>
 
-function verdicts({ byResource, byFinalizer }: Remaining): readonly Verdict[] {
+function deletionConditionsOf({ byResource, byFinalizer }: Remaining): readonly DeletionCondition[] {
   const resources = listed(byResource, (name, count) => `${name} has ${count} resource instances`)
   const finalizers = listed(byFinalizer, (name, count) => `${name} in ${count} resource instances`)
-  const fine = (type: string, reason: string, message: string): Verdict => ({ type, status: 'False', reason, message })
+  const ok = (type: string, reason: string, message: string): DeletionCondition => ({
+    type,
+    status: 'False',
+    reason,
+    message,
+  })
   return [
-    fine('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
-    fine(
+    ok('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
+    ok(
       'NamespaceDeletionGroupVersionParsingFailure',
       'ParsedGroupVersions',
       'All legacy kube types successfully parsed',
     ),
-    fine(
+    ok(
       'NamespaceDeletionContentFailure',
       'ContentDeleted',
       'All content successfully deleted, may be waiting on finalization',
     ),
     resources === ''
-      ? fine('NamespaceContentRemaining', 'ContentRemoved', 'All content successfully removed')
+      ? ok('NamespaceContentRemaining', 'ContentRemoved', 'All content successfully removed')
       : {
           type: 'NamespaceContentRemaining',
           status: 'True',
@@ -106,7 +111,7 @@ function verdicts({ byResource, byFinalizer }: Remaining): readonly Verdict[] {
           message: `Some resources are remaining: ${resources}`,
         },
     finalizers === ''
-      ? fine('NamespaceFinalizersRemaining', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
+      ? ok('NamespaceFinalizersRemaining', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
       : {
           type: 'NamespaceFinalizersRemaining',
           status: 'True',
@@ -123,8 +128,8 @@ function listed(counts: ReadonlyMap<string, number>, line: (name: string, count:
     .join(', ')
 }
 
-/** Without the finalizer of the namespace controller. Finalizers of other controllers stay in `spec`. */
-export function released(object: StoredObject): UntypedObject {
+/** The namespace without `kubernetes` in `spec.finalizers`. Finalizers of other controllers stay. */
+export function withoutNamespaceFinalizer(object: StoredObject): UntypedObject {
   const { finalizers = [], ...spec } = (object['spec'] ?? {}) as { readonly finalizers?: readonly string[] }
   const left = finalizers.filter((one) => one !== holder)
   return { ...object, spec: { ...spec, ...(left.length > 0 && { finalizers: left }) } }

@@ -1,7 +1,7 @@
 /**
- * The owner graph: which objects name which owners. It follows every change, so it is never behind the storage.
+ * The owner graph: which objects name which owners. It follows every change, so it never lags behind the storage.
  *
- * Objects are nodes, by uid; owner references are edges. The edges may form circles, lead to objects that do not exist,
+ * Objects are nodes, by uid; owner references are edges. The edges may form cycles, lead to objects that do not exist,
  * or into other namespaces: nothing here follows more than one edge.
  */
 import { parseApiVersion } from '../../kube/kind.ts'
@@ -12,14 +12,14 @@ import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject } from '../storage/storage.ts'
 
 /**
- * What the garbage collector can say about an owner that an object names.
+ * The state of an owner that an object names.
  *
- * - `solid`: the owner exists. `waiting`: so it does, but only until its dependents are gone.
+ * - `solid`: the owner exists. `waiting`: it exists, but only until its dependents are gone.
  * - `dangling`: no such owner exists in the namespace of the object.
  * - `unknown`: the API server does not serve the kind of the owner. `invalid`: a cluster-scoped object names a
  *   namespaced kind. In both cases the garbage collector leaves the object alone.
  */
-export type OwnerStanding = 'solid' | 'waiting' | 'dangling' | 'unknown' | 'invalid'
+export type OwnerState = 'solid' | 'waiting' | 'dangling' | 'unknown' | 'invalid'
 
 export interface FoundOwner {
   readonly served: ServedResource
@@ -28,9 +28,9 @@ export interface FoundOwner {
 
 export interface OwnerGraph {
   find(uid: string): FoundOwner | undefined
-  /** Objects that name this uid as an owner, wherever they live. */
+  /** Objects that name this uid as an owner, in any namespace. */
   dependentsOf(uid: string): readonly FoundOwner[]
-  standingOf(object: StoredObject, owner: OwnerReference): OwnerStanding
+  stateOf(object: StoredObject, owner: OwnerReference): OwnerState
   follow(table: string, change: StorageChange): void
 }
 
@@ -47,7 +47,7 @@ interface Place {
 
 interface Dependents {
   readonly uids: Set<string>
-  /** The owner as it was when it was deleted: its kind may not be served any more when the dependents are looked at. */
+  /** The owner as it was when it was deleted: its kind may no longer be served when the dependents are processed. */
   deleted?: StoredObject
 }
 
@@ -105,7 +105,7 @@ export function createOwnerGraph({ storage, catalog }: ClusterState): OwnerGraph
   return {
     find,
     dependentsOf: (uid) => [...(byOwner.get(uid)?.uids ?? [])].flatMap((dependent) => find(dependent) ?? []),
-    standingOf({ metadata: { namespace } }, { apiVersion, kind, name, uid }) {
+    stateOf({ metadata: { namespace } }, { apiVersion, kind, name, uid }) {
       const deleted = byOwner.get(uid)?.deleted
       if (deleted && isNamed(deleted, { apiVersion, kind, name, namespace })) return 'dangling'
       const served = catalog.ofKind(apiVersion, kind)

@@ -1,6 +1,7 @@
 /**
- * What every namespace has so that pods can run in it: the service account `default`, and the certificate by which
- * they know the API server. Here is how it looks when it is new; `service-accounts.ts` sees to it that it stays.
+ * What every namespace needs so that pods can run in it: the service account `default`, and the ConfigMap
+ * `kube-root-ca.crt` with the API server's CA certificate. This file builds the initial objects; `service-accounts.ts`
+ * recreates them.
  */
 import { formatTime } from '../../kube/duration.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -8,11 +9,11 @@ import type { ClusterState } from '../cluster/state.ts'
 
 export const accountTable = 'serviceaccounts'
 export const accountName = 'default'
-export const trustTable = 'configmaps'
-export const trustName = 'kube-root-ca.crt'
+export const configMapTable = 'configmaps'
+export const rootCaName = 'kube-root-ca.crt'
 export const provisionsManager = 'kube-controller-manager'
 
-/** Makes what a namespace does not have yet. `rootCa` is what pods are to trust, in PEM. */
+/** Creates the objects that a namespace lacks. `rootCa` is the CA certificate in PEM. */
 export function provide({ storage, ids, clock }: ClusterState, namespace: string, rootCa: string): void {
   const time = formatTime(clock.now())
   const own = (): object => ({ uid: ids(), creationTimestamp: time })
@@ -23,17 +24,17 @@ export function provide({ storage, ids, clock }: ClusterState, namespace: string
       metadata: { name: accountName, namespace, ...own() },
     })
   }
-  if (storage.table(trustTable).get(namespace, trustName)) return
-  const { metadata, ...trust } = trustOf({ name: trustName, namespace }, rootCa)
+  if (storage.table(configMapTable).get(namespace, rootCaName)) return
+  const { metadata, ...trust } = rootCaConfigMap({ name: rootCaName, namespace }, rootCa)
   const managedFields = [{ ...ownership, time }]
-  storage.put(trustTable, { ...trust, metadata: { ...metadata, ...own(), managedFields } })
+  storage.put(configMapTable, { ...trust, metadata: { ...metadata, ...own(), managedFields } })
 }
 
 const description =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.'
 
-/** The config map that pods read the certificate from. */
-export function trustOf(metadata: UntypedObject['metadata'], rootCa: string): UntypedObject {
+/** The ConfigMap with the CA certificate. */
+export function rootCaConfigMap(metadata: UntypedObject['metadata'], rootCa: string): UntypedObject {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -42,7 +43,10 @@ export function trustOf(metadata: UntypedObject['metadata'], rootCa: string): Un
   }
 }
 
-/** Who owns what of it, in the words that an update would find: a new cluster need not load what finds them. */
+/**
+ * The managedFields of the ConfigMap, written out as an update would compute them: a new cluster need not load that
+ * code.
+ */
 const ownership = {
   manager: provisionsManager,
   operation: 'Update',

@@ -11,15 +11,15 @@ function role(name: string, labels: Readonly<Record<string, string>>, more: obje
   return { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name, labels }, ...more }
 }
 
-function gathering(label: string): object {
+function aggregated(label: string): object {
   return { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'true' } }] } }
 }
 
-describe('a role that gathers', () => {
-  it('has the rules of all it selects, each once, and of those that they gather', () => {
+describe('an aggregated role', () => {
+  it('has the rules of all selected roles, each once, including aggregated ones', () => {
     const gathered = aggregatedRules([
-      role('top', {}, gathering('to-top')),
-      role('middle', { 'to-top': 'true' }, gathering('to-middle')),
+      role('top', {}, aggregated('to-top')),
+      role('middle', { 'to-top': 'true' }, aggregated('to-middle')),
       role('b', { 'to-middle': 'true', 'to-top': 'true' }, { rules: [rule('pods')] }),
       role('a', { 'to-middle': 'true' }, { rules: [rule('secrets'), rule('pods')] }),
       role('other', {}, { rules: [rule('nodes')] }),
@@ -29,17 +29,17 @@ describe('a role that gathers', () => {
     expect([...gathered.keys()]).toEqual(['middle', 'top'])
   })
 
-  it('may gather one that gathers it', () => {
+  it('may be part of a cycle', () => {
     const gathered = aggregatedRules([
-      role('x', { 'to-y': 'true' }, gathering('to-x')),
-      role('y', { 'to-x': 'true' }, gathering('to-y')),
+      role('x', { 'to-y': 'true' }, aggregated('to-x')),
+      role('y', { 'to-x': 'true' }, aggregated('to-y')),
       role('z', { 'to-x': 'true' }, { rules: [rule('pods')] }),
     ])
     expect(gathered.get('x')).toEqual([rule('pods')])
     expect(gathered.get('y')).toEqual([rule('pods')])
   })
 
-  it('follows the roles of its cluster', async () => {
+  it('is updated when other roles change', async () => {
     const { raw } = embedded()
     const rulesOf = async (name: string): Promise<string> => (await raw('GET', `${rbac}/${name}`)).text
     expect(await rulesOf('view')).not.toContain('widgets')
@@ -50,12 +50,12 @@ describe('a role that gathers', () => {
     for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(name)).not.toContain('widgets')
   })
 
-  it('drops rules that only a circle of gathering roles holds', async () => {
+  it('drops rules that only a cycle of aggregated roles holds', async () => {
     const { raw } = embedded()
     for (const [at, name] of ['x', 'y', 'z'].entries()) {
       const next = `to-${['x', 'y', 'z'][(at + 1) % 3]!}`
       await raw('POST', rbac, {
-        body: role(name, { [next]: 'true' }, { ...gathering(`to-${name}`), rules: [rule(name)] }),
+        body: role(name, { [next]: 'true' }, { ...aggregated(`to-${name}`), rules: [rule(name)] }),
       })
     }
     for (const name of ['x', 'y', 'z']) {
@@ -63,11 +63,11 @@ describe('a role that gathers', () => {
     }
   })
 
-  it('comes to rest, whichever roles gather which', async () => {
+  it('reaches a stable state for any aggregation graph', async () => {
     const size = 5
     const node = fc.record({
       rules: fc.subarray([0, 1, 2]),
-      gathers: fc.option(fc.uniqueArray(fc.nat(size - 1)), { nil: undefined, freq: 4 }),
+      isAggregated: fc.option(fc.uniqueArray(fc.nat(size - 1)), { nil: undefined, freq: 4 }),
     })
     await fc.assert(
       fc.asyncProperty(fc.array(node, { minLength: 1, maxLength: size }), async (nodes) => {
@@ -75,15 +75,15 @@ describe('a role that gathers', () => {
         const revision = async (): Promise<number> =>
           Number(((await raw('GET', rbac)).json as unknown as UntypedObject).metadata.resourceVersion)
         const before = await revision()
-        for (const [at, { rules, gathers }] of nodes.entries()) {
-          const clusterRoleSelectors = gathers?.map((to) => ({ matchLabels: { node: `n${to}` } }))
+        for (const [at, { rules, isAggregated }] of nodes.entries()) {
+          const clusterRoleSelectors = isAggregated?.map((to) => ({ matchLabels: { node: `n${to}` } }))
           const more = {
             rules: rules.map((one) => rule(`r${one}`)),
-            ...(gathers && { aggregationRule: { clusterRoleSelectors } }),
+            ...(isAggregated && { aggregationRule: { clusterRoleSelectors } }),
           }
           await raw('POST', rbac, { body: role(`n${at}`, { node: `n${at}` }, more) })
         }
-        // Each new role is one write, and changes every gathering role at most once.
+        // Each new role is one write, and changes every aggregated role at most once.
         expect((await revision()) - before).toBeLessThanOrEqual(nodes.length * (nodes.length + 1))
       }),
       { numRuns: 50 },

@@ -1,9 +1,10 @@
 /**
- * Cluster roles that gather the rules of others: `admin`, `edit` and `view` do, so that whoever brings a new kind
- * brings a role for it and a label, and everybody who may edit may edit that too.
+ * Aggregated cluster roles: the rules of roles such as `admin`, `edit` and `view` are collected from all roles with
+ * certain labels. An operator that adds a kind also adds a role with such a label, and every user who may edit may edit
+ * that kind.
  *
- * The rules are written into the gathering role, where anybody can read them; so a role that gathers may itself be
- * gathered. This is one of the controllers that a cluster cannot do without.
+ * The rules are written into the aggregated role, where they can be read; so an aggregated role may be aggregated
+ * again. This is one of the controllers that a cluster cannot do without.
  */
 import { equalJson, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import { formatTime } from '../../kube/duration.ts'
@@ -13,19 +14,19 @@ import type { ClusterState } from '../cluster/state.ts'
 import type { PolicyRule } from '../access/policy-rule.ts'
 import { rbacTables } from '../access/rbac.ts'
 
-/** Who owns gathered rules. */
+/** The field manager of aggregated rules. */
 export const aggregationManager = 'clusterrole-aggregation-controller'
 
-interface GatheringRole extends UntypedObject {
+interface AggregatedRole extends UntypedObject {
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelectorSpec[] | null } | null
   readonly rules?: readonly PolicyRule[] | null
 }
 
-/** Keeps the gathering roles of a cluster up to date, right after each change of a cluster role. */
-export function gatherRoles({ storage, clock }: ClusterState): void {
+/** Updates aggregated roles right after each change of a cluster role. */
+export function startRoleAggregation({ storage, clock }: ClusterState): void {
   const table = storage.table(rbacTables.clusterRoles)
   let isScheduled = false
-  const gatherNow = (): void => {
+  const aggregateNow = (): void => {
     isScheduled = false
     const roles = table.objects()
     for (const [name, rules] of aggregatedRules(roles)) {
@@ -36,11 +37,11 @@ export function gatherRoles({ storage, clock }: ClusterState): void {
   storage.onChange((changed, { isUndoing }) => {
     if (changed !== table || isScheduled || isUndoing) return
     isScheduled = true
-    queueMicrotask(gatherNow)
+    queueMicrotask(aggregateNow)
   })
 }
 
-/** As the controller applies them: the rules are its own, whoever else wrote them. */
+/** As the controller applies them, with force: it owns the rules, even if another manager wrote them. */
 function withRules(role: UntypedObject, rules: readonly PolicyRule[], now: number): UntypedObject {
   const { managedFields = [] } = role.metadata
   const own: ManagedFieldsEntry = {
@@ -61,42 +62,42 @@ function withoutRules(entry: ManagedFieldsEntry): ManagedFieldsEntry {
 }
 
 /**
- * The rules of every role that gathers, by its name, once there is nothing more to gather.
+ * The rules of every aggregated role, by name: a fixpoint.
  *
- * The result depends on the rules of the other roles alone, never on the rules that gathering roles hold already: in a
- * circle of gathering roles those would travel round for ever, and each write would cause the next one.
+ * It depends on the rules of the other roles alone, never on the rules that aggregated roles hold already: in a cycle
+ * of aggregated roles those would circulate for ever, and each write would cause the next one.
  */
 export function aggregatedRules(clusterRoles: readonly UntypedObject[]): ReadonlyMap<string, readonly PolicyRule[]> {
-  const roles = (clusterRoles as readonly GatheringRole[]).toSorted((a, b) =>
+  const roles = (clusterRoles as readonly AggregatedRole[]).toSorted((a, b) =>
     a.metadata.name! < b.metadata.name! ? -1 : 1,
   )
-  const gathering = roles.filter((role) => role.aggregationRule)
-  const selected = new Map(gathering.map((role) => [role, selectedBy(role, roles)]))
+  const aggregated = roles.filter((role) => role.aggregationRule)
+  const selected = new Map(aggregated.map((role) => [role, selectedBy(role, roles)]))
   const rules = new Map(roles.map((role) => [role, role.aggregationRule ? [] : (role.rules ?? [])]))
-  // Gathered rules travel one role further each round; in a circle their order may never settle, their number does.
-  for (let isChanged = true, round = 0; isChanged && round <= gathering.length; round++) {
+  // Rules travel one role further each round; in a cycle their order may never stabilize, but their number does.
+  for (let isChanged = true, round = 0; isChanged && round <= aggregated.length; round++) {
     isChanged = false
-    for (const role of gathering) {
-      const found = gather(selected.get(role)!, rules)
+    for (const role of aggregated) {
+      const found = aggregate(selected.get(role)!, rules)
       if (isSame(found, rules.get(role))) continue
       rules.set(role, found)
       isChanged = true
     }
   }
-  return new Map(gathering.map((role) => [role.metadata.name!, rules.get(role)!]))
+  return new Map(aggregated.map((role) => [role.metadata.name!, rules.get(role)!]))
 }
 
-/** In the order of the selectors, then of names; a role that two selectors select comes twice. */
-function selectedBy(role: GatheringRole, roles: readonly GatheringRole[]): readonly GatheringRole[] {
+/** In the order of the selectors, then of names; a role that two selectors match occurs twice. */
+function selectedBy(role: AggregatedRole, roles: readonly AggregatedRole[]): readonly AggregatedRole[] {
   return (role.aggregationRule?.clusterRoleSelectors ?? []).flatMap((selector) => {
     const selects = selectorOf(selector)
     return roles.filter((one) => one !== role && selects(one))
   })
 }
 
-function gather(
-  selected: readonly GatheringRole[],
-  rules: ReadonlyMap<GatheringRole, readonly PolicyRule[]>,
+function aggregate(
+  selected: readonly AggregatedRole[],
+  rules: ReadonlyMap<AggregatedRole, readonly PolicyRule[]>,
 ): readonly PolicyRule[] {
   const found = new Map<string, PolicyRule>()
   for (const role of selected) {
@@ -108,10 +109,10 @@ function gather(
   return [...found.values()]
 }
 
-// Rules are never changed, and there may be thousands to compare.
+// Rules are immutable, and there may be thousands to compare.
 const texts = new WeakMap<PolicyRule, string>()
 
-/** The same for rules that say the same: their members stand in the order of the kind. */
+/** Equal for equal rules: members are in the order of the kind. */
 function textOf(rule: PolicyRule): string {
   const known = texts.get(rule)
   if (known !== undefined) return known
@@ -125,7 +126,7 @@ function isSame(a: unknown, b: unknown): boolean {
   return a === b || equalJson(a as Json, b as Json)
 }
 
-/** A selector that cannot be read selects nothing. */
+/** An invalid selector matches nothing. */
 function selectorOf(selector: LabelSelectorSpec): (role: UntypedObject) => boolean {
   try {
     const labels = labelsOf(selector)

@@ -24,7 +24,7 @@ const pod = (spec: object = {}): object => ({
 const namespace = '/api/v1/namespaces/default'
 
 describe('a cluster with service accounts', () => {
-  it('has one in every namespace, and what pods trust', async () => {
+  it('has one in every namespace, and the CA ConfigMap', async () => {
     const call = open()
     await call('POST', '/api/v1/namespaces', { metadata: { name: 'new' } })
     for (const name of ['default', 'kube-system', 'new']) {
@@ -34,7 +34,7 @@ describe('a cluster with service accounts', () => {
     }
   })
 
-  it('gives back what somebody takes away or changes', async () => {
+  it('recreates and restores them when a client deletes or changes them', async () => {
     const call = open()
     await call('DELETE', `${namespace}/serviceaccounts/default`)
     expect((await call('GET', `${namespace}/serviceaccounts/default`)).status).toBe(200)
@@ -43,7 +43,7 @@ describe('a cluster with service accounts', () => {
     expect(body).toMatchObject({ data: { 'ca.crt': 'PEM' } })
   })
 
-  it('leaves a namespace alone that is on its way out', async () => {
+  it('ignores a namespace that is being deleted', async () => {
     const call = open()
     await call('POST', '/api/v1/namespaces', { metadata: { name: 'new' } })
     await call('DELETE', '/api/v1/namespaces/new')
@@ -71,7 +71,7 @@ describe('a cluster with service accounts', () => {
     })
   })
 
-  it('mounts nothing where the pod or the account does not want it', async () => {
+  it('mounts nothing if the pod or the account opts out', async () => {
     const call = open()
     const unwanted = await call('POST', `${namespace}/pods?dryRun=All`, pod({ automountServiceAccountToken: false }))
     expect(unwanted.body).not.toHaveProperty('spec.volumes')
@@ -85,7 +85,7 @@ describe('a cluster with service accounts', () => {
     expect(shy.body).toMatchObject({ spec: { imagePullSecrets: [{ name: 'pull' }] } })
   })
 
-  it('refuses a pod of an account that is not there', async () => {
+  it('rejects a pod whose account does not exist', async () => {
     const call = open()
     const { status, body } = await call('POST', `${namespace}/pods`, pod({ serviceAccountName: 'nobody' }))
     expect(status).toBe(403)

@@ -1,4 +1,7 @@
-/** Groups of the Kubernetes community (`*.k8s.io`, `*.kubernetes.io`) want a word that somebody has agreed to the API. */
+/**
+ * API approval: a CRD in a protected group (`*.k8s.io`, `*.kubernetes.io`) needs the annotation
+ * `api-approved.kubernetes.io`.
+ */
 import { type Cause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
 import type { ConditionUpdate } from '../../kube/condition.ts'
 import { quoteGo } from '../../kube/go-text.ts'
@@ -12,18 +15,18 @@ interface Approval {
   readonly reason: string
 }
 
-/** Undefined for groups that need none. */
+/** Undefined for groups that are not protected. */
 function approvalOf({ metadata, spec }: CustomResourceDefinition): Approval | undefined {
   if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(spec?.group ?? '')) return undefined
-  const word = metadata.annotations?.[annotation] ?? ''
+  const value = metadata.annotations?.[annotation] ?? ''
   const needed = `protected groups must have approval annotation ${quoteGo(annotation)}`
-  if (word === '') return { state: 'Missing', reason: `${needed}, ${further}` }
-  if (word.startsWith('unapproved')) return { state: 'Bypassed', reason: `not approved: ${quoteGo(word)}` }
-  if (/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#\s]/.test(word)) return { state: 'Approved', reason: `approved in ${word}` }
+  if (value === '') return { state: 'Missing', reason: `${needed}, ${further}` }
+  if (value.startsWith('unapproved')) return { state: 'Bypassed', reason: `not approved: ${quoteGo(value)}` }
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#\s]/.test(value)) return { state: 'Approved', reason: `approved in ${value}` }
   return { state: 'Invalid', reason: `${needed} with either a URL or a reason starting with "unapproved", ${further}` }
 }
 
-/** What has always been missing may stay so. */
+/** An update of a CRD that never had the annotation may leave it out. */
 export function approvalCauses(
   crd: CustomResourceDefinition,
   live: CustomResourceDefinition | undefined,

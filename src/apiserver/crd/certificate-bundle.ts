@@ -1,8 +1,8 @@
-/** The certificates that a conversion webhook is trusted by. */
+/** The CA bundle that a conversion webhook is trusted by. */
 import { X509Certificate } from 'node:crypto'
 import { pemBlocks } from '../../kube/pem.ts'
 
-/** Whether it is PEM, in base64, with at least one certificate in it. What is not PEM is skipped, as Go does. */
+/** Whether the bundle is base64 of PEM with at least one certificate. Text that is not PEM is skipped, as Go does. */
 export function isCertificateBundle(bundle: string): boolean {
   const blocks = Array.from(pemBlocks(Buffer.from(bundle, 'base64').toString())).filter(
     ({ type }) => type === 'CERTIFICATE',

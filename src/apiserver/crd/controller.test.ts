@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Condition } from '../../kube/condition.ts'
 import type { UntypedObject } from '../../kube/object.ts'
-import { emptied, emptying, markedForDeletion, nextCrdStep } from './controller.ts'
+import { withoutCleanupFinalizer, withTerminatingCondition, markedForDeletion, nextCrdStep } from './controller.ts'
 
 const names = { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' }
 
@@ -15,49 +15,50 @@ function definition(spec: object = {}, metadata: object = {}): UntypedObject {
   }
 }
 
-function told(object: UntypedObject): readonly string[] {
+function conditionsIn(object: UntypedObject): readonly string[] {
   const { conditions } = object['status'] as { readonly conditions: readonly Condition[] }
   return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`)
 }
 
 /** All steps until nothing is left to do. */
-function settle(object: UntypedObject): readonly (readonly string[])[] {
+function allSteps(object: UntypedObject): readonly (readonly string[])[] {
   const steps: (readonly string[])[] = []
-  for (let next = nextCrdStep(object, [object], 0); next; next = nextCrdStep(next, [next], 0)) steps.push(told(next))
+  for (let next = nextCrdStep(object, [object], 0); next; next = nextCrdStep(next, [next], 0))
+    steps.push(conditionsIn(next))
   return steps
 }
 
-describe('a definition', () => {
-  it('is accepted, then established, and then left alone', () => {
-    expect(settle(definition())).toEqual([
+describe('a CustomResourceDefinition', () => {
+  it('is accepted, then established, and then unchanged', () => {
+    expect(allSteps(definition())).toEqual([
       ['NamesAccepted=True NoConflicts', 'Established=False Installing'],
       ['NamesAccepted=True NoConflicts', 'Established=True InitialNamesAccepted'],
     ])
   })
 
-  it('of a protected group says how it was approved', () => {
+  it('of a protected group reports its API approval', () => {
     const annotations = { 'api-approved.kubernetes.io': 'https://example.com/1' }
-    const steps = settle(definition({ group: 'x.k8s.io' }, { annotations }))
+    const steps = allSteps(definition({ group: 'x.k8s.io' }, { annotations }))
     expect(steps.at(-1)).toContain('KubernetesAPIApprovalPolicyConformant=True ApprovedAnnotation')
   })
 
-  it('with a webhook whose certificates cannot be read is not established', () => {
+  it('with an invalid CA bundle of its webhook is not established', () => {
     const conversion = {
       strategy: 'Webhook',
       webhook: { clientConfig: { url: 'https://a', caBundle: 'bm9uc2Vuc2U=' } },
     }
-    expect(settle(definition({ conversion })).at(-1)).toContain('Established=False InvalidCABundle')
+    expect(allSteps(definition({ conversion })).at(-1)).toContain('Established=False InvalidCABundle')
   })
 
-  it('says how far its end has come', () => {
+  it('reports the progress of its deletion', () => {
     const marked = markedForDeletion(definition(), 0)
     expect(marked.metadata).toMatchObject({ finalizers: ['customresourcecleanup.apiextensions.k8s.io'] })
-    expect(told(marked)).toEqual(['Terminating=True InstanceDeletionPending'])
-    const begun = emptying(marked, 0)
-    expect(told(begun)).toEqual(['Terminating=True InstanceDeletionInProgress'])
-    expect(emptying(begun, 0)).toBe(begun)
-    const done = emptied(begun, 0)
-    expect(told(done)).toEqual(['Terminating=False NeverEstablished'])
+    expect(conditionsIn(marked)).toEqual(['Terminating=True InstanceDeletionPending'])
+    const terminating = withTerminatingCondition(marked, 0)
+    expect(conditionsIn(terminating)).toEqual(['Terminating=True InstanceDeletionInProgress'])
+    expect(withTerminatingCondition(terminating, 0)).toBe(terminating)
+    const done = withoutCleanupFinalizer(terminating, 0)
+    expect(conditionsIn(done)).toEqual(['Terminating=False NeverEstablished'])
     expect(done.metadata.finalizers).toBeUndefined()
   })
 })

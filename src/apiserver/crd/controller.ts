@@ -1,7 +1,7 @@
 /**
- * What the server does about a definition after it is stored, one step at a time, as its controllers do: names are
- * accepted or refused, then the kind is established, and from then on it is served. Approval of protected groups is
- * noted beside. A definition that is deleted waits for its objects.
+ * The CRD controllers: what the server does about a CustomResourceDefinition after it is stored, one step at a time.
+ * Names are accepted or rejected, then the kind is established, and from then on it is served. Conditions also report
+ * whether the API of a protected group is approved. A deleted definition is kept until its objects are gone.
  */
 import {
   type Condition,
@@ -35,7 +35,7 @@ export function isEstablished(crd: CustomResourceDefinition): boolean {
   return isConditionTrue(crdConditionsOf(crd), 'Established')
 }
 
-/** The definition after the next thing that is to be done about it; undefined when all is done. */
+/** The definition after the next step; undefined when no step is left. */
 export function nextCrdStep(
   object: UntypedObject,
   group: readonly UntypedObject[],
@@ -64,7 +64,7 @@ const nameStep: Step = (crd, group, now) => {
     equalJson(acceptedNames as unknown as Json, crd.status?.acceptedNames as unknown as Json) &&
     setCondition(before, condition, now) === before
   if (isSettled) return undefined
-  // Once established a kind stays so: clients rely on it.
+  // An established kind stays established: clients rely on it.
   const established = findCondition(before, 'Established')
   const next: ConditionUpdate =
     established?.status !== 'True' && condition.status === 'True'
@@ -135,10 +135,11 @@ export function markedForDeletion(object: UntypedObject, now: number): UntypedOb
   })
 }
 
-/** The definition while its objects go; itself once that is said. */
-export function emptying(object: UntypedObject, now: number): UntypedObject {
-  const isSaid = findCondition(crdConditionsOf(crdOf(object)), 'Terminating')?.reason === 'InstanceDeletionInProgress'
-  if (isSaid) return object
+/** The definition while its objects are being deleted; the same object if its condition says so already. */
+export function withTerminatingCondition(object: UntypedObject, now: number): UntypedObject {
+  const isReported =
+    findCondition(crdConditionsOf(crdOf(object)), 'Terminating')?.reason === 'InstanceDeletionInProgress'
+  if (isReported) return object
   return withTerminating(object, now, {
     status: 'True',
     reason: 'InstanceDeletionInProgress',
@@ -146,8 +147,8 @@ export function emptying(object: UntypedObject, now: number): UntypedObject {
   })
 }
 
-/** The definition when nothing holds it any more. */
-export function emptied(object: UntypedObject, now: number): UntypedObject {
+/** The definition without its finalizer, once all of its objects are gone. */
+export function withoutCleanupFinalizer(object: UntypedObject, now: number): UntypedObject {
   const { finalizers = [], ...metadata } = object.metadata
   const left = finalizers.filter((one) => one !== cleanupFinalizer)
   const free = { ...object, metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata }

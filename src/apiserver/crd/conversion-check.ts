@@ -1,4 +1,4 @@
-/** How a CRD may ask for its objects to be converted. */
+/** Validation of `spec.conversion` of a CRD. */
 import {
   type Cause,
   forbiddenValue,

@@ -31,17 +31,17 @@ const crd = (strategy: string): CustomResourceDefinition =>
     },
   }) as unknown as CustomResourceDefinition
 
-const never: WebhookCaller = () => Promise.reject(new WebhookError('nobody is to be asked'))
+const never: WebhookCaller = () => Promise.reject(new WebhookError('no call expected'))
 
 describe('conversion without a webhook', () => {
   const convert = conversionOf(crd('None'), schemas, { webhooks: never, ids: () => 'id' })
 
-  it('changes the version, keeps what both know, and gives the defaults of the version it was stored at', () => {
+  it('changes the version, keeps the fields of both, and sets the defaults of the stored version', () => {
     expect(convert([object('g/v1', { b: 'k' })], 'g/v2')).toEqual([object('g/v2', { b: 'k' })])
     expect(convert([object('g/v1', { b: 'k' })], 'g/v1')).toEqual([object('g/v1', { b: 'k', a: 'x' })])
   })
 
-  it('looks at each object once: what needs no change is the very same', () => {
+  it('processes each object once, and returns the same object if nothing changes', () => {
     const fine = object('g/v1', { a: 'x' })
     const [once] = convert([fine], 'g/v1') as readonly UntypedObject[]
     expect(once).toBe(fine)
@@ -68,7 +68,7 @@ describe('conversion by webhook', () => {
   const convertWith = (webhooks: WebhookCaller): ReturnType<typeof conversionOf> =>
     conversionOf(crd('Webhook'), schemas, { webhooks, ids: () => 'id' })
 
-  it('asks for those of another version alone, and keeps the order', async () => {
+  it('sends only objects of another version, and keeps the order', async () => {
     let asked = 0
     const convert = convertWith(
       answering((one, wanted) => {
@@ -86,20 +86,20 @@ describe('conversion by webhook', () => {
     expect(asked).toBe(1)
   })
 
-  it('asks nobody where nothing is to be converted', () => {
+  it('does not call the webhook if no object needs conversion', () => {
     expect(convertWith(never)([object('g/v2', { c: 'own' })], 'g/v2')).toEqual([object('g/v2', { c: 'own' })])
   })
 
-  it('lets no webhook rename an object', async () => {
+  it('rejects an answer that renames an object', async () => {
     const convert = convertWith(
       answering((one, wanted) => ({ ...one, apiVersion: wanted, metadata: { name: 'evil', uid: 'u' } })),
     )
     await expect(convert([object('g/v1', {})], 'g/v2')).rejects.toThrow('must have the same name: o != evil')
   })
 
-  it('tells why nobody answered', async () => {
+  it('reports why the webhook failed', async () => {
     await expect(convertWith(never)([object('g/v1', {})], 'g/v2')).rejects.toThrow(
-      'conversion webhook for g/v1, Kind=Thing failed: nobody is to be asked',
+      'conversion webhook for g/v1, Kind=Thing failed: no call expected',
     )
   })
 })

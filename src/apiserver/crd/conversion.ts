@@ -1,9 +1,9 @@
 /**
- * Custom objects at another version of their kind. Most kinds need no more than another apiVersion (strategy None);
- * others ask a webhook. Either way the outcome has only what the schema of its version knows.
+ * Conversion of custom objects between the versions of their kind. Most kinds only change the apiVersion (strategy
+ * None); others call a webhook. Either way the result is pruned by the schema of its version.
  *
- * Objects are stored as they were written, and read with the schema of today: a field that the schema no longer has is
- * gone, and a default that it has since got is there. Each object is looked at once.
+ * Objects are stored as they were written and read with the current schema: a field that the schema no longer has is
+ * pruned, and a default that the schema has since gained is set. Each stored object is processed once.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -32,12 +32,12 @@ export function conversionOf(
   if (conversion?.strategy !== 'Webhook') {
     return (objects, apiVersion) => objects.map((object) => pruned(renamed(read(object), apiVersion)))
   }
-  const ask = webhookConversion(crd, context)
+  const convert = webhookConversion(crd, context)
   return (objects, apiVersion) => {
     const current = objects.map(read)
     const others = current.filter((object) => object.apiVersion !== apiVersion)
     if (others.length === 0) return current
-    return ask(others, apiVersion).then((converted) => {
+    return convert(others, apiVersion).then((converted) => {
       const rest = converted.values()
       return current.map((object) => (object.apiVersion === apiVersion ? object : pruned(rest.next().value!)))
     })
@@ -48,7 +48,7 @@ function renamed(object: UntypedObject, apiVersion: string): UntypedObject {
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
 }
 
-/** An object as the schema of its own version reads it. */
+/** An object as the schema of its own version reads it: pruned and defaulted. */
 function reader(schemas: ConversionSchemas, hasDefaults = true): (object: UntypedObject) => UntypedObject {
   const known = new WeakMap<UntypedObject, UntypedObject>()
   return (object) => {
@@ -57,11 +57,11 @@ function reader(schemas: ConversionSchemas, hasDefaults = true): (object: Untype
     const before = known.get(object)
     if (before) return before
     const pruned = schema.prune(object as unknown as JsonObject).object
-    const settled = (hasDefaults ? schema.applyDefaults(pruned) : pruned) as unknown as UntypedObject
-    known.set(object, settled)
-    // What is settled stays so, and is often what comes back.
-    known.set(settled, settled)
-    return settled
+    const result = (hasDefaults ? schema.applyDefaults(pruned) : pruned) as unknown as UntypedObject
+    known.set(object, result)
+    // The result is often read again: reading it a second time changes nothing.
+    known.set(result, result)
+    return result
   }
 }
 
@@ -125,7 +125,10 @@ function convertedObjects(answer: Json, uid: string | undefined, fail: (why: str
   return Array.isArray(converted) ? (converted as readonly Json[]) : []
 }
 
-/** The converted object, if it is still the same one: a webhook may change labels and annotations, and no other metadata. */
+/**
+ * The converted object, if it is still the same one: a webhook may change labels and annotations, but no other
+ * metadata.
+ */
 function accepted(
   original: UntypedObject,
   converted: Json,
@@ -138,9 +141,9 @@ function accepted(
     throw wrong(`invalid groupVersion (expected ${apiVersion}, received ${got.apiVersion ?? ''})`)
   }
   if (got.kind !== original.kind) throw wrong(`invalid kind (expected ${original.kind}, received ${got.kind ?? ''})`)
-  for (const [member, word] of identity) {
+  for (const [member, label] of identity) {
     const [before, after] = [original.metadata[member] ?? '', got.metadata?.[member] ?? '']
-    if (before !== after) throw wrong(`must have the same ${word}: ${before} != ${after}`)
+    if (before !== after) throw wrong(`must have the same ${label}: ${before} != ${after}`)
   }
   const { labels: _labels, annotations: _annotations, ...metadata } = original.metadata
   const { labels, annotations } = got.metadata

@@ -30,7 +30,7 @@ describe('custom resources', () => {
     expect((await client.list(widgets)).kind).toBe('WidgetList')
   })
 
-  it('are defaulted and pruned by their schema, and refused where a type is wrong', async () => {
+  it('are defaulted and pruned by their schema, and rejected if a type is wrong', async () => {
     const { client } = await withWidgets()
     const created = await client.create(widgets, widget('w', { colour: 'red', free: { any: { thing: 1 } } }))
     expect(created['spec']).toEqual({ replicas: 1, free: { any: { thing: 1 } } })
@@ -38,7 +38,7 @@ describe('custom resources', () => {
     await expect(client.create(widgets, widget('x', { replicas: 'many' }))).rejects.toMatchObject({ name: 'Invalid' })
   })
 
-  it('have status and scale endpoints where the definition says so', async () => {
+  it('have status and scale endpoints if the definition enables them', async () => {
     const { client } = await withWidgets()
     const created = await client.create(widgets, { ...widget('w'), status: { ready: true } })
     expect(created).not.toHaveProperty('status')
@@ -53,7 +53,7 @@ describe('custom resources', () => {
     expect((await client.get(widgets, at)).metadata.generation).toBe(2)
   })
 
-  it('are selected by the fields their definition names', async () => {
+  it('support the selectable fields of their definition', async () => {
     const { client } = await withWidgets()
     await client.create(widgets, widget('red', { color: 'red' }))
     await client.create(widgets, widget('blue', { color: 'blue' }))
@@ -64,7 +64,7 @@ describe('custom resources', () => {
     )
   })
 
-  it('must be updated with a version in hand', async () => {
+  it('require a resourceVersion for an update', async () => {
     const { client } = await withWidgets()
     await client.create(widgets, widget('w'))
     await expect(client.update(widgets, widget('w'))).rejects.toThrow(
@@ -72,14 +72,14 @@ describe('custom resources', () => {
     )
   })
 
-  it('go with their definition, and so do their watches', async () => {
+  it('are deleted with their definition, which ends their watches', async () => {
     const { client, clock } = await withWidgets()
     await client.create(widgets, widget('w', {}, { finalizers: ['example.com/hold'] }))
     const watcher = watching(client, widgets)
     await clock.settle()
     await client.delete(crds, { name: 'widgets.example.com' })
     await clock.settle()
-    // Its object is held, and holds it.
+    // A finalizer keeps the object, and the object keeps the definition.
     expect((await client.get(crds, { name: 'widgets.example.com' })).metadata.deletionTimestamp).toBeDefined()
     await client.patch(widgets, at, { metadata: { finalizers: null } }, { type: 'merge' })
     await clock.settle()
@@ -89,7 +89,7 @@ describe('custom resources', () => {
     await expect(client.get(crds, { name: 'widgets.example.com' })).rejects.toMatchObject({ name: 'NotFound' })
   })
 
-  it('are not served under names that others have', async () => {
+  it('are not served under names of other kinds', async () => {
     const { client } = await withWidgets()
     const other = structuredClone(widgetCrd()) as unknown as {
       metadata: { name: string }
@@ -104,7 +104,7 @@ describe('custom resources', () => {
     await expect(client.list({ ...widgets, plural: 'gadgets' })).rejects.toMatchObject({ name: 'KindNotServed' })
   })
 
-  it('need a definition that makes sense', async () => {
+  it('need a valid definition', async () => {
     const { client } = embedded()
     const wrong = { ...widgetCrd(), metadata: { name: 'wrong' } }
     await expect(client.create(crds, wrong)).rejects.toThrow('must be spec.names.plural+"."+spec.group')

@@ -1,4 +1,4 @@
-/** Defaults of a schema must be what the schema itself would let through. */
+/** Validation of the defaults in a schema: each must be valid by the schema itself. */
 import { type Cause, formatCause, invalidValue } from '../../kube/validation/cause.ts'
 import { equalJson, isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -15,9 +15,9 @@ export function defaultCauses(root: SchemaNode, path: string, checks: EmbeddedCh
 
 interface Walk {
   readonly checks: EmbeddedChecks
-  /** The node is that of a whole object. */
+  /** Whether the node describes a whole object (embedded resource). */
   readonly isResource: boolean
-  /** The object that a value at this place would be part of. */
+  /** Wraps a value at this path into the object that it would be part of. */
   readonly around: (value: Json) => Json
   readonly isInMetadata: boolean
 }
@@ -33,7 +33,7 @@ function causesAt(node: SchemaNode, path: string, given: Walk): readonly Cause[]
   const items = node.items
     ? causesAt(node.items, `${path}.items`, { ...below, around: (value) => around([value]) })
     : []
-  // Further members are not looked at: there a default is only for nulls.
+  // `additionalProperties` are not descended into: a default there only replaces nulls.
   const members = [...node.properties].flatMap(([name, member]) =>
     causesAt(member, `${path}.properties[${name}]`, {
       ...below,
@@ -59,7 +59,7 @@ function checkDefault(node: SchemaNode, value: Json, path: string, walk: Walk): 
 
 interface Problems {
   readonly causes: readonly Cause[]
-  /** Nothing else is told then. */
+  /** Whether no further errors are reported. */
   readonly isFinal: boolean
 }
 
@@ -87,7 +87,7 @@ function contentCauses(node: SchemaNode, value: Json, path: string, checks: Embe
   return { causes: [...unpruned, ...embedded], isFinal: embedded.length > 0 }
 }
 
-/** The first place where an embedded object cannot be read at all. */
+/** The first path at which the metadata of an embedded object cannot be decoded. */
 function malformedMetadata(value: Json, node: SchemaNode | undefined, path: string): Cause | undefined {
   if (!node?.has.embedded || typeof value !== 'object' || value === null) return undefined
   if (isJsonArray(value)) {

@@ -1,4 +1,4 @@
-/** What a CustomResourceDefinition may not say, in the real server's words and order. */
+/** Validation of CustomResourceDefinitions, with the messages and the order of the real server. */
 import {
   type Cause,
   duplicateValue,
@@ -32,7 +32,7 @@ import { formatSchema, formatVersions, internalForm, type InternalSpec, usedFiel
 import { crdSchemaCauses } from './schema-check.ts'
 import { structuralCauses } from './structurality.ts'
 
-/** Everything wrong with a definition, or with a change of `live`. */
+/** Every validation error of a definition, or of an update of `live`. */
 export function definitionCauses(
   crd: CustomResourceDefinition,
   live?: CustomResourceDefinition,
@@ -63,17 +63,17 @@ export function acceptedNamesCauses({ status }: CustomResourceDefinition): reado
   return namesCauses(status?.acceptedNames, 'status.acceptedNames')
 }
 
-/** The general shape of the name is looked at for all kinds. */
+/** The general form of the name is validated for all kinds alike. */
 function nameCauses({ metadata, spec }: CustomResourceDefinition): readonly Cause[] {
-  const wanted = `${spec.names?.plural ?? ''}.${spec.group ?? ''}`
+  const expected = `${spec.names?.plural ?? ''}.${spec.group ?? ''}`
   return (['generateName', 'name'] as const).flatMap((member) => {
     const name = metadata[member] ?? ''
-    if (name === '' || name === wanted) return []
+    if (name === '' || name === expected) return []
     return [invalidValue(`metadata.${member}`, name, 'must be spec.names.plural+"."+spec.group')]
   })
 }
 
-/** Names and scope are where objects are stored, and so for good. */
+/** Names and scope are part of the storage key, and therefore immutable. */
 function fixedCauses(
   { spec }: CustomResourceDefinition,
   { spec: before }: CustomResourceDefinition,
@@ -94,7 +94,7 @@ function fixedCauses(
     .map(([field, value]) => invalidValue(field, value, 'field is immutable'))
 }
 
-/** Before it is established a wrong bundle only delays a definition. */
+/** Until a definition is established, an invalid CA bundle only delays it. */
 function bundleCauses({ spec }: CustomResourceDefinition): readonly Cause[] {
   const bundle = spec.conversion?.strategy === 'Webhook' ? spec.conversion.webhook?.clientConfig?.caBundle : undefined
   if (!bundle || isCertificateBundle(bundle)) return []
@@ -296,7 +296,7 @@ function validationCauses(
   const shape = unreadable === undefined ? skeletonCauses(schema, path) : []
   const hasRules = unreadable === undefined && shape.length === 0
   for (const cause of [...shape, ...crdSchemaCauses(schema, path, hasRules)]) causes.push(cause)
-  // The same is usually told in better words already.
+  // Usually another error reports the same problem in clearer words already.
   return causes.length === 0 && unreadable !== undefined ? [invalidValue(path, '', unreadable)] : causes
 }
 
@@ -305,7 +305,10 @@ function skeletonCauses(schema: JSONSchemaProps, path: string): readonly Cause[]
   return structural.length > 0 ? structural : defaultCauses(compileNode(schema), path, embeddedChecks)
 }
 
-/** Status is checked on its own, so the root may say nothing that would be lost then. */
+/**
+ * The root schema: `/status` validates `status` alone, so with it the root may hold no keyword that would not be
+ * evaluated then.
+ */
 function rootCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   for (const field of usedFields(schema)) {
     if (field === 'Type' && schema.type !== 'object') {
@@ -320,7 +323,7 @@ function rootCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   return []
 }
 
-/** The first keyword that cannot be part of a structural schema at all. */
+/** The first keyword that a structural schema cannot contain at all. */
 function unreadableKeyword(schema: JSONSchemaProps): string | undefined {
   const used: readonly (readonly [string, unknown])[] = [
     ['id', schema.id],
@@ -411,7 +414,7 @@ function commonSelectableCauses({ schema, selectableFields = [] }: InternalSpec)
   return [invalidValue('spec.selectableFields', '', 'may only be set when validations.schema is included')]
 }
 
-const mostSelectable = 8
+const maxSelectable = 8
 
 function selectableCauses(fields: readonly SelectableField[], schema: JSONSchemaProps, path: string): readonly Cause[] {
   const root = compileNode(schema)
@@ -419,7 +422,7 @@ function selectableCauses(fields: readonly SelectableField[], schema: JSONSchema
   const causes = fields.flatMap(({ jsonPath }, index) =>
     selectableFieldCauses(jsonPath, root, `${path}[${index}].jsonPath`, seen),
   )
-  return seen.size > mostSelectable ? [...causes, tooManyValues(path, seen.size, mostSelectable)] : causes
+  return seen.size > maxSelectable ? [...causes, tooManyValues(path, seen.size, maxSelectable)] : causes
 }
 
 function selectableFieldCauses(jsonPath: string, root: SchemaNode, path: string, seen: Set<string>): readonly Cause[] {

@@ -1,4 +1,4 @@
-/** CustomResourceDefinitions as a kind: what they leave out, how they start, what they may not say. */
+/** The rules of the kind CustomResourceDefinition: defaults, initial status, validation, warnings. */
 import type { Cause } from '../../kube/validation/cause.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -16,7 +16,7 @@ type Spec = CustomResourceDefinition['spec']
 
 export const definitionRules: KindRules = {
   defaults: (object) => {
-    // A struct in a struct is there, whether anybody sent it or not.
+    // In Go `spec` is a struct: it is present even if the client did not send it.
     const spec = withoutNulls((object['spec'] ?? {}) as Json) as unknown as Spec
     return { ...withTexts(object), spec: withDefaults(spec) }
   },
@@ -37,10 +37,10 @@ export const definitionRules: KindRules = {
   },
 }
 
-/** Values of a schema, which may be null and mean it. */
+/** Members of a schema whose value may be null and is kept. */
 const values = new Set(['default', 'example', 'enum'])
 
-/** Null stands for nothing where Go has a struct, a map or a list. */
+/** Go decodes null to an empty struct, map or list: such members are removed. */
 function withoutNulls(value: Json): Json {
   if (isJsonArray(value)) return value.map(withoutNulls)
   if (!isJsonObject(value)) return value
@@ -50,7 +50,7 @@ function withoutNulls(value: Json): Json {
   )
 }
 
-/** Labels and annotations are texts; no text is an empty one. */
+/** Labels and annotations are maps of strings; null is decoded to the empty string. */
 function withTexts({ metadata, ...rest }: UntypedObject): UntypedObject {
   const texts = (member: Readonly<Record<string, string | null>>): Record<string, string> =>
     Object.fromEntries(Object.entries(member).map(([name, text]) => [name, text ?? '']))
@@ -91,14 +91,14 @@ function withPort(conversion: NonNullable<Spec['conversion']>, port: number): No
   return { ...conversion, webhook: { ...webhook, clientConfig: { ...client, service: { ...client.service!, port } } } }
 }
 
-/** Where objects are, or may still be, stored. */
+/** The versions in which objects are, or may still be, stored. */
 function storedVersions(object: UntypedObject, before: readonly string[]): Json {
   const stored = crdOf(object).spec?.versions?.find(({ storage }) => storage)?.name
   if (stored === undefined) return before.length > 0 ? before : null
   return before.includes(stored) ? before : [...before, stored]
 }
 
-/** What is not wrong, but does not do what its author may think. */
+/** Warnings about a schema that is valid but may not do what its author expects. */
 function schemaWarnings({ spec }: CustomResourceDefinition): readonly string[] {
   const formats: string[] = []
   const sets = new Set<string>()

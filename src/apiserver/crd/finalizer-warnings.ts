@@ -1,11 +1,14 @@
-/** Finalizers of custom objects need no domain, but without one two writers may mean different things by the same word. */
+/**
+ * Finalizers of custom objects need no domain, but without one two controllers may use the same name for different
+ * things.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import { quoteGo } from '../../kube/go-text.ts'
 import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 
 const standard = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
-/** What is to be said about the finalizers that an object has got. */
+/** Warnings about the finalizers that a write adds to an object. */
 export function finalizerWarnings({ metadata }: UntypedObject, live: UntypedObject | undefined): readonly string[] {
   const before = new Set(live?.metadata.finalizers)
   const added = [...new Set(metadata.finalizers)].filter((finalizer) => !before.has(finalizer))

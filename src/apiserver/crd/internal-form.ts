@@ -1,7 +1,7 @@
 /**
- * A CRD as the server's own code sees it. What is the same in all versions stands above them there, which is why
- * messages speak of `spec.validation` where a client has written `spec.versions[0].schema`; and where a message shows a
- * value, it shows the names of Go's fields.
+ * A CRD in the internal version of the real server. There, fields that are equal in all versions stand above them,
+ * which is why messages speak of `spec.validation` where a client has written `spec.versions[0].schema`; and where a
+ * message shows a value, it shows Go's field names.
  */
 import { formatGoJson } from '../../kube/go-text.ts'
 import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
@@ -23,7 +23,7 @@ export interface InternalSpec extends PerVersion {
 
 const perVersion = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const
 
-/** What all versions have in common, and the versions without it. */
+/** The fields that all versions have in common, and the versions without those fields. */
 export function internalForm(spec: Partial<CustomResourceDefinitionSpec>): InternalSpec {
   // An empty list is stored as null.
   const versions = spec.versions ?? []
@@ -40,7 +40,7 @@ export function internalForm(spec: Partial<CustomResourceDefinitionSpec>): Inter
   return { ...common, versions: rest }
 }
 
-/** Members as Go prints a struct: in its order, all of them. */
+/** A struct as Go prints it: all fields, in the order of the struct. */
 function struct(members: readonly (readonly [string, string])[]): string {
   return `{${members.map(([name, text]) => `"${name}":${text}`).join(',')}}`
 }
@@ -121,7 +121,7 @@ function optionalSchema(schema: JSONSchemaProps | undefined): string {
   return schema ? formatSchema(schema) : 'null'
 }
 
-/** A schema, or a list of them, where Go has a struct with one member for each. */
+/** A field that is a schema, a list or a boolean; Go has a struct with one field for each. */
 function schemaOr(value: unknown, other: 'JSONSchemas' | 'Property' | 'Allows'): string {
   if (value === undefined) return 'null'
   if (other === 'Allows') {
@@ -207,7 +207,7 @@ export function formatRule(rule: ValidationRule): string {
   ])
 }
 
-/** The names that Go has for the members that a schema uses, in Go's order. */
+/** Go's names of the fields that a schema uses, in the order of Go's struct. */
 export function usedFields(schema: JSONSchemaProps): readonly string[] {
   const printed = JSON.parse(formatSchema(schema)) as JsonObject
   return Object.entries(printed)

@@ -12,25 +12,25 @@ function crd(
   return { spec: { names }, ...(acceptedNames && { status: { acceptedNames } }) } as unknown as CustomResourceDefinition
 }
 
-describe('names', () => {
-  it('that nobody has are taken, all of them', () => {
+describe('names of a definition', () => {
+  it('are all accepted if they are free', () => {
     const own = crd(things)
     expect(decideNames(own, [own])).toMatchObject({ acceptedNames: things, condition: { status: 'True' } })
   })
 
-  it('that another has are refused one by one, and the last refusal is told', () => {
+  it('are rejected one by one if another definition has them, and the last conflict is reported', () => {
     const own = crd({ ...others, singular: 'thing', kind: 'Thing', categories: ['all'] })
     const { acceptedNames, condition } = decideNames(own, [own, crd(things, things)])
     expect(acceptedNames).toEqual({ plural: 'others', kind: '', listKind: 'OtherList', categories: ['all'] })
     expect(condition).toMatchObject({ status: 'False', reason: 'KindConflict', message: '"Thing" is already in use' })
   })
 
-  it('that are one’s own already are no conflict', () => {
+  it('do not conflict with the accepted names of the same definition', () => {
     const own = crd({ ...things, shortNames: ['tg', 'new'] }, things)
     expect(decideNames(own, [own]).acceptedNames.shortNames).toEqual(['tg', 'new'])
   })
 
-  it('are settled when all that is wished for is so, empty lists aside', () => {
+  it('are accepted when all desired names are, apart from empty lists', () => {
     expect(areNamesAccepted(crd({ ...others, shortNames: [] }, others))).toBe(true)
     expect(areNamesAccepted(crd(things, others))).toBe(false)
     expect(areNamesAccepted(crd(things))).toBe(false)

@@ -1,6 +1,7 @@
 /**
- * The names of a kind: each of its group has its own. Those of a definition are taken or refused one by one; what was
- * accepted once stays so until something else is. `spec.names` is what is wished for, `status.acceptedNames` what is so.
+ * The names of a kind, each unique in its group. The names of a definition are accepted or rejected one by one; an
+ * accepted name stays accepted until another one replaces it. `spec.names` is desired, `status.acceptedNames` is in
+ * effect.
  */
 import type { ConditionUpdate } from '../../kube/condition.ts'
 import { quoteGo } from '../../kube/go-text.ts'
@@ -12,27 +13,30 @@ export interface NameDecision {
   readonly condition: ConditionUpdate
 }
 
-/** What becomes of the names of a definition; `group` is every definition of its group, itself included. */
+/** Which names of a definition are accepted; `group` is every definition of its group, itself included. */
 export function decideNames(crd: CustomResourceDefinition, group: readonly CustomResourceDefinition[]): NameDecision {
-  const wanted = crd.spec.names
+  const requested = crd.spec.names
   const accepted: Partial<CustomResourceDefinitionNames> = crd.status?.acceptedNames ?? {}
   const used = namesInUse(group)
-  const decided: { -readonly [Name in keyof CustomResourceDefinitionNames]?: CustomResourceDefinitionNames[Name] } = {
+  const nextAccepted: {
+    -readonly [Name in keyof CustomResourceDefinitionNames]?: CustomResourceDefinitionNames[Name]
+  } = {
     ...accepted,
   }
   let refusal: { readonly reason: string; readonly message: string } | undefined
   for (const [name, reason] of singleNames) {
-    const names = name === 'kind' || name === 'listKind' ? used.kinds : used.words
-    const [wish = '', current = ''] = [wanted[name], accepted[name]]
-    if (wish === current || !names.has(wish)) decided[name] = wish
-    else refusal = { reason, message: inUse(wish) }
-    // Short names stand between the two pairs.
-    if (name === 'singular') refusal = decideShortNames(wanted, accepted, used.words, decided) ?? refusal
+    const names = name === 'kind' || name === 'listKind' ? used.kinds : used.resourceNames
+    const [desired = '', current = ''] = [requested[name], accepted[name]]
+    if (desired === current || !names.has(desired)) nextAccepted[name] = desired
+    else refusal = { reason, message: inUse(desired) }
+    // Short names are decided after plural and singular, before kind and listKind.
+    if (name === 'singular')
+      refusal = decideShortNames(requested, accepted, used.resourceNames, nextAccepted) ?? refusal
   }
-  if (wanted.categories) decided.categories = wanted.categories
-  else delete decided.categories
+  if (requested.categories) nextAccepted.categories = requested.categories
+  else delete nextAccepted.categories
   return {
-    acceptedNames: compact(decided),
+    acceptedNames: compact(nextAccepted),
     condition: refusal
       ? { type: 'NamesAccepted', status: 'False', ...refusal }
       : { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found' },
@@ -51,33 +55,35 @@ function inUse(name: string): string {
 }
 
 function decideShortNames(
-  { shortNames: wanted = [] }: CustomResourceDefinitionNames,
+  { shortNames: requested = [] }: CustomResourceDefinitionNames,
   { shortNames: accepted = [] }: Partial<CustomResourceDefinitionNames>,
-  words: ReadonlySet<string>,
-  decided: { shortNames?: readonly string[] },
+  resourceNames: ReadonlySet<string>,
+  nextAccepted: { shortNames?: readonly string[] },
 ): { readonly reason: string; readonly message: string } | undefined {
-  const taken = wanted.filter((name) => !accepted.includes(name) && words.has(name)).map(inUse)
+  const taken = requested.filter((name) => !accepted.includes(name) && resourceNames.has(name)).map(inUse)
   if (taken.length > 0) {
     return { reason: 'ShortNamesConflict', message: taken.length === 1 ? taken[0]! : `[${taken.join(', ')}]` }
   }
-  decided.shortNames = wanted
+  nextAccepted.shortNames = requested
   return undefined
 }
 
 interface NamesInUse {
-  readonly words: ReadonlySet<string>
+  readonly resourceNames: ReadonlySet<string>
   readonly kinds: ReadonlySet<string>
 }
 
 function namesInUse(group: readonly CustomResourceDefinition[]): NamesInUse {
   const names = group.flatMap(({ status }) => (status?.acceptedNames ? [status.acceptedNames] : []))
   return {
-    words: new Set(names.flatMap(({ plural, singular = '', shortNames = [] }) => [plural, singular, ...shortNames])),
+    resourceNames: new Set(
+      names.flatMap(({ plural, singular = '', shortNames = [] }) => [plural, singular, ...shortNames]),
+    ),
     kinds: new Set(names.flatMap(({ kind, listKind = '' }) => [kind, listKind])),
   }
 }
 
-/** As they are written: what is empty is left out, except for the two that every kind has. */
+/** As serialized: empty names are omitted, except plural and kind, which every definition has. */
 function compact(names: Partial<CustomResourceDefinitionNames>): CustomResourceDefinitionNames {
   const { plural = '', singular, shortNames = [], kind = '', listKind, categories = [] } = names
   return {
@@ -90,7 +96,7 @@ function compact(names: Partial<CustomResourceDefinitionNames>): CustomResourceD
   }
 }
 
-/** Whether all that is wished for is so. */
+/** Whether all desired names are accepted. */
 export function areNamesAccepted({ spec, status }: CustomResourceDefinition): boolean {
   return equalJson(compact(spec.names) as unknown as Json, compact(status?.acceptedNames ?? {}) as unknown as Json)
 }

@@ -15,11 +15,11 @@ describe('the cost of rules', () => {
     [1_000_000_000, '100.0x'],
     [1_000_000_001, 'more than 100x'],
     [2 ** 64, 'more than 100x'],
-  ])('of %d is told as the real server tells it', (cost, factor) => {
+  ])('of %d is printed as by the real server', (cost, factor) => {
     expect(factorOf(costCause('rule', 'estimated rule cost', cost, noRuleCosts())?.message)).toBe(factor)
   })
 
-  it('is too high together though none is by itself, and the four dearest are named', () => {
+  it('may exceed the total limit though no single rule does, and the four most expensive rules are named', () => {
     const costs = noRuleCosts()
     for (let index = 0; index < 11; index++) {
       expect(costCause(`rule-${index}`, 'estimated rule cost', 9_990_000 - index * 100, costs)).toBeUndefined()
@@ -33,21 +33,21 @@ describe('the cost of rules', () => {
     ])
   })
 
-  it('names no rule for a share below a hundredth', () => {
+  it('names no rule with a share below one percent', () => {
     const costs = noRuleCosts()
     for (let index = 0; index < 101; index++) costCause(`rule-${index}`, 'estimated rule cost', 999_999, costs)
     expect(totalCostCauses('schema', costs).map(({ field }) => field)).toEqual(['schema'])
   })
 })
 
-describe('values below a schema', () => {
-  it('occur as often as all lists and maps above allow', () => {
+describe('values of a sub-schema', () => {
+  it('occur as often as all enclosing lists and maps allow', () => {
     expect(occurrencesBelow({ type: 'array', maxItems: 7 }, 3)).toBe(21)
     expect(occurrencesBelow({ type: 'object', additionalProperties: true, maxProperties: 5 }, 3)).toBe(15)
     expect(occurrencesBelow({ type: 'object', properties: {}, maxProperties: 5 }, 3)).toBe(3)
   })
 
-  it('occur without a limit if one of them has none', () => {
+  it('occur without a limit if one of those has none', () => {
     expect(occurrencesBelow({ type: 'array' }, 3)).toBeUndefined()
     expect(occurrencesBelow({ type: 'array', maxItems: 7 }, undefined)).toBeUndefined()
   })

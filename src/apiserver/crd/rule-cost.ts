@@ -1,7 +1,8 @@
 /**
- * What the rules of a definition may cost. A rule is estimated for the largest value that its schema allows, times how
- * often such a value can be in one object; one rule alone and all together have their limits. A definition that could
- * be too expensive is refused when it is written: the cure is to say how long lists, maps and texts may get.
+ * The cost of the validation rules (CEL) of a definition. A rule is estimated for the largest value that its schema
+ * allows, times how often such a value can occur in one object; there is a limit for each rule and one for all rules
+ * together. A definition that exceeds one is rejected when it is written; its author fixes it by setting `maxItems`,
+ * `maxProperties` and `maxLength`.
  */
 import { type Cause, forbiddenValue } from '../../kube/validation/cause.ts'
 import { goFixed } from '../../kube/cel/go-text.ts'
@@ -10,10 +11,10 @@ import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 const ruleLimit = 10_000_000
 const totalLimit = 100_000_000
 
-/** How many of the most expensive rules are named when all together cost too much. */
-const mostNamed = 4
+/** How many of the most expensive rules are named when the total is too high. */
+const maxNamed = 4
 
-/** Collects what the rules of one schema cost. */
+/** Collects the costs of the rules of one schema. */
 export interface RuleCosts {
   total: number
   named: readonly { readonly path: string; readonly cost: number }[]
@@ -23,11 +24,11 @@ export function noRuleCosts(): RuleCosts {
   return { total: 0, named: [] }
 }
 
-/** Notes the cost of one expression, and refuses it where it is too high by itself. */
+/** Records the cost of one expression, and rejects it if it exceeds the limit for a single rule. */
 export function costCause(path: string, what: string, cost: number, costs: RuleCosts): Cause | undefined {
   costs.total += cost
   if (cost >= totalLimit / 100) {
-    costs.named = [...costs.named, { path, cost }].toSorted((a, b) => b.cost - a.cost).slice(0, mostNamed)
+    costs.named = [...costs.named, { path, cost }].toSorted((a, b) => b.cost - a.cost).slice(0, maxNamed)
   }
   return cost > ruleLimit ? forbiddenValue(path, excess(what, cost, ruleLimit)) : undefined
 }
@@ -48,13 +49,16 @@ function excess(what: string, cost: number, limit: number): string {
   return `${what} exceeds budget by factor of ${shown}x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
-/** How often values below a schema can be in one object, by how often those of the schema can; undefined: no limit. */
+/**
+ * How often values of a sub-schema can occur in one object, given how often those of the schema can; undefined: no
+ * limit.
+ */
 export function occurrencesBelow(schema: JSONSchemaProps, occurrences: number | undefined): number | undefined {
-  const most = mostElements(schema)
+  const most = maxElements(schema)
   return occurrences === undefined || most === undefined ? undefined : occurrences * most
 }
 
-function mostElements({ type, additionalProperties, maxProperties, maxItems }: JSONSchemaProps): number | undefined {
+function maxElements({ type, additionalProperties, maxProperties, maxItems }: JSONSchemaProps): number | undefined {
   const most = type === 'array' ? maxItems : maxProperties
   const isSingle = type !== 'array' && (type !== 'object' || additionalProperties === undefined)
   if (isSingle) return 1

@@ -1,9 +1,9 @@
 /**
- * What a schema may not say, beside being structural: keywords that make no sense for stored objects, list types without
- * what they need, and rules that do not compile.
+ * Validation of a CRD's schema beyond structurality: keywords that make no sense for stored objects, list types without
+ * what they require, and rules that do not compile.
  *
- * Rules are compiled only where the schema beside and below them is in order: else they would complain about what is
- * going to change anyway.
+ * Rules are compiled only where the schema around and below them is valid: otherwise they would report errors caused by
+ * those of the schema.
  */
 import {
   type Cause,
@@ -27,15 +27,19 @@ import { repeatedValues } from '../kinds/repetition.ts'
 interface Place {
   readonly path: string
   readonly isRoot: boolean
-  /** Why there may be no default here; undefined where there may. */
+  /** Why defaults are forbidden here; undefined where they are allowed. */
   readonly noDefaults: string | undefined
-  /** Inside of what every object has, which is described elsewhere. */
+  /** Inside `metadata`, which a CRD's schema does not describe. */
   readonly isInMetadata: boolean
-  /** The nearest list above whose items have no identity: there is no old value to compare with. */
+  /**
+   * The nearest list above whose items cannot be correlated with the old object, so that rules have no `oldSelf` here.
+   */
   readonly uncorrelated: string | undefined
-  /** Whether rules are looked at: not inside of conditions, nor while the schema is not structural. */
+  /**
+   * Whether rules are compiled: not inside `allOf`, `anyOf`, `oneOf` and `not`, nor while the schema is not structural.
+   */
   readonly hasRules: boolean
-  /** How often values of the schema can be in one object; undefined if only the size of requests limits it. */
+  /** How often values of the schema can occur in one object; undefined if only the size of requests limits it. */
   readonly occurrences: number | undefined
   /** Of all rules together. */
   readonly costs: RuleCosts
@@ -155,16 +159,16 @@ function extensionCauses(schema: JSONSchemaProps, path: string): readonly Cause[
   if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
     causes.push(invalidValue(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
   }
-  const wantType = (wanted: string, extension: string): void => {
-    const why = `must be ${wanted} if ${extension} is specified`
+  const requireType = (expected: string, extension: string): void => {
+    const why = `must be ${expected} if ${extension} is specified`
     causes.push(type === '' ? requiredValue(`${path}.type`, why) : invalidValue(`${path}.type`, type, why))
   }
-  if (mapType !== undefined && type !== 'object') wantType('object', 'x-kubernetes-map-type')
+  if (mapType !== undefined && type !== 'object') requireType('object', 'x-kubernetes-map-type')
   if (mapType !== undefined && mapType !== 'atomic' && mapType !== 'granular') {
     causes.push(unsupportedValue(`${path}.x-kubernetes-map-type`, mapType, ['atomic', 'granular']))
   }
   const items = itemsOf(schema)
-  if (listType !== undefined && type !== 'array') wantType('array', 'x-kubernetes-list-type')
+  if (listType !== undefined && type !== 'array') requireType('array', 'x-kubernetes-list-type')
   else if (listType === 'set' && items) causes.push(...setItemCauses(items, `${path}.items`))
   if (listType !== undefined && listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
     causes.push(unsupportedValue(`${path}.x-kubernetes-list-type`, listType, ['atomic', 'set', 'map']))
@@ -172,7 +176,7 @@ function extensionCauses(schema: JSONSchemaProps, path: string): readonly Cause[
   return causes
 }
 
-/** Items of a set are the same or not; there is no in between. */
+/** Items of a set are compared as a whole, so they must be scalars or atomic. */
 function setItemCauses(items: JSONSchemaProps, path: string): readonly Cause[] {
   const why = 'must be atomic as item of a list with x-kubernetes-list-type=set'
   const listType = items['x-kubernetes-list-type']
@@ -185,7 +189,7 @@ function setItemCauses(items: JSONSchemaProps, path: string): readonly Cause[] {
   return []
 }
 
-/** A list that is a map needs keys, and items that always have them. */
+/** A list of type `map` needs keys, and items that always have them. */
 function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   const listType = schema['x-kubernetes-list-type']
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
@@ -221,15 +225,15 @@ function keyCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   return causes
 }
 
-/** Each remark shows all keys: a thousand remarks are enough. */
-const mostKeys = 1000
+/** Each error prints all keys: a thousand errors are enough. */
+const maxKeys = 1000
 
 function keyNameCauses(items: JSONSchemaProps, keys: readonly string[], path: string): readonly Cause[] {
   const at = `${path}.x-kubernetes-list-map-keys`
   const repeated = repeatedValues(keys)
   const why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
   const causes: Cause[] = []
-  for (const [index, key] of keys.slice(0, mostKeys).entries()) {
+  for (const [index, key] of keys.slice(0, maxKeys).entries()) {
     const own = propertyOf(items, key)
     const isScalar = own?.type !== 'array' && own?.type !== 'object'
     if (!own) causes.push(invalidValue(at, keys, 'entries must all be names of item properties'))
@@ -260,7 +264,7 @@ function propertyOf({ properties }: JSONSchemaProps, name: string): JSONSchemaPr
 
 const reasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-/** How rules are written down, whatever they say. */
+/** The form of rules, before they are compiled. */
 function ruleFormCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   return (schema['x-kubernetes-validations'] ?? []).flatMap((rule, index) =>
     ruleForm(rule, schema, `${path}.x-kubernetes-validations[${index}]`),
@@ -299,7 +303,7 @@ function ruleForm(rule: Partial<ValidationRule>, schema: JSONSchemaProps, path: 
   return causes
 }
 
-/** What the compiler has against rules. */
+/** Compilation errors of rules. */
 function ruleCauses(schema: JSONSchemaProps, place: Place): readonly Cause[] {
   const { path, uncorrelated } = place
   const rules = schema['x-kubernetes-validations'] ?? []

@@ -10,7 +10,7 @@ import { isEstablished } from './controller.ts'
 import { type ConversionContext, conversionOf, type ConversionSchemas } from './conversion.ts'
 import { embeddedChecks } from '../../kube/validation/embedded-checks.ts'
 
-/** What the catalog shall hold for a CRD; nothing while its names are not accepted. */
+/** The catalog entries of a CRD; none while its names are not accepted. */
 export function servedBy(object: UntypedObject, context: ConversionContext): readonly ServedResource[] {
   const crd = object as unknown as CustomResourceDefinition
   if (!isEstablished(crd)) return []
@@ -25,7 +25,7 @@ export function servedBy(object: UntypedObject, context: ConversionContext): rea
     .toSorted((a, b) => compareVersions(a.version, b.version))
 }
 
-/** Kept as long as the definition: clusters that were forked from one another share it, and compile it once. */
+/** Cached as long as the definition lives: forked clusters share definitions, and compile each schema once. */
 const structurals = new WeakMap<CustomResourceDefinitionVersion, StructuralSchema>()
 
 function structuralOf(version: CustomResourceDefinitionVersion): StructuralSchema {
@@ -45,7 +45,7 @@ function serveVersion(
   behaviour: Pick<ServedResource, 'structural' | 'convert'>,
 ): ServedResource {
   const { group } = spec
-  // Until new names are accepted the old ones hold.
+  // Until new names are accepted the old ones stay in effect.
   const names = status?.acceptedNames ?? spec.names
   const identity = { group, version: version.name, kind: names.kind }
   const { status: statusEndpoint, scale } = version.subresources ?? {}

@@ -1,6 +1,6 @@
 /**
- * Whether a schema is structural: its skeleton (types, properties, items) stands apart from the conditions on values, so
- * that there is one answer to what a field is. `allOf`, `anyOf`, `oneOf` and `not` may restrict, and nothing else.
+ * Whether a schema is structural: its skeleton (types, properties, items) is separate from value validations, so that
+ * every field has exactly one specification. `allOf`, `anyOf`, `oneOf` and `not` may only restrict values.
  */
 import { type Cause, forbiddenValue, formatCause, invalidValue, requiredValue } from '../../kube/validation/cause.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
@@ -9,7 +9,7 @@ import type { JSONSchemaProps } from '../../kube/types/apiextensions/v1.ts'
 
 type Level = 'root' | 'item' | 'field'
 
-/** Everything that is not structural, sorted as the server sorts it: by its text. */
+/** Every violation of structurality, sorted by message as the server sorts them. */
 export function structuralCauses(schema: JSONSchemaProps, path: string): readonly Cause[] {
   const causes: Cause[] = []
   addInvariantCauses(schema, 'root', path, causes)
@@ -18,7 +18,7 @@ export function structuralCauses(schema: JSONSchemaProps, path: string): readonl
   return formatted.toSorted((a, b) => (a.text < b.text ? -1 : 1)).map(({ cause }) => cause)
 }
 
-/** The one schema of items; a list of them is refused elsewhere. */
+/** The schema of items; a list of schemas is rejected elsewhere. */
 export function itemsOf({ items }: JSONSchemaProps): JSONSchemaProps | undefined {
   return Array.isArray(items) ? undefined : (items as JSONSchemaProps | undefined)
 }
@@ -62,7 +62,7 @@ function extensionCauses(schema: JSONSchemaProps, path: string): readonly Cause[
     .map((name) => invalidValue(`${path}.${name}`, true, 'must be false if x-kubernetes-int-or-string is true'))
 }
 
-/** The one place where a choice may name types. */
+/** The one `anyOf` that may name types: that of `x-kubernetes-int-or-string`. */
 function isIntOrStringChoice({ anyOf }: JSONSchemaProps): boolean {
   return equalJson(anyOf as Json | undefined, [{ type: 'integer' }, { type: 'string' }])
 }
@@ -92,7 +92,7 @@ function typeCauses(schema: JSONSchemaProps, level: Level, path: string): readon
   return causes
 }
 
-/** What every object has is not for a schema to define. */
+/** A schema may restrict only `name` and `generateName` of `metadata`. */
 function metadataCauses(schema: JSONSchemaProps, level: Level, path: string): readonly Cause[] {
   const { kind, apiVersion, metadata } = schema.properties ?? {}
   const isObject = level === 'root' || schema['x-kubernetes-embedded-resource'] === true
@@ -120,7 +120,7 @@ function isRestrictionOfNames({ type: _type, default: _default, properties = {},
   return isNames && Object.values(rest).every((value) => value === undefined || value === false || value === '')
 }
 
-/** Conditions on a value. */
+/** Value validations. */
 function valueCauses(
   schema: JSONSchemaProps,
   skipAnyOf: boolean,
@@ -144,7 +144,7 @@ const emptyWords = 'must be empty to be structural'
 const undefinedWords = 'must be undefined to be structural'
 const falseWords = 'must be false to be structural'
 
-/** A schema inside of a condition, which may hold nothing but conditions. */
+/** A schema inside a value validation, which may contain only value validations. */
 function nestedCauses(schema: JSONSchemaProps, skipAnyOf: boolean, path: string): readonly Cause[] {
   const items = itemsOf(schema)
   const forbid = (isSet: unknown, name: string, words: string): readonly Cause[] =>
@@ -176,7 +176,7 @@ function nestedCauses(schema: JSONSchemaProps, skipAnyOf: boolean, path: string)
   ]
 }
 
-/** Fields that a condition of the root speaks of must be in the skeleton. */
+/** Fields that a value validation of the root mentions must be in the skeleton. */
 function completenessCauses(
   condition: JSONSchemaProps,
   skeleton: JSONSchemaProps,

@@ -1,12 +1,9 @@
-/**
- * A Go struct writes `null` for a list that is always written and has nothing in it. To rules it is absent like any
- * other: they look at an object without nulls.
- */
+/** Go serializes a required list without items as `null`. Rules treat it as absent: they get objects without nulls. */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
 import type { KindRules } from './kind-rules.ts'
 
-/** The value itself when there are none in it. */
+/** The value without null members; the same value if it has none. */
 export function withoutNullMembers<T>(value: T): T {
   return cleaned(value as unknown as Json) as unknown as T
 }
@@ -17,7 +14,7 @@ function cleaned(value: Json): Json {
     return items.some((item, index) => item !== value[index]) ? items : value
   }
   if (!isJsonObject(value)) return value
-  // Metadata is checked for all kinds alike.
+  // Metadata is validated for all kinds alike.
   const clean = (name: string, member: Json): Json => (name === 'metadata' ? member : cleaned(member))
   for (const name in value) {
     const member = value[name]
@@ -28,8 +25,8 @@ function cleaned(value: Json): Json {
   return value
 }
 
-/** The same rules, whose checks see no nulls. */
-export function seeingNoNulls(rules: KindRules): KindRules {
+/** The same rules, whose validation gets objects without nulls. */
+export function ignoringNulls(rules: KindRules): KindRules {
   const { validateCreate, validateUpdate, validateStatus } = rules
   return {
     ...rules,

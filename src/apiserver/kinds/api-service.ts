@@ -1,7 +1,7 @@
-/** APIServices: who serves a version of a group. */
+/** APIServices: which server serves a version of a group. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { APIService } from '../../kube/types/apiregistration/v1.ts'
-import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
+import { draftOf, fillAbsent, finished, ensurePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { dns1035Label, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import { eachInvalid, invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
@@ -9,7 +9,7 @@ import { checkServicePort } from './webhook-client.ts'
 
 function prepare(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  madePart(draft, 'status')
+  ensurePart(draft, 'status')
   return finished(draft)
 }
 
@@ -17,11 +17,11 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   const { spec, metadata } = object as unknown as APIService
   const { group = '', version = '', service, caBundle = '', insecureSkipTLSVerify: isTrusting = false } = spec ?? {}
   const { groupPriorityMinimum: groupPriority = 0, versionPriority = 0 } = spec ?? {}
-  const wanted = `${version}.${group}`
-  const why = `must be \`spec.version+"."+spec.group\`: "${wanted}"`
+  const expected = `${version}.${group}`
+  const why = `must be \`spec.version+"."+spec.group\`: "${expected}"`
   const { name, generateName } = metadata ?? {}
-  if (generateName && generateName !== wanted) yield invalidField('metadata.generateName', generateName, why)
-  if (name && name !== wanted) yield invalidField('metadata.name', name, why)
+  if (generateName && generateName !== expected) yield invalidField('metadata.generateName', generateName, why)
+  if (name && name !== expected) yield invalidField('metadata.name', name, why)
   if (group === '' && version !== 'v1') {
     yield requiredField('spec.group', 'only v1 may have an empty group and it better be legacy kube')
   }

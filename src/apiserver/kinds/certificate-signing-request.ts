@@ -1,12 +1,12 @@
 /**
- * CertificateSigningRequests. Who asks is not what a client says but who it is; and what was asked for is for good, so
- * that an approval means what was seen.
+ * CertificateSigningRequests. The server sets the requester's identity from the authenticated user; and the spec is
+ * immutable, so that an approval applies to what the approver has seen.
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { pemBlocks } from '../../kube/pem.ts'
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '../../kube/types/certificates/v1.ts'
-import { draftOf, finished, madePart } from './draft.ts'
+import { draftOf, finished, ensurePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 
 import {
@@ -101,7 +101,7 @@ function* checkConditions(
   }
 }
 
-/** A condition knows since when. */
+/** Conditions with their timestamps set. */
 function withTimes(object: UntypedObject, live: UntypedObject, now: string): UntypedObject {
   const before = conditionsOf(live)
   const conditions = conditionsOf(object).map((condition) => withTime(condition, before, now))
@@ -123,10 +123,10 @@ function withTime(
   }
 }
 
-/** Who writes status does not decide: a decision that is sent along is the one that was made. */
+/** A status update cannot approve or deny: those conditions keep their live values. */
 function withDecisions(object: UntypedObject, live: UntypedObject): UntypedObject {
-  const countOf = (one: UntypedObject, wanted: string): number =>
-    conditionsOf(one).filter(({ type }) => type === wanted).length
+  const countOf = (one: UntypedObject, conditionType: string): number =>
+    conditionsOf(one).filter(({ type }) => type === conditionType).length
   const decisions = new Set(['Approved', 'Denied'].filter((type) => countOf(object, type) === countOf(live, type)))
   const before = conditionsOf(live)
   const conditions = conditionsOf(object).map((condition) =>
@@ -139,7 +139,7 @@ function withDecisions(object: UntypedObject, live: UntypedObject): UntypedObjec
 const certificateOf = (object: UntypedObject): string =>
   (object as unknown as SentObject<CertificateSigningRequest>).status?.certificate ?? ''
 
-/** Why these bytes are no chain of certificates. */
+/** Why these bytes are not a certificate chain. */
 function certificateProblem(certificate: string): string | undefined {
   if (certificate === '') return undefined
   const types = Array.from(pemBlocks(Buffer.from(certificate, 'base64').toString()), ({ type }) => type)
@@ -148,19 +148,19 @@ function certificateProblem(certificate: string): string | undefined {
   return types.length === 0 ? 'must contain at least one CERTIFICATE PEM block' : undefined
 }
 
-/** A certificate comes once, and from whoever signs. */
-function* checkCertificate(object: UntypedObject, live: UntypedObject, signs: boolean): Iterable<Problems[number]> {
+/** A certificate is issued once, and only through `/status`. */
+function* checkCertificate(object: UntypedObject, live: UntypedObject, maySign: boolean): Iterable<Problems[number]> {
   const [now, before] = [certificateOf(object), certificateOf(live)]
   if (now === before) return
   const certificate = 'status.certificate'
   const why = certificateProblem(before) === undefined ? certificateProblem(now) : undefined
   if (why !== undefined) yield invalidField(certificate, '<certificate data>', why)
-  if (!signs) yield forbiddenField(certificate, 'updates may not set certificate content')
+  if (!maySign) yield forbiddenField(certificate, 'updates may not set certificate content')
   else if (before !== '') yield forbiddenField(certificate, 'updates may not modify existing certificate content')
 }
 
-/** What was decided is not undone; and only `/approval` decides. */
-function* checkDecisions(object: UntypedObject, live: UntypedObject, decides: boolean): Iterable<Problems[number]> {
+/** Approval and denial are permanent; and only `/approval` sets them. */
+function* checkDecisions(object: UntypedObject, live: UntypedObject, mayDecide: boolean): Iterable<Problems[number]> {
   const of = (source: UntypedObject, type: string): readonly Json[] =>
     conditionsOf(source).filter((condition) => condition.type === type)
   for (const type of final) {
@@ -168,7 +168,7 @@ function* checkDecisions(object: UntypedObject, live: UntypedObject, decides: bo
     const before = of(live, type)
     if (now.length < before.length) yield forbiddenField(field, `updates may not remove a condition of type "${type}"`)
   }
-  for (const type of decides ? [] : ['Approved', 'Denied']) {
+  for (const type of mayDecide ? [] : ['Approved', 'Denied']) {
     const now = of(object, type)
     const before = of(live, type)
     if (now.length > before.length) yield forbiddenField(field, `updates may not add a condition of type "${type}"`)
@@ -182,7 +182,7 @@ export const certificateSigningRequestRules: KindRules = {
   defaults: structForm,
   prepareCreate(object, { user }) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     for (const member of ['username', 'uid', 'groups', 'extra']) delete spec[member]
     spec['username'] = user.username
     if (user.uid) spec['uid'] = user.uid
@@ -195,11 +195,11 @@ export const certificateSigningRequestRules: KindRules = {
   prepareStatus: (object, live, { now }) => withTimes(withDecisions(object, live), live, now),
   validateCreate: (object) => [...checkSpec(object)],
   validateUpdate: (object, live) => checkChange(object, live, {}),
-  validateStatus: (object, live) => checkChange(object, live, { signs: true }),
-  doors: {
+  validateStatus: (object, live) => checkChange(object, live, { maySign: true }),
+  subresources: {
     approval: {
       prepare: (object, live, { now }) => withTimes(object, live, now),
-      validate: (object, live) => checkChange(object, live, { decides: true }),
+      validate: (object, live) => checkChange(object, live, { mayDecide: true }),
     },
   },
 }
@@ -207,12 +207,12 @@ export const certificateSigningRequestRules: KindRules = {
 function checkChange(
   object: UntypedObject,
   live: UntypedObject,
-  { signs = false, decides = false }: { readonly signs?: boolean; readonly decides?: boolean },
+  { maySign = false, mayDecide = false }: { readonly maySign?: boolean; readonly mayDecide?: boolean },
 ): Problems {
   return [
     ...checkSpec(object),
     ...checkConditions(conditionsOf(object)),
-    ...checkDecisions(object, live, decides),
-    ...checkCertificate(object, live, signs),
+    ...checkDecisions(object, live, mayDecide),
+    ...checkCertificate(object, live, maySign),
   ]
 }

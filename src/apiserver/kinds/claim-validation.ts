@@ -1,4 +1,7 @@
-/** What a claim asks for: of its own, in a pod's volume, or in a StatefulSet's template. */
+/**
+ * Validation of a PersistentVolumeClaim's spec: in a claim, in an ephemeral volume of a pod, or in a StatefulSet's
+ * template.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
@@ -43,12 +46,12 @@ export function checkVolumeMode(mode: string | undefined, field: string): Proble
   return mode === undefined || volumeModes.includes(mode) ? [] : [unsupported(field, mode, volumeModes)]
 }
 
-/** Of storage, or of attributes. */
+/** The name of a storage class or an attributes class. */
 export function checkClassName(name: string | undefined, field: string): Problems {
   return name ? eachInvalid(field, name, dnsSubdomain(name)) : []
 }
 
-/** What the volume starts out with, in the old way of saying it and the new one. */
+/** The initial content of the volume: `dataSource` and its successor `dataSourceRef`. */
 function* checkSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec, field: string): Iterable<Cause> {
   if (dataSource) yield* checkSource(dataSource, `${field}.dataSource`)
   if (dataSourceRef) yield* checkSource(dataSourceRef, `${field}.dataSourceRef`)
@@ -62,7 +65,7 @@ function* checkSources({ dataSource, dataSourceRef }: PersistentVolumeClaimSpec,
   } else if (!isSame) yield invalidField(field, nothing, 'must match dataSourceRef')
 }
 
-/** The server means to show a path here, and shows nothing. */
+/** The server is meant to print a path here, but prints nothing. */
 const nothing = {}
 
 interface DataSource {
@@ -81,7 +84,7 @@ function* checkSource({ apiGroup: group, kind, name }: DataSource, field: string
   if (apiGroup !== '') yield* eachInvalid(`${field}.apiGroup`, apiGroup, dnsSubdomain(apiGroup))
 }
 
-/** A claim that comes and goes with the pod. Its metadata is labels and annotations only. */
+/** The template of an ephemeral volume's claim. Its metadata may hold labels and annotations only. */
 export function* checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTemplate, field: string): Iterable<Cause> {
   yield* checkAnnotations(metadata?.annotations, `${field}.metadata.annotations`)
   yield* checkLabels(metadata?.labels, `${field}.metadata.labels`)
@@ -91,13 +94,13 @@ export function* checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTem
   yield* checkClaimSpec(spec, `${field}.spec`)
 }
 
-const mostAnnotationBytes = 256 * 1024
+const maxAnnotationBytes = 256 * 1024
 
 export function checkAnnotations(annotations: UntypedObject['metadata']['annotations'], field: string): Problems {
   const entries = Object.entries(annotations ?? {})
   const size = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0)
   const problems = entries.flatMap(([key]) => eachInvalid(field, key, qualifiedNameProblems(key.toLowerCase())))
-  if (size <= mostAnnotationBytes) return problems
-  const message = `Too long: may not be more than ${mostAnnotationBytes} bytes`
+  if (size <= maxAnnotationBytes) return problems
+  const message = `Too long: may not be more than ${maxAnnotationBytes} bytes`
   return [...problems, { reason: 'FieldValueTooLong', message, field }]
 }

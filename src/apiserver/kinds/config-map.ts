@@ -1,4 +1,4 @@
-/** ConfigMaps: text and bytes by key, a mebibyte in all, and for good when they say so. */
+/** ConfigMaps: text and bytes by key, at most a mebibyte in all, and optionally immutable. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ConfigMap } from '../../kube/types/core/v1.ts'
@@ -7,16 +7,16 @@ import type { KindRules } from './kind-rules.ts'
 import { configKey } from '../../kube/validation/name-validation.ts'
 import { eachInvalid, forbiddenField, invalidField, type Problems, tooLong } from '../../kube/validation/field-error.ts'
 
-/** Of the contents of a ConfigMap or Secret, in bytes. */
-export const mostData = 1_048_576
+/** The largest content of a ConfigMap or Secret, in bytes. */
+export const maxDataBytes = 1_048_576
 
-/** How many bytes base64 stands for. */
+/** The number of bytes that a base64 string encodes. */
 export function decodedLength(encoded: string): number {
   return Buffer.byteLength(encoded, 'base64')
 }
 
-/** What is not to change once `immutable` is set, `immutable` itself first. */
-export function checkSealed(object: UntypedObject, live: UntypedObject, members: readonly string[]): Problems {
+/** Fields that cannot change once `immutable` is set, `immutable` itself first. */
+export function checkImmutableData(object: UntypedObject, live: UntypedObject, members: readonly string[]): Problems {
   if (live['immutable'] !== true) return []
   const why = 'field is immutable when `immutable` is set'
   return ['immutable', ...members]
@@ -37,12 +37,12 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
     yield* eachInvalid(`binaryData[${key}]`, key, configKey(key))
     total += decodedLength(bytes)
   }
-  // The real server's path to the whole object.
-  if (total > mostData) yield tooLong('[]', mostData)
+  // The real server's path of the whole object.
+  if (total > maxDataBytes) yield tooLong('[]', maxDataBytes)
 }
 
 export const configMapRules: KindRules = {
   defaults: structForm,
   validateCreate: (object) => [...check(object)],
-  validateUpdate: (object, live) => [...checkSealed(object, live, ['data', 'binaryData']), ...check(object)],
+  validateUpdate: (object, live) => [...checkImmutableData(object, live, ['data', 'binaryData']), ...check(object)],
 }

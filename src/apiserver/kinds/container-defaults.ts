@@ -1,7 +1,7 @@
-/** What a container has that nobody wrote: how often it is probed, when its image is pulled, where its last words go. */
+/** Defaults of a container: probe timings, image pull policy, termination message. */
 import type { JsonObject } from '../../kube/json.ts'
 import { makeQuantity, formatQuantity, parseQuantity, quantityToMilli } from '../../kube/quantity.ts'
-import { type Draft, fillAbsent, fillZeros, madePart, part, parts } from './draft.ts'
+import { type Draft, fillAbsent, fillZeros, ensurePart, part, parts } from './draft.ts'
 import { isLatest } from './image-name.ts'
 
 const probe: JsonObject = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 }
@@ -16,7 +16,7 @@ export function defaultContainer(container: Draft): void {
   })
   for (const port of parts(container, 'ports')) fillZeros(port, { protocol: 'TCP' })
   for (const variable of parts(container, 'env')) defaultVariable(variable)
-  const resources = madePart(container, 'resources')
+  const resources = ensurePart(container, 'resources')
   roundResources(part(resources, 'limits'))
   roundResources(part(resources, 'requests'))
   for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
@@ -30,7 +30,7 @@ export function defaultContainer(container: Draft): void {
   for (const name of ['postStart', 'preStop']) fillZeros(part(part(lifecycle, name), 'httpGet'), httpGet)
 }
 
-/** A field of a feature that is off: as if nobody had written it. */
+/** Fields of a disabled feature are dropped. */
 function dropSignal(container: Draft, lifecycle: Draft | undefined): void {
   if (lifecycle?.['stopSignal'] === undefined) return
   delete lifecycle['stopSignal']
@@ -47,7 +47,7 @@ function defaultVariable(variable: Draft): void {
   fillAbsent(part(source, 'fileKeyRef'), { optional: false })
 }
 
-/** Resources are counted in thousandths; what is finer is rounded up. */
+/** Resources have a precision of a thousandth; finer values are rounded up. */
 export function roundResources(list: Draft | undefined): void {
   for (const [name, amount] of Object.entries(list ?? {})) {
     if (typeof amount !== 'string' && typeof amount !== 'number') continue
@@ -58,10 +58,10 @@ export function roundResources(list: Draft | undefined): void {
   }
 }
 
-/** Who limits a resource and asks for nothing asks for the limit. Holds for pods, not for templates of them. */
+/** A container with a limit and no request requests its limit. Applies to pods, not to templates. */
 export function requestLimits(container: Draft): void {
   const resources = part(container, 'resources')
   const limits = part(resources, 'limits')
   if (!resources || !limits) return
-  fillAbsent(madePart(resources, 'requests'), limits)
+  fillAbsent(ensurePart(resources, 'requests'), limits)
 }

@@ -1,4 +1,4 @@
-/** Containers: what is run, with which ports, variables, mounts and resources. */
+/** Validation of containers: image, ports, environment, mounts, resources. */
 import type {
   Container,
   ContainerPort,
@@ -26,9 +26,9 @@ import {
 } from '../../kube/validation/field-error.ts'
 import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
 import { checkContainerSecurity } from './security-validation.ts'
-import { checkDescendingPath } from './value-validation.ts'
+import { checkLocalDescendingPath } from './value-validation.ts'
 
-/** What containers are judged by, besides themselves. */
+/** What the validation of containers needs to know of the pod. */
 export interface ContainerFacts extends PodFacts {
   readonly volumes: ReadonlyMap<string, Volume>
   readonly claimNames: ReadonlySet<string>
@@ -82,7 +82,7 @@ export function* checkInitContainers(spec: PodSpec, facts: ContainerFacts, field
   }
 }
 
-/** Members in the order of Go's struct, with those that a container for debugging may not have. */
+/** Fields that an ephemeral container must not set, in the order of Go's struct. */
 const notForDebugging = [
   'ports',
   'resources',
@@ -125,7 +125,7 @@ function isSet(container: EphemeralContainer, member: (typeof notForDebugging)[n
   return Object.keys(container.resources ?? {}).length > 0
 }
 
-/** A template may still be filled in by others; a pod is run as it is. */
+/** The image of a template may be set by another component later; that of a pod is used as it is. */
 export function* checkImageSpace({ image = '' }: Container, field: string): Iterable<Cause> {
   if (image.trim() !== image)
     yield invalidField(`${field}.image`, image, 'must not have leading or trailing whitespace')
@@ -200,11 +200,11 @@ function* checkMounts(
     if ([...devices.values()].includes(mountPath)) {
       yield invalidField(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices')
     }
-    if (subPath) yield* checkDescendingPath(subPath, `${field}.subPath`)
+    if (subPath) yield* checkLocalDescendingPath(subPath, `${field}.subPath`)
     if (subPathExpr) {
       if (subPath)
         yield invalidField(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive')
-      yield* checkDescendingPath(subPathExpr, `${field}.subPathExpr`)
+      yield* checkLocalDescendingPath(subPathExpr, `${field}.subPathExpr`)
     }
     if (mountPropagation !== undefined) {
       const where = `${field}.mountPropagation`
@@ -281,10 +281,10 @@ function* checkResizePolicy(
 }
 
 const restartPolicies = ['Always', 'Never', 'OnFailure']
-const mostRules = 20
-const mostExitCodes = 255
+const maxRules = 20
+const maxExitCodes = 255
 
-/** Whether a container is started again is said by its pod, unless it says so itself. */
+/** The restart policy of a single container, which overrides that of the pod. */
 function* checkRestarts({ restartPolicy, restartPolicyRules = [] }: Container, field: string): Iterable<Cause> {
   if (restartPolicy === undefined) {
     if (restartPolicyRules.length === 0) return
@@ -293,7 +293,7 @@ function* checkRestarts({ restartPolicy, restartPolicyRules = [] }: Container, f
     yield unsupported(`${field}.restartPolicy`, restartPolicy, restartPolicies)
   }
   const at = `${field}.restartPolicyRules`
-  if (restartPolicyRules.length > mostRules) yield tooMany(at, restartPolicyRules.length, mostRules)
+  if (restartPolicyRules.length > maxRules) yield tooMany(at, restartPolicyRules.length, maxRules)
   for (const [index, { action, exitCodes }] of restartPolicyRules.entries()) {
     if (action !== 'Restart' && action !== 'RestartAllContainers') {
       yield unsupported(`${at}[${index}].action`, action, ['Restart', 'RestartAllContainers'])
@@ -306,6 +306,6 @@ function* checkRestarts({ restartPolicy, restartPolicyRules = [] }: Container, f
     if (operator !== 'In' && operator !== 'NotIn') {
       yield unsupported(`${at}[${index}].exitCodes.operator`, operator, ['In', 'NotIn'])
     }
-    if (values.length > mostExitCodes) yield tooMany(`${at}[${index}].exitCodes.values`, values.length, mostExitCodes)
+    if (values.length > maxExitCodes) yield tooMany(`${at}[${index}].exitCodes.values`, values.length, maxExitCodes)
   }
 }

@@ -1,4 +1,4 @@
-/** ControllerRevisions: what the template of a StatefulSet or DaemonSet was. Written once. */
+/** ControllerRevisions: a past template of a StatefulSet or DaemonSet. Immutable. */
 import { isJsonObject } from '../../kube/json.ts'
 import { draftOf, finished } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'

@@ -1,4 +1,4 @@
-/** Projections of credentials into a volume: trust bundles, and certificates of the pod itself. */
+/** Validation of projected credentials: cluster trust bundles, and pod certificates. */
 import type { ClusterTrustBundleProjection, PodCertificateProjection } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
 import { checkLabelSelector } from './label-selector.ts'
@@ -12,9 +12,9 @@ import {
   unsupported,
 } from '../../kube/validation/field-error.ts'
 import { checkSignerName, isKubernetesSigner } from './signer-name.ts'
-import { checkId, checkOpenPath } from './value-validation.ts'
+import { checkId, checkLocalNonReservedPath } from './value-validation.ts'
 
-/** Finds out whether another source of the volume has the path already. */
+/** Checks whether another source of the volume already uses the path. */
 export type PathCheck = (path: string, shown: string) => Problems
 
 export function* checkTrustBundle(
@@ -38,11 +38,11 @@ export function* checkTrustBundle(
   } else yield requiredField(field, 'either name or signerName must be specified')
   if (!path) yield requiredField(`${field}.path`)
   yield* checkId(user, `${field}.user`)
-  yield* checkOpenPath(path, `${field}.path`)
+  yield* checkLocalNonReservedPath(path, `${field}.path`)
   yield* conflict(path, path)
 }
 
-/** The real server quotes its Go structure. */
+/** The struct as the real server prints it. */
 function quoted({ name, signerName, labelSelector, optional, path, user }: ClusterTrustBundleProjection): object {
   const selector = labelSelector ?? null
   return {
@@ -55,7 +55,7 @@ function quoted({ name, signerName, labelSelector, optional, path, user }: Clust
   }
 }
 
-/** `example.com:signer:name` is of a signer, `name` of none. */
+/** `example.com:signer:name` belongs to a signer, `name` to none. */
 function bundleName(name: string): readonly string[] {
   return dnsSubdomain(name.slice(name.lastIndexOf(':') + 1))
 }
@@ -87,7 +87,7 @@ export function* checkPodCertificate(
   for (const member of members) {
     const path = certificate[member]
     if (!path) continue
-    yield* checkOpenPath(path, `${field}.${member}`)
+    yield* checkLocalNonReservedPath(path, `${field}.${member}`)
     yield* conflict(path, path)
   }
   if (members.every((member) => !certificate[member]))

@@ -1,9 +1,9 @@
-/** CronJobs make Jobs by the clock. */
+/** CronJobs create Jobs on a schedule. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { CronJob, CronJobSpec } from '../../kube/types/batch/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
 import { scheduleProblem, zoneProblem } from './cron-schedule.ts'
-import { draftOf, fillAbsent, fillZeros, finished, madePart } from './draft.ts'
+import { draftOf, fillAbsent, fillZeros, finished, ensurePart } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import { checkJobSpec } from './job-validation.ts'
 import { defaultJobTemplate } from './job.ts'
@@ -15,12 +15,12 @@ import { checkNotNegative } from './value-validation.ts'
 export const cronJob: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     fillZeros(spec, { concurrencyPolicy: 'Allow' })
     fillAbsent(spec, { suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1 })
-    const template = madePart(spec, 'jobTemplate')
-    madePart(template, 'metadata')
-    defaultJobTemplate(madePart(template, 'spec'))
+    const template = ensurePart(spec, 'jobTemplate')
+    ensurePart(template, 'metadata')
+    defaultJobTemplate(ensurePart(template, 'spec'))
     return finished(draft)
   },
   prepareCreate: withFirstStatus,
@@ -37,7 +37,7 @@ function specOf(object: UntypedObject): CronJobSpec {
   return (object as unknown as CronJob).spec
 }
 
-/** Its Jobs add a dash and ten digits to its name. */
+/** Names of Jobs append a dash and ten digits. */
 const longestName = 52
 
 function checkName(name: string): readonly Cause[] {
@@ -66,7 +66,7 @@ function* checkSpec(spec: CronJobSpec, live: CronJobSpec | undefined): Iterable<
   yield* checkNotNegative(spec.failedJobsHistoryLimit, 'spec.failedJobsHistoryLimit')
 }
 
-/** Time zones once stood in the schedule itself; what was written so may stay. */
+/** Time zones used to be part of the schedule; stored objects may keep such a schedule. */
 function* checkSchedule({ schedule, timeZone }: CronJobSpec, mayNameZone: boolean): Iterable<Cause> {
   const at = 'spec.schedule'
   const why = scheduleProblem(schedule)
@@ -78,7 +78,7 @@ function* checkSchedule({ schedule, timeZone }: CronJobSpec, mayNameZone: boolea
   }
 }
 
-/** Told after everything else. */
+/** Reported after everything else. */
 function checkPresence({ schedule }: CronJobSpec): readonly Cause[] {
   return schedule ? fine : [requiredField('spec.schedule')]
 }

@@ -16,7 +16,7 @@ const within = (lowest: number, highest: number): fc.Arbitrary<string> =>
   )
 
 describe('a schedule', () => {
-  it('may have any five fields that are within their bounds', () => {
+  it('is valid with any five fields within their bounds', () => {
     const fields = fc.tuple(within(0, 59), within(0, 23), within(1, 31), within(1, 12), within(0, 6))
     fc.assert(
       fc.property(fields, (five) => {
@@ -25,7 +25,7 @@ describe('a schedule', () => {
     )
   })
 
-  it('is never read without an answer', () => {
+  it('is valid or yields an error message, whatever the text', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(['string', 'undefined']).toContain(typeof scheduleProblem(text))

@@ -1,6 +1,6 @@
 /**
- * When a CronJob runs: five fields (minute, hour, day of the month, month, day of the week), or a word for the usual
- * ones. Here only whether it can be read, and what the server says when it cannot.
+ * Validation of a cron schedule: five fields (minute, hour, day of the month, month, day of the week), or a macro such
+ * as `@daily`. `simulated/cron-time.ts` evaluates schedules.
  */
 import { parseDuration } from '../../kube/duration.ts'
 
@@ -21,7 +21,7 @@ const fields: readonly Field[] = [
 ]
 const words = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])
 
-/** What is wrong with it; undefined when nothing is. */
+/** The error message of a schedule; undefined when it is valid. */
 export function scheduleProblem(schedule: string): string | undefined {
   const zone = /^(?:CRON_)?TZ=([^ ]*) /.exec(schedule)
   const text = zone ? schedule.slice(zone[0].length).trim() : schedule
@@ -65,7 +65,7 @@ function rangeProblem(text: string, field: Field): string | undefined {
   if (moreSteps.length > 0) return `too many slashes: ${text}`
   const step = stepText === undefined ? 1 : readNumber(stepText)
   if (typeof step === 'string') return step
-  // `5/10` means from five on.
+  // `5/10` starts at five.
   const end = stepText !== undefined && highText === undefined ? field.highest : high
   if (low < field.lowest) return `beginning of range (${low}) below minimum (${field.lowest}): ${text}`
   if (end > field.highest) return `end of range (${end}) above maximum (${field.highest}): ${text}`
@@ -73,7 +73,7 @@ function rangeProblem(text: string, field: Field): string | undefined {
   return step === 0 ? `step of range should be a positive number: ${text}` : undefined
 }
 
-/** A text instead of a number is what is wrong with it. */
+/** A string result is the error message. */
 function readNumber(text: string, names: readonly string[] = []): number | string {
   const named = text === '' ? -1 : names.indexOf(text.toLowerCase())
   if (named >= 0) return named
@@ -86,7 +86,7 @@ function readNumber(text: string, names: readonly string[] = []): number | strin
 
 const zonePart = /^[A-Za-z.\-_0-9+]{1,14}$/
 
-/** What is wrong with the name of a time zone; undefined when nothing is. */
+/** The error message of a time zone name; undefined when it is valid. */
 export function zoneProblem(zone: string): string | undefined {
   if (zone === '') return 'timeZone must be nil or non-empty string'
   const isName = zone
@@ -102,7 +102,7 @@ function isZone(zone: string): boolean {
   if (/^[+-]/.test(zone)) return false
   try {
     const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions()
-    // The runtime does not mind capitals; files of time zones do.
+    // The runtime ignores case; the files of the time zone database do not.
     return timeZone.toLowerCase() !== zone.toLowerCase() || timeZone === zone
   } catch {
     return false

@@ -1,4 +1,4 @@
-/** Names of storage drivers. */
+/** Names of CSI drivers. */
 import { dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import { eachInvalid, type Problems, requiredField, tooLong } from '../../kube/validation/field-error.ts'
 

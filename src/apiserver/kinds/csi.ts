@@ -1,4 +1,6 @@
-/** What drivers of storage can do (CSIDriver), where they run (CSINode), how much they have left (CSIStorageCapacity). */
+/**
+ * CSI: the capabilities of drivers (CSIDriver), the drivers of a node (CSINode), free capacity (CSIStorageCapacity).
+ */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
@@ -10,7 +12,7 @@ import type {
 } from '../../kube/types/storage/v1.ts'
 import { structForm } from '../codec/struct-form.ts'
 import { checkCsiDriverName } from './csi-driver-name.ts'
-import { draftOf, fillAbsent, finished, madePart } from './draft.ts'
+import { draftOf, fillAbsent, finished, ensurePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
 import { dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
@@ -70,7 +72,7 @@ function* checkDriverChange(
   live: SentObject<CSIDriverSpec>,
 ): Iterable<Problems[number]> {
   const { attachRequired, volumeLifecycleModes = [] } = spec
-  // The real server has a name of its own for this field.
+  // The real server reports this field under a different name.
   if (attachRequired !== live.attachRequired)
     yield invalidField('spec.attachedRequired', attachRequired, immutableDetail)
   if (String(volumeLifecycleModes) !== String(live.volumeLifecycleModes ?? [])) {
@@ -81,7 +83,7 @@ function* checkDriverChange(
 export const csiDriverRules: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    fillAbsent(madePart(draft, 'spec'), {
+    fillAbsent(ensurePart(draft, 'spec'), {
       attachRequired: true,
       podInfoOnMount: false,
       storageCapacity: false,
@@ -93,7 +95,7 @@ export const csiDriverRules: KindRules = {
     })
     return finished(draft)
   },
-  /** Generations are counted from the first change on. */
+  /** Generations start with the first change. */
   prepareUpdate: (object, live) =>
     equalJson(object['spec'] as Json, live['spec'] as Json)
       ? object
@@ -140,7 +142,7 @@ function* checkNode(object: UntypedObject): Iterable<Problems[number]> {
   }
 }
 
-/** A driver that is there stays as it is, except for how much it can take. */
+/** Drivers of a node are immutable, except for the number of volumes they allow. */
 function* checkNodeChange(
   drivers: readonly SentObject<CSINodeDriver>[],
   live: readonly SentObject<CSINodeDriver>[],

@@ -1,10 +1,10 @@
-/** DaemonSets: one pod on every node that fits. */
+/** DaemonSets: one pod on every matching node. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy } from '../../kube/types/apps/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
 import { defaultRolling } from './deployment.ts'
-import { draftOf, fillAbsent, finished, madePart } from './draft.ts'
+import { draftOf, fillAbsent, finished, ensurePart } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector, isEmptySelector } from './label-selector.ts'
@@ -16,7 +16,7 @@ import { checkAtMostAll, checkCountOrPercent, checkNotNegative, countOf } from '
 import {
   checkCollisions,
   checkCounts,
-  checkEndless,
+  checkAlwaysRestarted,
   checkImmutable,
   checkMatch,
   readWorkloadSelector,
@@ -25,11 +25,11 @@ import {
 export const daemonSet: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
-    defaultRolling(madePart(spec, 'updateStrategy'), { maxUnavailable: 1, maxSurge: 0 })
+    const spec = ensurePart(draft, 'spec')
+    defaultRolling(ensurePart(spec, 'updateStrategy'), { maxUnavailable: 1, maxSurge: 0 })
     fillAbsent(spec, { revisionHistoryLimit: 10 })
-    defaultTemplate(madePart(spec, 'template'))
-    // A field once, an annotation today: it is always there.
+    defaultTemplate(ensurePart(spec, 'template'))
+    // Formerly a field, now an annotation that is always set.
     return withTemplateGeneration(finished(draft), templateGeneration(object))
   },
   prepareCreate: (object) => withTemplateGeneration(withFirstStatus(object), Math.max(templateGeneration(object), 1)),
@@ -71,7 +71,7 @@ function statusOf(object: UntypedObject): Readonly<Record<string, unknown>> | un
   return object['status'] as Readonly<Record<string, unknown>> | undefined
 }
 
-/** How often the template changed; a field of old versions that lives on as an annotation. */
+/** Counts template changes; a field of older versions, now stored as an annotation. */
 const generationAnnotation = 'deprecated.daemonset.template.generation'
 
 function templateGeneration({ metadata }: UntypedObject): number {
@@ -91,7 +91,7 @@ function* checkDaemonSet(spec: DaemonSetSpec): Iterable<Cause> {
     yield invalidField('spec.selector', selector, 'empty selector is invalid for daemonset')
   }
   yield* checkTemplate(template, 'spec.template')
-  yield* checkEndless(template, 'spec.template', 'DaemonSet')
+  yield* checkAlwaysRestarted(template, 'spec.template', 'DaemonSet')
   yield* checkNotNegative(spec.minReadySeconds, 'spec.minReadySeconds')
   yield* checkStrategy(spec.updateStrategy ?? {}, 'spec.updateStrategy')
   yield* checkNotNegative(spec.revisionHistoryLimit, 'spec.revisionHistoryLimit')

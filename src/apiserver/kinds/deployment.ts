@@ -1,4 +1,4 @@
-/** Deployments and ReplicaSets: so and so many pods that are all alike. */
+/** Deployments and ReplicaSets: a number of identical pods. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
   Deployment,
@@ -8,7 +8,7 @@ import type {
   ReplicaSetSpec,
 } from '../../kube/types/apps/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
-import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart } from './draft.ts'
+import { type Draft, draftOf, fillAbsent, fillZeros, finished, ensurePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { templateWarnings } from './pod-warnings.ts'
@@ -21,16 +21,16 @@ import {
   checkImmutable,
   checkReplicated,
   checkSelector,
-  checkShare,
+  checkNotMoreThan,
 } from './workload-validation.ts'
 
 export const deploymentRules: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     fillAbsent(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })
-    defaultRolling(madePart(spec, 'strategy'), { maxUnavailable: '25%', maxSurge: '25%' })
-    defaultTemplate(madePart(spec, 'template'))
+    defaultRolling(ensurePart(spec, 'strategy'), { maxUnavailable: '25%', maxSurge: '25%' })
+    defaultTemplate(ensurePart(spec, 'template'))
     return finished(draft)
   },
   prepareCreate: withFirstStatus,
@@ -43,7 +43,7 @@ export const deploymentRules: KindRules = {
     const status = statusOf(object)
     return [
       ...checkCounts(status, deploymentCounts),
-      ...checkShare(status, 'updatedReplicas', 'replicas'),
+      ...checkNotMoreThan(status, 'updatedReplicas', 'replicas'),
       ...checkReplicaShares(status),
       ...checkCollisions(status, statusOf(live)),
     ]
@@ -71,15 +71,15 @@ function statusOf(object: UntypedObject): Readonly<Record<string, unknown>> | un
 }
 
 export function* checkReplicaShares(status: Readonly<Record<string, unknown>> | undefined): Iterable<Cause> {
-  yield* checkShare(status, 'readyReplicas', 'replicas')
-  yield* checkShare(status, 'availableReplicas', 'replicas')
-  yield* checkShare(status, 'availableReplicas', 'readyReplicas', 'readyReplicas')
+  yield* checkNotMoreThan(status, 'readyReplicas', 'replicas')
+  yield* checkNotMoreThan(status, 'availableReplicas', 'replicas')
+  yield* checkNotMoreThan(status, 'availableReplicas', 'readyReplicas', 'readyReplicas')
 }
 
-/** Changes roll out step by step unless somebody wants it otherwise. */
+/** RollingUpdate is the default strategy. */
 export function defaultRolling(strategy: Draft, steps: Readonly<Record<string, string | number>>): void {
   fillZeros(strategy, { type: 'RollingUpdate' })
-  if (strategy['type'] === 'RollingUpdate') fillAbsent(madePart(strategy, 'rollingUpdate'), steps)
+  if (strategy['type'] === 'RollingUpdate') fillAbsent(ensurePart(strategy, 'rollingUpdate'), steps)
 }
 
 function* checkDeployment(spec: DeploymentSpec): Iterable<Cause> {
@@ -122,9 +122,9 @@ function* checkStrategy({ type, rollingUpdate }: DeploymentStrategy, field: stri
 export const replicaSet: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     fillAbsent(spec, { replicas: 1 })
-    defaultTemplate(madePart(spec, 'template'))
+    defaultTemplate(ensurePart(spec, 'template'))
     return finished(draft)
   },
   prepareCreate: withFirstStatus,
@@ -137,14 +137,14 @@ export const replicaSet: KindRules = {
     const status = statusOf(object)
     return [
       ...checkCounts(status, replicaCounts),
-      ...checkShare(status, 'fullyLabeledReplicas', 'replicas'),
+      ...checkNotMoreThan(status, 'fullyLabeledReplicas', 'replicas'),
       ...checkReplicaShares(status),
     ]
   },
   warnings: (object, live) => templateWarnings(object, live, { naming: true }),
 }
 
-/** Of ReplicaSets and ReplicationControllers. */
+/** The counts in the status of ReplicaSets and ReplicationControllers. */
 export const replicaCounts: readonly string[] = [
   'replicas',
   'fullyLabeledReplicas',

@@ -1,4 +1,7 @@
-/** Devices: classes of them, claims on them, and templates of claims. Only what commonly goes wrong is looked at. */
+/**
+ * Dynamic resource allocation: DeviceClass, ResourceClaim, ResourceClaimTemplate, DeviceTaintRule. Only the most common
+ * mistakes are validated.
+ */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
@@ -105,12 +108,12 @@ export const deviceClassRules: KindRules = {
 
 export const deviceTaintRuleRules: KindRules = {
   defaults: structForm,
-  prepareCreate: (object, { now }) => tainted(object, now),
-  prepareUpdate: (object, _live, { now }) => tainted(object, now),
+  prepareCreate: (object, { now }) => withTaintTimes(object, now),
+  prepareUpdate: (object, _live, { now }) => withTaintTimes(object, now),
 }
 
-/** A taint says since when. */
-function tainted(object: UntypedObject, timeAdded: string): UntypedObject {
+/** Taints with `timeAdded` set. */
+function withTaintTimes(object: UntypedObject, timeAdded: string): UntypedObject {
   const { spec } = object as { readonly spec?: { readonly taint?: { readonly timeAdded?: string } } }
   if (!spec?.taint || spec.taint.timeAdded) return object
   return { ...object, spec: { ...spec, taint: { ...spec.taint, timeAdded } } }

@@ -1,9 +1,9 @@
 /**
- * An object while it is being filled in: a copy of one's own, so that rules may write into it instead of copying at
- * every level. What a client sent has been checked against the schema by then: a list is a list, an object an object.
+ * A mutable copy of an object for defaulting, so that rules may write into it instead of copying at every level. The
+ * object has been checked against its schema: a list is a list, an object an object.
  *
- * Go knows two ways to be unset, and rules must tell them apart. A plain field is unset when it is zero (`''`, `0`); a
- * pointer only when it is absent, so that somebody may ask for zero replicas.
+ * Go has two kinds of unset fields, and rules must distinguish them. A plain field is unset when it is zero (`''`,
+ * `0`); a pointer only when it is absent, so that a client may ask for zero replicas.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray, ownMember } from '../../kube/json-member.ts'
@@ -12,7 +12,7 @@ import { structForm } from '../codec/struct-form.ts'
 
 export type Draft = { [member: string]: Json | undefined }
 
-/** A copy of the object, as it looks on the server. */
+/** A mutable copy of the object in struct form: as Go decodes and serializes it. */
 export function draftOf(object: UntypedObject): Draft {
   return structForm(object) as unknown as Draft
 }
@@ -27,8 +27,8 @@ export function part(draft: Draft | undefined, name: string): Draft | undefined 
   return isJsonObject(member) ? member : undefined
 }
 
-/** The object at `name`, made if there is none: a struct within a struct is always there. */
-export function madePart(draft: Draft, name: string): Draft {
+/** The object at `name`, created if absent: a struct within a struct is always present. */
+export function ensurePart(draft: Draft, name: string): Draft {
   const known = part(draft, name)
   if (known) return known
   const made: Draft = {}
@@ -46,13 +46,13 @@ export function isZeroField(value: Json | undefined): boolean {
   return value === undefined || value === null || value === '' || value === 0 || value === false
 }
 
-/** Sets what is zero: plain fields. */
+/** Sets plain fields that are zero. */
 export function fillZeros(draft: Draft | undefined, defaults: JsonObject): void {
   if (!draft) return
   for (const [name, value] of Object.entries(defaults)) if (isZeroField(draft[name])) draft[name] = value
 }
 
-/** Sets what is absent: pointers. */
+/** Sets pointers that are absent. */
 export function fillAbsent(draft: Draft | undefined, defaults: JsonObject): void {
   if (!draft) return
   for (const [name, value] of Object.entries(defaults)) draft[name] ??= value

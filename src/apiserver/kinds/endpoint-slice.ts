@@ -26,16 +26,16 @@ function defaults(object: UntypedObject): UntypedObject {
   return finished(draft)
 }
 
-/** Nobody can set it any more. */
+/** Drops `deprecatedTopology`, which clients can no longer set. */
 function prepare(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
   for (const endpoint of parts(draft, 'endpoints')) delete endpoint['deprecatedTopology']
   return finished(draft)
 }
 
-const mostEndpoints = 1000
-const mostPorts = 20_000
-const mostAddresses = 100
+const maxEndpoints = 1000
+const maxPorts = 20_000
+const maxAddresses = 100
 
 function check(object: UntypedObject, live: UntypedObject | undefined): Problems {
   const slice = object as unknown as SentObject<EndpointSlice>
@@ -43,8 +43,8 @@ function check(object: UntypedObject, live: UntypedObject | undefined): Problems
   const endpoints = isUnchanged ? [] : (slice.endpoints ?? [])
   return [
     ...checkPorts(slice.ports ?? []),
-    ...(endpoints.length > mostEndpoints
-      ? [tooMany('endpoints', endpoints.length, mostEndpoints)]
+    ...(endpoints.length > maxEndpoints
+      ? [tooMany('endpoints', endpoints.length, maxEndpoints)]
       : endpoints.flatMap((endpoint, index) => [
           ...checkEndpoint(endpoint, slice.addressType ?? '', `endpoints[${index}]`),
         ])),
@@ -57,12 +57,12 @@ function check(object: UntypedObject, live: UntypedObject | undefined): Problems
 
 function countProblems(addresses: readonly string[], field: string): Problems {
   if (addresses.length === 0) return [requiredField(field)]
-  return addresses.length > mostAddresses ? [tooMany(field, addresses.length, mostAddresses)] : fine
+  return addresses.length > maxAddresses ? [tooMany(field, addresses.length, maxAddresses)] : fine
 }
 
 function* checkPorts(ports: readonly SentObject<EndpointPort>[]): Iterable<Problems[number]> {
-  if (ports.length > mostPorts) {
-    yield tooMany('ports', ports.length, mostPorts)
+  if (ports.length > maxPorts) {
+    yield tooMany('ports', ports.length, maxPorts)
     return
   }
   const names = ports.map(({ name = '' }) => name)

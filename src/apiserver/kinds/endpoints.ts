@@ -1,4 +1,4 @@
-/** Endpoints: the addresses behind a Service, before EndpointSlices. */
+/** Endpoints: the addresses behind a Service, predecessor of EndpointSlices. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { EndpointAddress, EndpointPort, Endpoints } from '../../kube/types/core/v1.ts'

@@ -1,4 +1,4 @@
-/** Variables of a container: written out, taken from elsewhere one by one, or taken as a whole. */
+/** Validation of environment variables of a container: literal values, `valueFrom` and `envFrom`. */
 import type {
   Container,
   EnvFromSource,
@@ -18,7 +18,7 @@ import {
 } from '../../kube/validation/field-error.ts'
 import { checkNoBackSteps } from './value-validation.ts'
 
-/** What variables can tell about the pod. */
+/** Fields of the pod that variables can refer to. */
 const variablePaths = [
   'metadata.name',
   'metadata.namespace',
@@ -31,7 +31,7 @@ const variablePaths = [
   'status.podIPs',
 ]
 
-/** What files can tell about it. */
+/** Fields of the pod that files of the downward API can refer to. */
 export const filePaths: readonly string[] = [
   'metadata.annotations',
   'metadata.labels',
@@ -40,7 +40,7 @@ export const filePaths: readonly string[] = [
   'metadata.uid',
 ]
 
-/** Everything that somebody may ask for somewhere. */
+/** Every field that can be referred to somewhere. */
 const knownPaths = new Set([
   ...variablePaths,
   ...filePaths,
@@ -125,7 +125,7 @@ function checkReference(name: string | undefined, field: string): Problems {
   return name ? eachInvalid(field, name, dnsSubdomain(name)) : [requiredField(field)]
 }
 
-/** A field of the pod: `metadata.labels['app']`. */
+/** A reference to a field of the pod: `metadata.labels['app']`. */
 export function checkFieldRef(
   { apiVersion, fieldPath }: ObjectFieldSelector,
   supported: readonly string[],
@@ -178,7 +178,7 @@ const divisors: ReadonlyMap<string, { readonly allowed: readonly string[]; reado
   ],
 ])
 
-/** What a container asked for or is limited to. A file must say which container. */
+/** A reference to a container's request or limit. A file must name the container. */
 export function* checkResourceRef(
   { resource, divisor, containerName }: ResourceFieldSelector,
   field: string,

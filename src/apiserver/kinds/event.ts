@@ -1,6 +1,6 @@
 /**
- * Events. Two groups serve them, each with names of its own for the same fields; what is stored through one can be read
- * through the other. The newer group asks for more.
+ * Events. Two groups serve them, with different names for the same fields; an event stored through one can be read
+ * through the other. `events.k8s.io` validates more.
  */
 import { equalJson, isJsonObject, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -44,7 +44,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   }
 }
 
-/** What the newer group asks for beyond that. */
+/** Validation that only `events.k8s.io` does. */
 function* checkNewer(object: UntypedObject): Iterable<Problems[number]> {
   const event = asCore(object)
   yield* checkSeries(event)
@@ -64,8 +64,8 @@ function* checkSeries({ series }: Event): Iterable<Problems[number]> {
   if (!series.lastObservedTime) yield requiredField('series.lastObservedTime')
 }
 
-/** By its name in the newer group, except that what it calls deprecated keeps its old one. */
-const fixed: readonly (readonly [member: string, field: string])[] = [
+/** Immutable fields: by their names in `events.k8s.io`, but deprecated ones by their old names. */
+const immutableFields: readonly (readonly [member: string, field: string])[] = [
   ['involvedObject', 'involvedObject'],
   ['reason', 'reason'],
   ['message', 'message'],
@@ -82,7 +82,7 @@ const fixed: readonly (readonly [member: string, field: string])[] = [
   ['reportingInstance', 'reportingInstance'],
 ]
 
-/** What Go has where there is nothing; text where it is not said. */
+/** Zero values of Go's fields; a string if not listed. */
 const zeros: Readonly<Record<string, Json>> = {
   involvedObject: {},
   source: {},
@@ -93,7 +93,7 @@ const zeros: Readonly<Record<string, Json>> = {
   related: null,
 }
 
-/** Objects by the names of Go's own structs. */
+/** An object with the field names of Go's structs. */
 function shown(member: string, sent: Json | undefined): unknown {
   const value = sent ?? zeros[member] ?? (member in zeros ? null : '')
   if (!isJsonObject(value)) return value
@@ -111,7 +111,7 @@ function* checkNewerChange(object: UntypedObject, live: UntypedObject): Iterable
   const now = asCore(object) as unknown as Readonly<Record<string, Json>>
   const before = asCore(live) as unknown as Readonly<Record<string, Json>>
   if (!equalJson(now['series'], before['series'])) yield* checkSeries(now as unknown as Event)
-  for (const [member, field] of fixed) {
+  for (const [member, field] of immutableFields) {
     if (!equalJson(now[member], before[member])) yield invalidField(field, shown(member, now[member]), immutableDetail)
   }
 }

@@ -1,4 +1,4 @@
-/** The status of what nobody has looked at yet: the zero of its struct, which for most kinds is `{}`. */
+/** The initial status of a new object: the zero value of its struct, which for most kinds is `{}`. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { zeroOf } from '../codec/struct-form.ts'
 

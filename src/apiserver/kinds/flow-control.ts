@@ -1,4 +1,7 @@
-/** FlowSchemas and PriorityLevelConfigurations: whose requests wait for whose. They are kept here, and nobody waits. */
+/**
+ * FlowSchemas and PriorityLevelConfigurations: priority and fairness of requests. They are stored here, but not
+ * enforced.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
   FlowSchema,
@@ -10,7 +13,7 @@ import type {
   Subject,
 } from '../../kube/types/flowcontrol/v1.ts'
 import { structForm } from '../codec/struct-form.ts'
-import { draftOf, fillAbsent, fillZeros, finished, madePart, part } from './draft.ts'
+import { draftOf, fillAbsent, fillZeros, finished, ensurePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { dnsLabel, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import {
@@ -95,7 +98,7 @@ function* checkResourceRule(rule: SentObject<ResourcePolicyRule>, at: string): I
   }
 }
 
-/** By kind, the member that names it. */
+/** By kind of subject, its member. */
 const subjectMembers = { ServiceAccount: 'serviceAccount', User: 'user', Group: 'group' } as const
 
 function* checkSubject(subject: SentObject<Subject>, at: string): Iterable<Problems[number]> {
@@ -125,7 +128,7 @@ function* checkSubject(subject: SentObject<Subject>, at: string): Iterable<Probl
 export const flowSchemaRules: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    fillZeros(madePart(draft, 'spec'), { matchingPrecedence: 1000 })
+    fillZeros(ensurePart(draft, 'spec'), { matchingPrecedence: 1000 })
     return finished(draft)
   },
   prepareCreate: structForm,
@@ -158,8 +161,8 @@ function* checkLevel(object: UntypedObject): Iterable<Problems[number]> {
   if (limited) yield* checkResponse(limited.limitResponse, 'spec.limited.limitResponse', type === 'Limited')
 }
 
-const mostQueues = 10_000_000
-const mostEntropy = 60
+const maxQueues = 10_000_000
+const maxEntropy = 60
 
 function* checkResponse(
   response: SentObject<LimitResponse> | undefined,
@@ -182,13 +185,13 @@ function* checkQueues(
 ): Iterable<Problems[number]> {
   if (limit <= 0) yield invalidField(`${at}.queueLengthLimit`, limit, 'must be positive')
   if (queues <= 0) yield invalidField(`${at}.queues`, queues, 'must be positive')
-  else if (queues > mostQueues) yield invalidField(`${at}.queues`, queues, `must not be greater than ${mostQueues}`)
+  else if (queues > maxQueues) yield invalidField(`${at}.queues`, queues, `must not be greater than ${maxQueues}`)
   const field = `${at}.handSize`
   if (hand <= 0) yield invalidField(field, hand, 'must be positive')
   else if (hand > queues) yield invalidField(field, hand, `should not be greater than queues (${queues})`)
-  else if (Math.ceil(Math.log2(queues) * hand) > mostEntropy) {
+  else if (Math.ceil(Math.log2(queues) * hand) > maxEntropy) {
     const what = `required entropy bits of deckSize ${queues} and handSize ${hand}`
-    yield invalidField(field, hand, `${what} should not be greater than ${mostEntropy}`)
+    yield invalidField(field, hand, `${what} should not be greater than ${maxEntropy}`)
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * How the real server shows its own structs, where a refusal quotes more than a single value: with the names of Go, in
- * their order, and with all that is empty. Nothing else reads them so.
+ * How the real server prints its own structs in error messages that show more than a single value: with Go's field
+ * names, in their order, including empty fields.
  *
- * `go-structs.json` (from `scripts/generate-go-structs.ts`) has a line for each struct, and in it for each field the
- * name of Go, the name in JSON and the type; `~ ~ Type` is a struct whose fields stand among those of the outer one.
+ * `go-structs.json` (from `scripts/generate-go-structs.ts`) has a line for each struct, and in it for each field its Go
+ * name, its JSON name and its type; `~ ~ Type` is an embedded struct.
  */
 import { createRequire } from 'node:module'
 import { isJsonObject, type Json, type JsonObject } from '../../kube/json.ts'
@@ -12,7 +12,7 @@ import { isJsonArray, ownMember } from '../../kube/json-member.ts'
 const load = createRequire(import.meta.url)
 let table: Readonly<Record<string, string>> | undefined
 
-/** A value as the struct `name` of the server. */
+/** A value as the server's struct `name`. */
 export function goStruct(value: unknown, name: string): JsonObject {
   return shownStruct((value ?? {}) as JsonObject, name)
 }
@@ -23,7 +23,7 @@ function shownStruct(value: JsonObject, name: string): JsonObject {
   for (const field of (table[name] ?? '').split(';')) {
     const [goName = '', jsonName = '', type = ''] = field.split(' ')
     if (goName !== '~') shown[goName] = shownValue(ownMember(value, jsonName) ?? undefined, type)
-    // Metadata has JSON names within the server as well.
+    // The internal metadata struct uses JSON names as well.
     else Object.assign(shown, type === 'json' ? ownMember(value, 'metadata') : shownStruct(value, type))
   }
   return shown

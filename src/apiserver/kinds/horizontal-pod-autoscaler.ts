@@ -1,6 +1,6 @@
 /**
- * HorizontalPodAutoscalers: how many, by what is measured, and how fast. Whichever version a client writes, it is
- * version 2 that is checked and kept.
+ * HorizontalPodAutoscalers: metrics, targets and scaling behaviour. Objects are validated and stored as v2, in
+ * whichever version a client writes them.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
@@ -13,7 +13,7 @@ import type {
 } from '../../kube/types/autoscaling/v2.ts'
 import { parseQuantity, signOfQuantity } from '../../kube/quantity.ts'
 import { structForm } from '../codec/struct-form.ts'
-import { type Draft, draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
+import { type Draft, draftOf, fillAbsent, finished, ensurePart, part } from './draft.ts'
 import { convertAutoscaler, defaultUse, hasOtherMetrics } from '../catalog/horizontal-pod-autoscaler-version.ts'
 import type { KindRules } from './kind-rules.ts'
 import { dnsLabel, pathSegment } from '../../kube/validation/name-validation.ts'
@@ -29,7 +29,7 @@ import {
 import { checkContainerResourceName } from './resource-validation.ts'
 import { checkAmount, checkNotNegative, checkPositive } from './value-validation.ts'
 
-/** Named by what it was before anybody could say otherwise. */
+/** The scaling behaviour before it could be configured. */
 const allAtOnce = { type: 'Percent', value: 100, periodSeconds: 15 }
 const upwards = {
   stabilizationWindowSeconds: 0,
@@ -39,10 +39,10 @@ const upwards = {
 const downwards = { selectPolicy: 'Max', policies: [allAtOnce] }
 
 function defaults(object: UntypedObject, version: string): UntypedObject {
-  // A list of policies that is there and empty is a mistake, not a wish for the default: see it before it is dropped.
+  // An empty list of policies is an error, not a request for the default: detect it before it is dropped.
   const { scaleUp, scaleDown } = (object['spec'] as HorizontalPodAutoscalerSpec | undefined)?.behavior ?? {}
   const draft = draftOf(object)
-  const spec = madePart(draft, 'spec')
+  const spec = ensurePart(draft, 'spec')
   fillAbsent(spec, { minReplicas: 1 })
   if (version === 'v1') {
     if (!hasOtherMetrics(object)) fillAbsent(spec, { targetCPUUtilizationPercentage: defaultUse })
@@ -59,7 +59,7 @@ function defaults(object: UntypedObject, version: string): UntypedObject {
 }
 
 function fillRules(behavior: Draft, name: string, rules: typeof downwards, given: HPAScalingRules | undefined): void {
-  const own = madePart(behavior, name)
+  const own = ensurePart(behavior, name)
   fillAbsent(own, rules)
   if (given?.policies?.length === 0) own['policies'] = []
 }
@@ -94,7 +94,7 @@ function versionProblem({ apiVersion = '' }: CrossVersionObjectReference, needsG
 
 interface ReferenceRule {
   readonly needsGroup: boolean
-  /** What was stored with a bad version may keep it. */
+  /** A stored object with an invalid apiVersion in its target may keep it. */
   readonly isExcused: boolean
 }
 
@@ -112,7 +112,7 @@ function* checkReference(
   if (why !== undefined && !isExcused) yield invalidField(`${at}.apiVersion`, reference?.apiVersion ?? '', why)
 }
 
-/** By type, the member that says more; in the order they are looked at. */
+/** By metric type, the member with its settings; in the order of validation. */
 const sources = {
   Object: 'object',
   External: 'external',
@@ -130,12 +130,12 @@ function* checkMetric(metric: MetricSpec, at: string): Iterable<Problems[number]
   const present = Object.values(sources).filter((source) => metric[source] !== undefined)
   const [first] = present
   if (first) yield* checkSource(metric, first, `${at}.${first}`)
-  const wanted = Object.hasOwn(sources, type) ? sources[type as keyof typeof sources] : undefined
-  if (wanted && metric[wanted] === undefined) {
-    yield requiredField(`${at}.${wanted}`, 'must populate information for the given metric source')
+  const expected = Object.hasOwn(sources, type) ? sources[type as keyof typeof sources] : undefined
+  if (expected && metric[expected] === undefined) {
+    yield requiredField(`${at}.${expected}`, 'must populate information for the given metric source')
   }
   if (present.length === 1) return
-  for (const other of present.filter((source) => source !== wanted)) {
+  for (const other of present.filter((source) => source !== expected)) {
     yield forbiddenField(`${at}.${other}`, 'must populate the given metric source only')
   }
 }
@@ -188,7 +188,7 @@ function* checkTarget(
   }
 }
 
-/** Each kind of metric has its own targets, of which one is to be set. */
+/** Each metric type allows certain targets, of which one must be set. */
 function* checkTargets(target: MetricTarget, source: string, at: string): Iterable<Problems[number]> {
   const hasValue = target.value !== undefined
   const hasAverage = target.averageValue !== undefined

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { isLatest } from './image-name.ts'
 
-describe('an image', () => {
+describe('an image reference', () => {
   it.each(['nginx', 'nginx:latest', 'library/nginx', 'host:5000/nginx', '[::1]:5000/a/b', 'a__b/c--d', 'Host/nginx'])(
-    '%s is the newest there is',
+    '%s means the tag latest',
     (image) => expect(isLatest(image)).toBe(true),
   )
 
@@ -16,9 +16,9 @@ describe('an image', () => {
     '',
     'c'.repeat(64),
     'nginx:',
-  ])('%s is a certain one, or none', (image) => expect(isLatest(image)).toBe(false))
+  ])('%s does not mean latest', (image) => expect(isLatest(image)).toBe(false))
 
-  it('is read in no time, however it is written', () => {
+  it('is parsed in linear time', () => {
     expect(isLatest(`${'a-'.repeat(50_000)}!`)).toBe(false)
     expect(isLatest(`${'a.'.repeat(50_000)}!`)).toBe(false)
   })

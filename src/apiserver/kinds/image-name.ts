@@ -1,6 +1,6 @@
 /**
- * The names of images, as far as a server reads them: whether a reference means "whatever is newest", and so must be
- * pulled every time. `nginx`, `nginx:latest` and `host:5000/nginx` do; `nginx:1.27` and anything with a digest do not.
+ * Image references, as far as the server parses them: whether a reference means the tag `latest`, so that the image is
+ * always pulled. `nginx`, `nginx:latest` and `host:5000/nginx` do; `nginx:1.27` and anything with a digest do not.
  */
 const domainPart = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])'
 const domain = `(?:${domainPart}(?:\\.${domainPart})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`
@@ -9,7 +9,7 @@ const reference = new RegExp(
   `^(?:${domain}/)?${pathPart}(?:/${pathPart})*(?::(?<tag>[\\w][\\w.-]{0,127}))?` +
     `(?<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`,
 )
-/** A bare digest is no name. */
+/** A bare digest is not a name. */
 const identifier = /^[a-f0-9]{64}$/
 
 export function isLatest(image: string): boolean {

@@ -1,4 +1,4 @@
-/** Ingresses: which requests go to which Service; and IngressClasses: who sees to it. */
+/** Ingresses: which requests go to which Service; and IngressClasses: which controller implements them. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
   HTTPIngressPath,
@@ -139,11 +139,11 @@ export const ingressRules: KindRules = {
   defaults: structForm,
   prepareCreate: structForm,
   validateCreate(object) {
-    const told = object.metadata.annotations?.[classAnnotation]
+    const annotation = object.metadata.annotations?.[classAnnotation]
     const named = specOf(object).ingressClassName
-    const differs = told !== undefined && named !== undefined && told !== named
+    const differs = annotation !== undefined && named !== undefined && annotation !== named
     const why = 'must match `ingressClassName` when both are specified'
-    return [...check(object), ...(differs ? [invalidField(`annotations.${classAnnotation}`, told, why)] : [])]
+    return [...check(object), ...(differs ? [invalidField(`annotations.${classAnnotation}`, annotation, why)] : [])]
   },
   validateUpdate: (object) => [...check(object)],
   validateStatus: (object) => [...checkStatus(object)],

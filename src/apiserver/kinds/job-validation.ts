@@ -1,4 +1,4 @@
-/** The spec of a Job, in the Job itself or in the template of a CronJob. */
+/** Validation of a Job's spec, in a Job or in the template of a CronJob. */
 import type {
   JobSpec,
   PodFailurePolicyOnExitCodesRequirement,
@@ -37,9 +37,9 @@ const counts = [
 ] as const
 const replacements = ['Failed', 'TerminatingOrFailed']
 const longestManager = 63
-/** From so many on, an indexed Job must say more about its limits. */
+/** From this many completions on, an indexed Job must also limit its parallelism and failures. */
 const manyIndexes = 100_000
-const mostForMany = 10_000
+const maxForMany = 10_000
 
 export function* checkJobSpec(spec: JobSpec, field: string): Iterable<Cause> {
   for (const name of counts) yield* checkNotNegative(spec[name], `${field}.${name}`)
@@ -59,7 +59,7 @@ export function* checkJobSpec(spec: JobSpec, field: string): Iterable<Cause> {
   yield* checkRestartPolicy(spec, `${field}.template.spec.restartPolicy`)
 }
 
-/** Pods of a Job come to an end. */
+/** Pods of a Job must terminate, so `Always` is not allowed. */
 function* checkRestartPolicy({ template, podFailurePolicy }: JobSpec, field: string): Iterable<Cause> {
   const policy = template.spec?.restartPolicy
   if (!policy || policy === 'Always') yield requiredField(field, 'valid values: "OnFailure", "Never"')
@@ -69,7 +69,7 @@ function* checkRestartPolicy({ template, podFailurePolicy }: JobSpec, field: str
   }
 }
 
-/** `example.com/controller`. */
+/** The `managedBy` of a Job: `example.com/controller`. */
 function* checkManager(name: string, field: string): Iterable<Cause> {
   const [domain = '', ...rest] = name.split('/')
   const path = rest.join('/')
@@ -105,8 +105,8 @@ function* checkCompletionMode(spec: JobSpec, field: string): Iterable<Cause> {
       if (maxFailedIndexes === undefined) {
         yield requiredField(`${field}.maxFailedIndexes`, `must be specified when completions is above ${manyIndexes}`)
       }
-      if (parallelism > mostForMany) yield atMost('parallelism', parallelism, mostForMany, when)
-      if ((maxFailedIndexes ?? 0) > mostForMany) yield atMost('maxFailedIndexes', maxFailedIndexes!, mostForMany, when)
+      if (parallelism > maxForMany) yield atMost('parallelism', parallelism, maxForMany, when)
+      if ((maxFailedIndexes ?? 0) > maxForMany) yield atMost('maxFailedIndexes', maxFailedIndexes!, maxForMany, when)
     }
   }
   if (mode === undefined || mode === 'NonIndexed') {
@@ -120,15 +120,15 @@ function* checkCompletionMode(spec: JobSpec, field: string): Iterable<Cause> {
 const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
 const statuses = ['False', 'True', 'Unknown']
 const operators = ['In', 'NotIn']
-const mostRules = 20
-const mostExitCodes = 255
+const maxRules = 20
+const maxExitCodes = 255
 const quoted = (values: readonly string[]): string => `[${values.map((value) => `"${value}"`).join(' ')}]`
 
 function* checkFailurePolicy(spec: JobSpec, field: string): Iterable<Cause> {
   const rules = spec.podFailurePolicy?.rules ?? []
   const { spec: pod = { containers: [] } } = spec.template
   const names = new Set([...containersOf(pod), ...(pod.initContainers ?? [])].map(({ name }) => name))
-  if (rules.length > mostRules) yield tooMany(`${field}.rules`, rules.length, mostRules)
+  if (rules.length > maxRules) yield tooMany(`${field}.rules`, rules.length, maxRules)
   for (const [index, rule] of rules.entries()) yield* checkFailureRule(spec, rule, names, `${field}.rules[${index}]`)
 }
 
@@ -144,7 +144,7 @@ function* checkFailureRule(
     yield invalidField(at, action, 'requires the backoffLimitPerIndex to be set')
   } else if (!actions.includes(action)) yield unsupported(at, action, actions)
   if (onExitCodes) yield* checkExitCodes(onExitCodes, names, `${field}.onExitCodes`)
-  if (onPodConditions.length > mostRules) yield tooMany(`${field}.onPodConditions`, onPodConditions.length, mostRules)
+  if (onPodConditions.length > maxRules) yield tooMany(`${field}.onPodConditions`, onPodConditions.length, maxRules)
   for (const [index, { type, status }] of onPodConditions.entries()) {
     const where = `${field}.onPodConditions[${index}]`
     yield* eachInvalid(`${where}.type`, type, qualifiedNameProblems(type))
@@ -176,7 +176,7 @@ function* checkExitCodes(
   }
   const at = `${field}.values`
   if (values.length === 0) yield invalidField(at, given, 'at least one value is required')
-  if (values.length > mostExitCodes) yield tooMany(at, values.length, mostExitCodes)
+  if (values.length > maxExitCodes) yield tooMany(at, values.length, maxExitCodes)
   const repeated = repeatedValues(values)
   for (const [index, value] of values.entries()) {
     if (operator === 'In' && value === 0)
@@ -201,7 +201,7 @@ function* checkSuccessPolicy(spec: JobSpec, field: string): Iterable<Cause> {
   if (rules.length === 0) {
     yield requiredField(`${field}.rules`, 'at least one rules must be specified when the successPolicy is specified')
   }
-  if (rules.length > mostRules) yield tooMany(`${field}.rules`, rules.length, mostRules)
+  if (rules.length > maxRules) yield tooMany(`${field}.rules`, rules.length, maxRules)
   for (const [index, rule] of rules.entries()) yield* checkSuccessRule(rule, completions, `${field}.rules[${index}]`)
 }
 
@@ -231,7 +231,7 @@ function* checkSuccessRule(
   }
 }
 
-/** How many indexes `0,2-4` names; a text is what is wrong with it. */
+/** How many indexes `0,2-4` names; a string result is the error message. */
 function countIndexes(text: string, completions: number): number | string {
   let total = 0
   let last: number | undefined

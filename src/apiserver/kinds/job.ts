@@ -4,7 +4,7 @@ import { matchLabels } from '../../kube/selector.ts'
 import type { Job, JobCondition, JobSpec, JobStatus } from '../../kube/types/batch/v1.ts'
 import type { PodSpec, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
-import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
+import { type Draft, draftOf, fillAbsent, fillZeros, finished, ensurePart, part, parts } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import { goStruct } from './go-struct.ts'
 import { checkJobSpec, withoutValue } from './job-validation.ts'
@@ -14,27 +14,31 @@ import { dnsLabel } from '../../kube/validation/name-validation.ts'
 import { defaultTemplate } from './pod-defaults.ts'
 import { templateWarnings } from './pod-warnings.ts'
 import { fine, invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
-import { mostInt32 } from './value-validation.ts'
+import { maxInt32 } from './value-validation.ts'
 import { checkCounts, checkImmutable, checkMatch, readWorkloadSelector } from './workload-validation.ts'
 
 export const job: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     defaultJob(spec)
-    labelAsPods(draft)
+    defaultLabels(draft)
     return finished(draft)
   },
   prepareCreate(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     const hasPodLabels = object.metadata.labels === specOf(object).template.metadata?.labels
-    if (spec['manualSelector'] !== true) selectOwnPods(spec, object.metadata.name ?? '', object.metadata.uid ?? '')
-    if (hasPodLabels) delete madePart(draft, 'metadata')['labels']
-    labelAsPods(draft)
+    if (spec['manualSelector'] !== true) generateSelector(spec, object.metadata.name ?? '', object.metadata.uid ?? '')
+    if (hasPodLabels) delete ensurePart(draft, 'metadata')['labels']
+    defaultLabels(draft)
     return withFirstStatus(finished(draft))
   },
-  validateCreate: (object) => [...checkOwnSelector(object), ...checkJob(specOf(object)), ...checkPodNames(object)],
+  validateCreate: (object) => [
+    ...checkGeneratedSelector(object),
+    ...checkJob(specOf(object)),
+    ...checkPodNames(object),
+  ],
   validateUpdate: (object, live) => [
     ...checkJob(specOf(object)),
     ...checkChange(specOf(object), live),
@@ -56,7 +60,7 @@ function defaultJob(spec: Draft): void {
   if (spec['completions'] === undefined && spec['parallelism'] === undefined) spec['completions'] = 1
   fillAbsent(spec, {
     parallelism: 1,
-    backoffLimit: spec['backoffLimitPerIndex'] === undefined ? 6 : mostInt32,
+    backoffLimit: spec['backoffLimitPerIndex'] === undefined ? 6 : maxInt32,
     completionMode: 'NonIndexed',
     suspend: false,
     podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
@@ -65,53 +69,53 @@ function defaultJob(spec: Draft): void {
   defaultJobTemplate(spec)
 }
 
-/** What the Jobs of a CronJob get already there. */
+/** Defaults that the Job template of a CronJob gets, too. */
 export function defaultJobTemplate(spec: Draft): void {
-  defaultTemplate(madePart(spec, 'template'))
+  defaultTemplate(ensurePart(spec, 'template'))
   for (const rule of parts(part(spec, 'podFailurePolicy'), 'rules')) {
     for (const pattern of parts(rule, 'onPodConditions')) fillZeros(pattern, { status: 'True' })
   }
 }
 
 /**
- * A Job without labels has those of its pods. It is the same map, as on the real server: whatever labels the pods get
- * while the Job is being created, the Job gets too.
+ * A Job without labels gets those of its pods. It is the same map, as on the real server: labels added to the pod
+ * template while the Job is being created are added to the Job, too.
  */
-function labelAsPods(draft: Draft): void {
+function defaultLabels(draft: Draft): void {
   const labels = part(part(part(part(draft, 'spec'), 'template'), 'metadata'), 'labels')
-  const metadata = madePart(draft, 'metadata')
+  const metadata = ensurePart(draft, 'metadata')
   if (labels && Object.keys(part(metadata, 'labels') ?? {}).length === 0) metadata['labels'] = labels
 }
 
 const uidLabel = 'batch.kubernetes.io/controller-uid'
 const nameLabel = 'batch.kubernetes.io/job-name'
 
-/** Labels of its pods; the short ones came first. */
-function ownLabels(name: string, uid: string): Readonly<Record<string, string>> {
+/** Labels of its pods; the names without a prefix are older. */
+function generatedLabels(name: string, uid: string): Readonly<Record<string, string>> {
   return { 'controller-uid': uid, 'job-name': name, [uidLabel]: uid, [nameLabel]: name }
 }
 
-/** Pods of this Job and of no other: labels of the template, and a selector that asks for one of them. */
-function selectOwnPods(spec: Draft, name: string, uid: string): void {
-  const metadata = madePart(madePart(spec, 'template'), 'metadata')
-  const labels = Object.entries({ ...ownLabels(name, uid), ...part(metadata, 'labels') })
+/** Generates the selector: adds unique labels to the pod template, and selects by the uid label. */
+function generateSelector(spec: Draft, name: string, uid: string): void {
+  const metadata = ensurePart(ensurePart(spec, 'template'), 'metadata')
+  const labels = Object.entries({ ...generatedLabels(name, uid), ...part(metadata, 'labels') })
   metadata['labels'] = Object.fromEntries(labels.toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  fillAbsent(madePart(madePart(spec, 'selector'), 'matchLabels'), { [uidLabel]: uid })
+  fillAbsent(ensurePart(ensurePart(spec, 'selector'), 'matchLabels'), { [uidLabel]: uid })
 }
 
-/** Who lets the server choose the selector must not write another one. */
-function* checkOwnSelector(object: UntypedObject): Iterable<Cause> {
+/** Unless `manualSelector` is set, the template must have the generated labels. */
+function* checkGeneratedSelector(object: UntypedObject): Iterable<Cause> {
   const { manualSelector, selector, template } = specOf(object)
   if (manualSelector || !selector) return
-  const wanted = ownLabels(object.metadata.name ?? '', object.metadata.uid ?? '')
+  const expected = generatedLabels(object.metadata.name ?? '', object.metadata.uid ?? '')
   const labels = template.metadata?.labels ?? {}
-  for (const [key, value] of Object.entries(wanted)) {
+  for (const [key, value] of Object.entries(expected)) {
     const at = `spec.template.metadata.labels[${key}]`
     if (!Object.hasOwn(labels, key)) yield requiredField(at, `must be '${value}'`)
     else if (labels[key] !== value) yield invalidField(at, labels, `must be '${value}'`)
   }
   const meant = readWorkloadSelector(selector)
-  if (meant && !matchLabels(meant, wanted))
+  if (meant && !matchLabels(meant, expected))
     yield invalidField('spec.selector', selector, '`selector` not auto-generated')
 }
 
@@ -122,7 +126,7 @@ function* checkJob(spec: JobSpec): Iterable<Cause> {
   yield* checkMatch(readWorkloadSelector(spec.selector), spec.template, 'spec.template')
 }
 
-/** The pods of an indexed Job are named after it and their index. */
+/** Pods of an indexed Job are named after the Job and their index. */
 function checkPodNames(object: UntypedObject): Problems {
   const { completionMode, completions = 0 } = specOf(object)
   const { name = '' } = object.metadata
@@ -153,7 +157,7 @@ function* checkChange(spec: JobSpec, live: UntypedObject): Iterable<Cause> {
   }
 }
 
-/** What may change while a Job waits: where its pods run, and what they ask for. */
+/** Template fields that may change while a Job is suspended: scheduling constraints and resources. */
 function checkTemplateChange(spec: JobSpec, live: UntypedObject): Problems {
   const before = specOf(live)
   const status = statusOf(live) ?? {}
@@ -217,7 +221,7 @@ function isTrue(conditions: readonly JobCondition[] | undefined, type: string): 
   return (conditions ?? []).some((condition) => condition.type === type && condition.status === 'True')
 }
 
-/** Conditions that end a Job cannot be taken back, and counts of what ended cannot fall. */
+/** Conditions that finish a Job are permanent, and counts of finished pods cannot decrease. */
 function* checkStatus(status: JobStatus, live: JobStatus, spec: JobSpec): Iterable<Cause> {
   yield* checkCounts(status as Readonly<Record<string, unknown>>, [
     'active',

@@ -1,4 +1,4 @@
-/** Labels, and selectors of them, wherever they stand in an object. */
+/** Validation of labels and label selectors, wherever they occur in an object. */
 import type { LabelSelectorSpec } from '../../kube/selector.ts'
 import { labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../kube/validation/field-error.ts'
 import type { SentObject } from './sent.ts'
 
-/** All problems of a map of labels are told at the map itself, whichever entry has them. */
+/** All errors of a map of labels are reported at the path of the map, not of the entry. */
 export function checkLabels(labels: Readonly<Record<string, string>> | undefined, field: string): Problems {
   return [...labelProblems(labels ?? {}, field)]
 }
@@ -59,7 +59,7 @@ function checkOperator(operator: string, values: readonly string[], field: strin
   }
 }
 
-/** A selector that selects everything, because it says nothing. */
+/** An empty selector, which selects everything. */
 export function isEmptySelector(selector: LabelSelectorSpec | undefined): boolean {
   return Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0
 }

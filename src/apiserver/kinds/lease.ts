@@ -1,4 +1,4 @@
-/** Leases: who leads, and until when. Coordinated elections are not switched on, so what is for them is dropped. */
+/** Leases: the holder of a lock, and until when. Coordinated leader election is disabled, so its fields are dropped. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Lease } from '../../kube/types/coordination/v1.ts'
 import { draftOf, finished, part } from './draft.ts'

@@ -1,4 +1,4 @@
-/** LimitRanges: how small, how big and how much by default; by pod, container or claim. */
+/** LimitRanges: minimum, maximum and default resources of pods, containers and claims. */
 import { ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { compareQuantities, makeQuantity, parseQuantity, quantityToMilli } from '../../kube/quantity.ts'
@@ -30,7 +30,7 @@ function defaults(object: UntypedObject): UntypedObject {
   return finished(draft)
 }
 
-/** A container without limit gets the largest; without request its limit, or else the smallest. */
+/** The default limit of a container is its maximum; the default request is its limit, or else its minimum. */
 function defaultContainer(item: Draft): void {
   const limit = { ...part(item, 'max'), ...part(item, 'default') }
   const request = { ...part(item, 'min'), ...limit, ...part(item, 'defaultRequest') }
@@ -78,7 +78,7 @@ function* checkItem(item: LimitRangeItem, at: string): Iterable<Problems[number]
   for (const name of names) yield* checkOrder(item, name, at)
 }
 
-/** The smallest is not above the default, and that not above the largest. */
+/** Minimum, default request, default limit and maximum must be in ascending order. */
 function* checkOrder(item: LimitRangeItem, name: string, at: string): Iterable<Problems[number]> {
   const isPod = item.type === 'Pod'
   const amountOf = (member: (typeof amounts)[number]): string | undefined =>
@@ -90,28 +90,28 @@ function* checkOrder(item: LimitRangeItem, name: string, at: string): Iterable<P
   const ratio = amountOf('maxLimitRequestRatio')
   const above = (a: string | undefined, b: string | undefined): boolean =>
     a !== undefined && b !== undefined && compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
-  const told = (member: string, value: string | undefined, why: string): Problems[number] =>
+  const reported = (member: string, value: string | undefined, why: string): Problems[number] =>
     invalidField(`${at}.${member}[${name}]`, value, why)
-  if (above(min, max)) yield told('min', min, `min value ${min} is greater than max value ${max}`)
+  if (above(min, max)) yield reported('min', min, `min value ${min} is greater than max value ${max}`)
   if (above(min, request)) {
-    yield told('defaultRequest', request, `min value ${min} is greater than default request value ${request}`)
+    yield reported('defaultRequest', request, `min value ${min} is greater than default request value ${request}`)
   }
   if (above(request, max)) {
-    yield told('defaultRequest', request, `default request value ${request} is greater than max value ${max}`)
+    yield reported('defaultRequest', request, `default request value ${request} is greater than max value ${max}`)
   }
   if (above(request, limit)) {
-    yield told(
+    yield reported(
       'defaultRequest',
       request,
       `default request value ${request} is greater than default limit value ${limit}`,
     )
   }
-  if (above(min, limit)) yield told('default', min, `min value ${min} is greater than default value ${limit}`)
-  if (above(limit, max)) yield told('default', max, `default value ${limit} is greater than max value ${max}`)
+  if (above(min, limit)) yield reported('default', min, `min value ${min} is greater than default value ${limit}`)
+  if (above(limit, max)) yield reported('default', max, `default value ${limit} is greater than max value ${max}`)
   if (ratio !== undefined) yield* checkRatio(ratio, min, max, `${at}.maxLimitRequestRatio[${name}]`)
   if (!isOvercommitable(name) && limit !== undefined && request !== undefined) {
     const why = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`
-    if (above(limit, request) || above(request, limit)) yield told('defaultRequest', request, why)
+    if (above(limit, request) || above(request, limit)) yield reported('defaultRequest', request, why)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Where a load balancer can be reached, as told in the status of Services. */
+/** Validation of the addresses of a load balancer in a status. */
 import type { LoadBalancerIngress } from '../../kube/types/core/v1.ts'
 import { checkIp, parseIp } from '../errors/ip-address.ts'
 import { dnsSubdomain } from '../../kube/validation/name-validation.ts'

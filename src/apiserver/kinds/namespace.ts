@@ -1,7 +1,10 @@
-/** Namespaces begin active, labelled with their name, and held by the server until they are empty. */
+/**
+ * Namespaces start as Active, with a label of their name, and with a finalizer that the server removes once they are
+ * empty.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Namespace } from '../../kube/types/core/v1.ts'
-import { draftOf, finished, madePart } from './draft.ts'
+import { draftOf, finished, ensurePart } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import { eachInvalid, invalidField, type Problems } from '../../kube/validation/field-error.ts'
@@ -9,12 +12,12 @@ import { eachInvalid, invalidField, type Problems } from '../../kube/validation/
 const nameLabel = 'kubernetes.io/metadata.name'
 const holder = 'kubernetes'
 
-/** A generated name is not known yet when defaults are set, but when the first state is. */
+/** A generated name is not known when defaults are set, so the label is set with the initial state as well. */
 function labelled(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
   const { name } = object.metadata
-  madePart(draft, 'spec')
-  if (name) madePart(madePart(draft, 'metadata'), 'labels')[nameLabel] = name
+  ensurePart(draft, 'spec')
+  if (name) ensurePart(ensurePart(draft, 'metadata'), 'labels')[nameLabel] = name
   return finished(draft)
 }
 
@@ -39,15 +42,15 @@ export const namespaceRules: KindRules = {
     draft['status'] = { phase: 'Active' }
     return finished(draft)
   },
-  // What holds a namespace is changed through `finalize` alone, and its spec is nothing else.
+  // `spec` holds only finalizers, which are changed through `/finalize` alone.
   prepareUpdate: (object, live) => ({ ...object, spec: live['spec'] }),
   validateCreate: (object) => [...check(object)],
   validateUpdate: (object) => [...check(object)],
   validateStatus(object) {
     const { status, metadata } = object as unknown as Namespace
-    const wanted = metadata?.deletionTimestamp ? 'Terminating' : 'Active'
-    if (status?.phase === wanted) return []
-    const why = `may only be '${wanted}' if \`deletionTimestamp\` is ${metadata?.deletionTimestamp ? 'not ' : ''}empty`
+    const expected = metadata?.deletionTimestamp ? 'Terminating' : 'Active'
+    if (status?.phase === expected) return []
+    const why = `may only be '${expected}' if \`deletionTimestamp\` is ${metadata?.deletionTimestamp ? 'not ' : ''}empty`
     return [invalidField('status.Phase', status?.phase ?? '', why)]
   },
 }

@@ -1,4 +1,4 @@
-/** NetworkPolicies: who may talk to whom. A policy that does not say which way is about traffic that comes in. */
+/** NetworkPolicies: which pods may communicate. A policy without `policyTypes` applies to ingress. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
   IPBlock,
@@ -7,7 +7,7 @@ import type {
   NetworkPolicyPort,
   NetworkPolicySpec,
 } from '../../kube/types/networking/v1.ts'
-import { draftOf, fillAbsent, finished, madePart, parts } from './draft.ts'
+import { draftOf, fillAbsent, finished, ensurePart, parts } from './draft.ts'
 import { checkCidr, isInRange, parseCidr } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
@@ -26,7 +26,7 @@ const specOf = (object: UntypedObject): Partial<NetworkPolicySpec> => (object as
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  const spec = madePart(draft, 'spec')
+  const spec = ensurePart(draft, 'spec')
   for (const rule of [...parts(spec, 'ingress'), ...parts(spec, 'egress')]) {
     for (const port of parts(rule, 'ports')) fillAbsent(port, { protocol: 'TCP' })
   }
@@ -113,7 +113,7 @@ function* checkBlock({ cidr, except = [] }: IPBlock, at: string, known: readonly
   }
 }
 
-/** Ranges that are there already may stay, whatever the rules were then. */
+/** Invalid ranges that are stored already may stay. */
 function rangesOf(object: UntypedObject): readonly string[] {
   const { ingress = [], egress = [] } = specOf(object)
   const peers = [...ingress.flatMap(({ from = [] }) => from), ...egress.flatMap(({ to = [] }) => to)]

@@ -1,8 +1,8 @@
-/** Nodes register themselves, status and all. Their range of addresses and their provider are for good once known. */
+/** Nodes register themselves, including their status. `podCIDR` and `providerID` are immutable once set. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Node, NodeSpec, Taint } from '../../kube/types/core/v1.ts'
 import { roundResources } from './container-defaults.ts'
-import { draftOf, finished, madePart, part } from './draft.ts'
+import { draftOf, finished, ensurePart, part } from './draft.ts'
 import { checkCidr, parseCidr } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { labelValue, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
@@ -23,9 +23,9 @@ const specOf = (object: UntypedObject): NodeSpec => (object as unknown as Node).
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  const spec = madePart(draft, 'spec')
-  const status = madePart(draft, 'status')
-  // One range and the list of ranges say the same; old clients know only the first, which is why that counts.
+  const spec = ensurePart(draft, 'spec')
+  const status = ensurePart(draft, 'status')
+  // `podCIDR` duplicates the first item of `podCIDRs`; old clients know only `podCIDR`, so it takes precedence.
   const [range] = (spec['podCIDRs'] ?? []) as readonly string[]
   if (spec['podCIDR'] && range !== spec['podCIDR']) spec['podCIDRs'] = [spec['podCIDR']]
   else if (range) spec['podCIDR'] = range
@@ -95,7 +95,7 @@ function* checkChange(spec: NodeSpec, live: NodeSpec): Iterable<Problems[number]
   }
 }
 
-/** Where a kubelet gets its configuration from was said here once. */
+/** Drops `configSource`, the removed dynamic configuration of kubelets. */
 function withoutConfigSource(object: UntypedObject): UntypedObject {
   const { configSource, ...spec } = specOf(object)
   return configSource === undefined ? object : { ...object, spec }

@@ -1,13 +1,13 @@
 /**
- * PersistentVolumeClaims: what somebody asks for, once. Afterwards only a volume may be bound to it, a class filled in,
- * and a bound claim may grow.
+ * PersistentVolumeClaims: the spec is immutable, except that a volume may be bound, a class set, and a bound claim may
+ * grow.
  */
 import { equalJson, isJsonObject, type Json, type JsonObject, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { compareQuantities, makeQuantity, parseQuantity } from '../../kube/quantity.ts'
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '../../kube/types/core/v1.ts'
 import { checkClaimSpec } from './claim-validation.ts'
-import { draftOf, type Draft, finished, madePart, part } from './draft.ts'
+import { draftOf, type Draft, finished, ensurePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { forbiddenField, immutableDetail, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 import { unifiedDiff } from './unified-diff.ts'
@@ -21,13 +21,15 @@ const storageOf = (spec: PersistentVolumeClaimSpec): string | undefined =>
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  defaultClaimSpec(madePart(draft, 'spec'))
-  madePart(draft, 'status')['phase'] ||= 'Pending'
+  defaultClaimSpec(ensurePart(draft, 'spec'))
+  ensurePart(draft, 'status')['phase'] ||= 'Pending'
   return finished(draft)
 }
 
-/** A source has two names, of which old clients know one; what that one could never say is dropped. */
-function settleSources(spec: Draft, live: PersistentVolumeClaimSpec | undefined): void {
+/**
+ * `dataSource` and `dataSourceRef` are kept in sync; a `dataSource` that the older field does not support is dropped.
+ */
+function syncDataSources(spec: Draft, live: PersistentVolumeClaimSpec | undefined): void {
   const hadSource = live?.dataSource !== undefined || live?.dataSourceRef !== undefined
   if (part(spec, 'dataSourceRef')?.['namespace'] && live?.dataSourceRef === undefined) delete spec['dataSourceRef']
   const source = part(spec, 'dataSource')
@@ -43,7 +45,7 @@ function isClaimOrSnapshot({ apiGroup, kind, name }: JsonObject): boolean {
   return kind === 'VolumeSnapshot' && apiGroup === 'snapshot.storage.k8s.io'
 }
 
-/** The spec as Go's own struct, which a refusal shows. */
+/** The spec as Go's struct, for an error message. */
 function goForm(spec: PersistentVolumeClaimSpec): Draft {
   const { dataSource, dataSourceRef } = spec
   const sourceOf = ({ apiGroup, kind, name }: NonNullable<typeof dataSource>): Draft => ({
@@ -113,7 +115,7 @@ function* checkStatus(object: UntypedObject): Iterable<Problems[number]> {
   }
 }
 
-/** Quantities are quoted as they are written, and without quotes. */
+/** Quantities are printed as they are written, without quotes. */
 function numberOf(amount: string): unknown {
   return Number.isNaN(Number(amount)) ? amount : Number(amount)
 }
@@ -122,13 +124,13 @@ export const persistentVolumeClaimRules: KindRules = {
   defaults,
   prepareCreate(object) {
     const draft = draftOf(object)
-    settleSources(madePart(draft, 'spec'), undefined)
+    syncDataSources(ensurePart(draft, 'spec'), undefined)
     draft['status'] = { phase: 'Pending' }
     return finished(draft)
   },
   prepareUpdate(object, live) {
     const draft = draftOf(object)
-    settleSources(madePart(draft, 'spec'), specOf(live))
+    syncDataSources(ensurePart(draft, 'spec'), specOf(live))
     return finished(draft)
   },
   validateCreate: (object) => [...checkClaimSpec(specOf(object), 'spec')],

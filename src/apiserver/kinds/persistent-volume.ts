@@ -1,11 +1,11 @@
-/** PersistentVolumes: one source of storage each, which is for good. */
+/** PersistentVolumes: exactly one volume source each, which is immutable. */
 import { posix } from 'node:path'
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { parseQuantity, quantityToInteger } from '../../kube/quantity.ts'
 import type { PersistentVolume, PersistentVolumeSpec } from '../../kube/types/core/v1.ts'
 import { roundResources } from './container-defaults.ts'
-import { draftOf, fillAbsent, fillZeros, finished, madePart, part } from './draft.ts'
+import { draftOf, fillAbsent, fillZeros, finished, ensurePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkCsiDriverName } from './csi-driver-name.ts'
 import { checkAccessModes, checkClassName, checkVolumeMode } from './claim-validation.ts'
@@ -22,7 +22,7 @@ import { checkNoBackSteps, checkPositiveAmount, isNegative } from './value-valid
 
 const specOf = (object: UntypedObject): PersistentVolumeSpec => (object as unknown as PersistentVolume).spec ?? {}
 
-/** In the order they are looked at; of two, the second is the wrong one. */
+/** In the order of validation; of two sources, the second is reported. */
 const sources = [
   'hostPath',
   'gcePersistentDisk',
@@ -50,8 +50,8 @@ const sources = [
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  const spec = madePart(draft, 'spec')
-  madePart(draft, 'status')['phase'] ||= 'Pending'
+  const spec = ensurePart(draft, 'spec')
+  ensurePart(draft, 'status')['phase'] ||= 'Pending'
   fillZeros(spec, { persistentVolumeReclaimPolicy: 'Retain' })
   fillAbsent(spec, { volumeMode: 'Filesystem' })
   fillAbsent(part(spec, 'hostPath'), { type: '' })
@@ -139,7 +139,7 @@ function* checkAttributesClass({
 
 function* checkChange(spec: PersistentVolumeSpec, live: PersistentVolumeSpec): Iterable<Problems[number]> {
   const isSame = (source: (typeof sources)[number]): boolean => {
-    // The secret for growing may be given later.
+    // The secret for expansion may be set later.
     const late = source === 'csi' && live.csi && live.csi.controllerExpandSecretRef === undefined
     const { controllerExpandSecretRef: _later, ...csi } = spec.csi ?? {}
     return equalJson(late ? csi : (spec[source] as Json | undefined), live[source] as Json | undefined)

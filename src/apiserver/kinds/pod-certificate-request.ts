@@ -1,4 +1,4 @@
-/** PodCertificateRequest: a kubelet asks for a certificate by which a pod proves who it is. */
+/** PodCertificateRequest: a kubelet requests a certificate for the identity of a pod. */
 import { draftOf, fillAbsent, finished, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 

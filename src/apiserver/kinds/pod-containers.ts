@@ -1,7 +1,7 @@
-/** The containers of a pod, by what they are for. */
+/** The containers of a pod: regular, init and ephemeral. */
 import type { Container, PodSpec } from '../../kube/types/core/v1.ts'
 
-/** A pod without any is not a pod, but must be read before that can be said. */
+/** Validation also runs on a pod without containers, to report that. */
 export function containersOf({
   containers,
 }: {
@@ -10,7 +10,7 @@ export function containersOf({
   return containers ?? []
 }
 
-/** All of them with their paths, in the order the server visits them. */
+/** All containers with their paths, in the order of the real server. */
 export function* allContainers(spec: PodSpec, field: string): Iterable<readonly [string, Container]> {
   for (const [index, container] of (spec.initContainers ?? []).entries())
     yield [`${field}.initContainers[${index}]`, container]

@@ -1,19 +1,19 @@
 /**
- * What a pod has that nobody wrote. The spec of a pod and that of a template are filled in alike, but for a few things
- * that came later: set in templates, they would have rolled out every workload of every cluster at its next upgrade.
+ * Defaults of pods and pod templates. Both get the same, except for a few newer defaults: set in templates, they would
+ * have changed every template, and so rolled out every workload at the next upgrade of a cluster.
  */
 import { defaultContainer, requestLimits, roundResources } from './container-defaults.ts'
-import { type Draft, fillAbsent, fillZeros, madePart, part, parts } from './draft.ts'
+import { type Draft, fillAbsent, fillZeros, ensurePart, part, parts } from './draft.ts'
 import { defaultVolume } from './volume-defaults.ts'
 
-/** What stands for a pod in a workload: metadata and spec. */
+/** The pod template of a workload: metadata and spec. */
 export function defaultTemplate(template: Draft): void {
-  madePart(template, 'metadata')
-  defaultPodSpec(madePart(template, 'spec'))
+  ensurePart(template, 'metadata')
+  defaultPodSpec(ensurePart(template, 'spec'))
 }
 
 export function defaultPod(pod: Draft): void {
-  const spec = madePart(pod, 'spec')
+  const spec = ensurePart(pod, 'spec')
   const grace = spec['terminationGracePeriodSeconds']
   if (typeof grace === 'number' && grace < 0) spec['terminationGracePeriodSeconds'] = 1
   fillAbsent(spec, { enableServiceLinks: true })
@@ -27,18 +27,18 @@ export function defaultPod(pod: Draft): void {
   defaultPodStatus(part(pod, 'status'))
 }
 
-/** In the network of the host, a port of the container is one of the host. */
+/** With `hostNetwork`, each container port is also a host port. */
 function publishPorts(container: Draft): void {
   for (const port of parts(container, 'ports')) fillZeros(port, { hostPort: port['containerPort'] })
 }
 
 function defaultPodSpec(spec: Draft): void {
-  // The old name of the service account follows the new one.
+  // The deprecated `serviceAccount` mirrors `serviceAccountName`.
   const account = spec['serviceAccountName'] || spec['serviceAccount']
   if (account) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })
   fillZeros(spec, { dnsPolicy: 'ClusterFirst', restartPolicy: 'Always', schedulerName: 'default-scheduler' })
   fillAbsent(spec, { terminationGracePeriodSeconds: 30, containers: [] })
-  madePart(spec, 'securityContext')
+  ensurePart(spec, 'securityContext')
   for (const volume of parts(spec, 'volumes')) defaultVolume(volume)
   for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
     for (const container of parts(spec, list)) defaultContainer(container)
@@ -49,7 +49,7 @@ function defaultPodSpec(spec: Draft): void {
   roundResources(part(resources, 'requests'))
 }
 
-/** A pod has one address and a list of them, and the first is the one. */
+/** `podIP` duplicates the first item of `podIPs`. */
 function defaultPodStatus(status: Draft | undefined): void {
   if (!status) return
   const { podIP } = status

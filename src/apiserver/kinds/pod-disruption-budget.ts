@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets: how many pods must stay, or how many may go; never both. */
+/** PodDisruptionBudgets: `minAvailable` or `maxUnavailable`, never both. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodDisruptionBudget } from '../../kube/types/policy/v1.ts'
 import { structForm } from '../codec/struct-form.ts'

@@ -1,6 +1,6 @@
 /**
- * What all containers of a pod ask for together. They run side by side, so it is their sum; init containers run one
- * after the other before them, so each needs no more than itself and the sidecars that were started before it.
+ * The resources of a whole pod. Containers run concurrently, so their requests are added up; init containers run one
+ * after the other before them, so each counts together with the sidecars started before it, and the maximum is taken.
  */
 import {
   addQuantities,
@@ -55,7 +55,9 @@ function raise(total: Map<string, Quantity>, other: Amounts): void {
   }
 }
 
-/** Resources of the pod as a whole: at least what its containers ask for, at most what each of them may use. */
+/**
+ * Resources at the level of the pod: its requests cover the sum of its containers', its limits cover each container's.
+ */
 export function* checkPodResources(spec: PodSpec, claimNames: ReadonlySet<string>, field: string): Iterable<Cause> {
   const { resources, os } = spec
   if (!resources) return
@@ -84,7 +86,7 @@ export function* checkPodResources(spec: PodSpec, claimNames: ReadonlySet<string
   }
 }
 
-/** Requests of the pod as a whole, where it has limits and does not say. */
+/** Default requests at the level of the pod, if it sets limits only. */
 export function podRequests(spec: PodSpec): ResourceRequirements['requests'] {
   const { resources } = spec
   if (!resources || Object.keys(resources.limits ?? {}).length === 0) return resources?.requests
@@ -103,8 +105,8 @@ function isOfPods(name: string): boolean {
 
 const computed = ['cpu', 'memory'] as const
 
-/** How dear the pod is to a node that runs short. */
-export function qualityOf(spec: PodSpec): string {
+/** The QoS class of the pod, which decides about eviction on a node under pressure. */
+export function qosClassOf(spec: PodSpec): string {
   const { resources, initContainers = [] } = spec
   const all = resources ? [{ resources }] : [...initContainers, ...containersOf(spec)]
   const amounts = all.flatMap((one) =>
@@ -115,7 +117,7 @@ export function qualityOf(spec: PodSpec): string {
   return all.every(isGuaranteed) ? 'Guaranteed' : 'Burstable'
 }
 
-/** Limited in both, and asking for all of it. */
+/** Both cpu and memory have limits, and the requests equal them. */
 function isGuaranteed({ resources }: Pick<Container, 'resources'>): boolean {
   return computed.every((name) => {
     const limit = resources?.limits?.[name]

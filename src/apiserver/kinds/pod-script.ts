@@ -1,7 +1,7 @@
 /**
- * What the containers of a pod do, since nothing runs in them: its annotations say it. `run-seconds` is for all
- * containers, `run-seconds.web` for the container web alone. What nobody says is what one would expect: containers of a
- * pod that is always restarted run until they are stopped, those of any other pod are tasks, and succeed after a while.
+ * What the containers of a simulated pod do, read from its annotations. `run-seconds` applies to all containers,
+ * `run-seconds.web` to the container web alone. By default, containers of a pod with `restartPolicy: Always` run until
+ * they are stopped; those of any other pod succeed after a few seconds.
  */
 import type { Container, EphemeralContainer, Pod } from '../../kube/types/core/v1.ts'
 
@@ -12,13 +12,13 @@ export interface ContainerScript {
   /** How long it runs; undefined: until it is stopped. */
   readonly runSeconds: number | undefined
   readonly exitCode: number
-  /** How long it takes to be ready; undefined: it never is. */
+  /** Seconds until it is ready; undefined: never. */
   readonly readySeconds: number | undefined
-  /** Its image cannot be pulled. */
+  /** False if its image cannot be pulled. */
   readonly hasImage: boolean
 }
 
-/** What the pod as a whole takes its time for. */
+/** Times of the pod as a whole. */
 export interface PodScript {
   readonly startSeconds: number
   readonly stopSeconds: number
@@ -27,9 +27,9 @@ export interface PodScript {
 export interface Pace {
   /** From a pod's arrival at its node to its first container: pulling images, setting up. @default 1 */
   readonly startSeconds: number
-  /** From the request to stop until it has. @default 1 */
+  /** From the request to stop until the pod has stopped. @default 1 */
   readonly stopSeconds: number
-  /** How long a task takes. @default 5 */
+  /** How long a container runs that is not always restarted. @default 5 */
   readonly taskSeconds: number
 }
 
@@ -49,8 +49,10 @@ export function containerScript(
 ): ContainerScript {
   const { name } = container
   const isServer = isInit ? container.restartPolicy === 'Always' : (pod.spec?.restartPolicy ?? 'Always') === 'Always'
-  // What is said for all is said for those that do the work; preparations are asked for by name.
-  const find = isInit ? (word: string) => own(pod, `${word}.${name}`) : (word: string) => say(pod, word, name)
+  // Annotations for all containers apply to regular ones; init containers must be named.
+  const find = isInit
+    ? (setting: string) => annotationOf(pod, `${setting}.${name}`)
+    : (setting: string) => settingOf(pod, setting, name)
   const failures = number(find('fail-times'))
   const isOverFailing = failures !== undefined && restarts >= failures
   const run = isOverFailing ? undefined : number(find('run-seconds'))
@@ -68,34 +70,34 @@ export function containerScript(
 /** An ephemeral container runs until it is stopped, unless an annotation with its name says otherwise. */
 export function ephemeralScript(pod: Pod, { name }: EphemeralContainer): ContainerScript {
   return {
-    runSeconds: number(own(pod, `run-seconds.${name}`)),
-    exitCode: number(own(pod, `exit-code.${name}`)) ?? 0,
+    runSeconds: number(annotationOf(pod, `run-seconds.${name}`)),
+    exitCode: number(annotationOf(pod, `exit-code.${name}`)) ?? 0,
     readySeconds: undefined,
-    hasImage: own(pod, `fail-image-pull.${name}`) !== 'true',
+    hasImage: annotationOf(pod, `fail-image-pull.${name}`) !== 'true',
   }
 }
 
-function seconds(pod: Pod, word: string): number | undefined {
-  return number(own(pod, word))
+function seconds(pod: Pod, setting: string): number | undefined {
+  return number(annotationOf(pod, setting))
 }
 
-function say(pod: Pod, word: string, container: string): string | undefined {
-  return own(pod, `${word}.${container}`) ?? own(pod, word)
+function settingOf(pod: Pod, setting: string, container: string): string | undefined {
+  return annotationOf(pod, `${setting}.${container}`) ?? annotationOf(pod, setting)
 }
 
-function own(pod: Pod, word: string): string | undefined {
+function annotationOf(pod: Pod, setting: string): string | undefined {
   const { annotations = {} } = pod.metadata
-  const name = annotationPrefix + word
+  const name = annotationPrefix + setting
   return Object.hasOwn(annotations, name) ? annotations[name] : undefined
 }
 
-/** What cannot be read counts as not said: a typing error must not stop a cluster. */
+/** An invalid number counts as absent: a typing error must not stop a cluster. */
 function number(text: string | undefined): number | undefined {
   const value = text === undefined || text.trim() === '' ? NaN : Number(text)
   return Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-/** What the container has printed. */
+/** The log of the container. */
 export function logsOf(pod: Pod, container: string): string {
-  return say(pod, 'logs', container) ?? ''
+  return settingOf(pod, 'logs', container) ?? ''
 }

@@ -1,4 +1,4 @@
-/** What may change in a pod that exists: the images, a deadline that comes nearer, tolerations that are added. */
+/** Updates of a pod's spec: only images, a shorter activeDeadlineSeconds and additional tolerations are allowed. */
 import { equalJson, type Json, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Container, NodeSelectorTerm, Pod, PodSpec, Toleration } from '../../kube/types/core/v1.ts'
@@ -8,7 +8,7 @@ import { goStruct } from './go-struct.ts'
 import { forbiddenField, invalidField, requiredField } from '../../kube/validation/field-error.ts'
 import { checkTolerations } from './scheduling-validation.ts'
 import { unifiedDiff } from './unified-diff.ts'
-import { checkRange, mostInt32 } from './value-validation.ts'
+import { checkRange, maxInt32 } from './value-validation.ts'
 
 const changeable = [
   '`spec.containers[*].image`',
@@ -40,7 +40,7 @@ export function* checkPodChange(object: UntypedObject, live: UntypedObject): Ite
   if (isSame(spec, before)) return
   const isGated = (before.schedulingGates ?? []).length > 0
   if (isGated) yield* checkNarrowing(spec, before)
-  const freed = withFreedom(spec, before, isGated)
+  const freed = withMutableFieldsReset(spec, before, isGated)
   if (isSame(freed, before)) return
   const difference = unifiedDiff(goText(before), goText(freed))
   yield forbiddenField('spec', `pod updates may not change fields other than ${changeable}\n${difference}`)
@@ -50,7 +50,7 @@ function specOf(object: UntypedObject): PodSpec {
   return (object as unknown as Pod).spec!
 }
 
-/** As Go writes JSON over several lines. */
+/** Indented JSON as Go prints it. */
 function goText(spec: PodSpec): string {
   return stringifyJson(goStruct(spec, 'PodSpec'), 1).replaceAll(
     /[<>&]/g,
@@ -64,7 +64,7 @@ function isSame(a: unknown, b: unknown): boolean {
 
 const mirror = 'kubernetes.io/config.mirror'
 
-/** A pod that a file on a node describes is not the server's to change. */
+/** A mirror pod (of a static pod on a node) must keep its annotation. */
 function* checkMirror({ metadata }: UntypedObject, live: UntypedObject): Iterable<Cause> {
   const [now, before] = [metadata.annotations?.[mirror], live.metadata.annotations?.[mirror]]
   if (now === before) return
@@ -81,7 +81,7 @@ function* checkDeadline(
     if (before !== undefined) yield invalidField(at, now, 'must not update from a positive integer to nil value')
     return
   }
-  const outside = checkRange(now, 0, mostInt32, at)
+  const outside = checkRange(now, 0, maxInt32, at)
   yield* outside
   if (outside.length === 0 && before !== undefined && now > before) {
     yield invalidField(at, now, 'must be less than or equal to previous value')
@@ -104,8 +104,8 @@ function* checkRemovedGates(spec: PodSpec, before: PodSpec): Iterable<Cause> {
   }
 }
 
-/** The new spec with everything put back that may have changed; what then differs may not. */
-function withFreedom(spec: PodSpec, before: PodSpec, isGated: boolean): PodSpec {
+/** The new spec with all mutable fields reset to their old values; any remaining difference is an error. */
+function withMutableFieldsReset(spec: PodSpec, before: PodSpec, isGated: boolean): PodSpec {
   const {
     activeDeadlineSeconds: _deadline,
     tolerations: _tolerations,
@@ -118,7 +118,7 @@ function withFreedom(spec: PodSpec, before: PodSpec, isGated: boolean): PodSpec 
   } = spec
   const { activeDeadlineSeconds, tolerations, schedulingGates } = before
   const selector = isGated ? before.nodeSelector : nodeSelector
-  const own = isGated ? affinityPutBack(spec, before) : affinity
+  const own = isGated ? affinityReset(spec, before) : affinity
   return {
     ...rest,
     containers: withImages(containers, before.containers),
@@ -138,14 +138,14 @@ function withImages(containers: readonly Container[], before: readonly Container
   })
 }
 
-function affinityPutBack({ affinity }: PodSpec, before: PodSpec): PodSpec['affinity'] {
+function affinityReset({ affinity }: PodSpec, before: PodSpec): PodSpec['affinity'] {
   const { nodeAffinity: _node, ...others } = affinity ?? {}
   const nodeAffinity = before.affinity?.nodeAffinity
   if (!before.affinity && Object.keys(others).length === 0) return undefined
   return affinity || nodeAffinity ? { ...others, ...(nodeAffinity && { nodeAffinity }) } : undefined
 }
 
-/** A pod that waits at a gate may be told more exactly where to run, never less. */
+/** The scheduling constraints of a gated pod may be narrowed, never widened. */
 function* checkNarrowing(spec: PodSpec, before: PodSpec): Iterable<Cause> {
   const now = spec.nodeSelector ?? {}
   const isNarrower = Object.entries(before.nodeSelector ?? {}).every(([key, value]) => now[key] === value)

@@ -1,4 +1,4 @@
-/** The spec of a pod, wherever it stands: in the pod itself, or in the template of what makes it. */
+/** Validation of a pod's spec, in a pod or in the template of a workload. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodSpec, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
@@ -36,12 +36,12 @@ import {
 import { checkContainerResourceName, checkRequirements } from './resource-validation.ts'
 import { checkAffinity, checkSpread, checkTolerations } from './scheduling-validation.ts'
 import { checkPodSecurity } from './security-validation.ts'
-import { checkNotNegative, checkRange, mostInt32 } from './value-validation.ts'
+import { checkNotNegative, checkRange, maxInt32 } from './value-validation.ts'
 import { checkVolumes } from './volume-validation.ts'
 
 type Metadata = UntypedObject['metadata']
 
-/** A pod, without what is wrong with its metadata in general. */
+/** Validation of a pod, except for general metadata. */
 export function* checkPod({
   metadata,
   spec,
@@ -69,7 +69,7 @@ export function* checkPod({
   }
 }
 
-/** What a new pod may not have besides. */
+/** Fields that a new pod must not set. */
 export function* checkNewPod({ ephemeralContainers = [], nodeName, schedulingGates = [] }: PodSpec): Iterable<Cause> {
   if (ephemeralContainers.length > 0) yield forbiddenField('spec.ephemeralContainers', 'cannot be set on create')
   if (nodeName && schedulingGates.length > 0) {
@@ -77,17 +77,17 @@ export function* checkNewPod({ ephemeralContainers = [], nodeName, schedulingGat
   }
 }
 
-/** Templates that nothing was found in: they stay the same much longer than what is around them. */
-const faultless = new WeakSet<PodTemplateSpec>()
+/** Templates without errors: they stay the same object much longer than the objects around them. */
+const validTemplates = new WeakSet<PodTemplateSpec>()
 
 export function* checkTemplate(template: PodTemplateSpec, field: string): Iterable<Cause> {
-  if (faultless.has(template)) return
-  let isFaultless = true
+  if (validTemplates.has(template)) return
+  let isValid = true
   for (const cause of templateProblems(template, field)) {
-    isFaultless = false
+    isValid = false
     yield cause
   }
-  if (isFaultless) faultless.add(template)
+  if (isValid) validTemplates.add(template)
 }
 
 function* templateProblems(template: PodTemplateSpec, field: string): Iterable<Cause> {
@@ -114,9 +114,9 @@ function* checkPodAnnotations({ annotations = {} }: Metadata, { nodeName }: PodS
     yield invalidField(`${field}[${deletionCost}]`, cost, 'must be a 32bit integer')
 }
 
-/** As Go writes it: no plus, no zero in front. */
+/** As Go formats it: no plus sign, no leading zero. */
 function isInt32(text: string): boolean {
-  return /^(?:0|-?[1-9]\d*)$/.test(text) && Number(text) <= mostInt32 && Number(text) >= -mostInt32 - 1
+  return /^(?:0|-?[1-9]\d*)$/.test(text) && Number(text) <= maxInt32 && Number(text) >= -maxInt32 - 1
 }
 
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
@@ -184,12 +184,12 @@ function* checkName(name: string | undefined, format: FormatCheck, field: string
 function* checkNames(spec: PodSpec, field: string): Iterable<Cause> {
   yield* checkName(spec.serviceAccountName, dnsSubdomain, `${field}.serviceAccountName`)
   yield* checkName(spec.nodeName, dnsSubdomain, `${field}.nodeName`)
-  yield* checkRange(spec.activeDeadlineSeconds, 1, mostInt32, `${field}.activeDeadlineSeconds`)
+  yield* checkRange(spec.activeDeadlineSeconds, 1, maxInt32, `${field}.activeDeadlineSeconds`)
   yield* checkName(spec.hostname, dnsLabel, `${field}.hostname`)
   yield* checkName(spec.subdomain, dnsLabel, `${field}.subdomain`)
 }
 
-/** Claims on devices, by the names that containers use. */
+/** Resource claims, by the names that containers refer to. */
 function* checkClaims({ resourceClaims = [] }: PodSpec, field: string): Iterable<Cause> {
   const names = new Set<string>()
   for (const [index, claim] of resourceClaims.entries()) {
@@ -215,7 +215,7 @@ function* checkClaims({ resourceClaims = [] }: PodSpec, field: string): Iterable
   }
 }
 
-/** In the network of the host, a port of the container is one of the host. */
+/** With `hostNetwork`, each container port must be the host port. */
 function* checkHostNetwork(spec: PodSpec, field: string, isPod: boolean): Iterable<Cause> {
   if (!spec.hostNetwork) return
   for (const [index, { ports = [] }] of containersOf(spec).entries()) {
@@ -231,8 +231,8 @@ const searchPattern = String.raw`_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([
 const search = new RegExp(`^${searchPattern}$`)
 const searchRule =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character"
-const mostNameservers = 3
-const mostSearches = 32
+const maxNameservers = 3
+const maxSearches = 32
 const longestSearches = 2048
 
 function* checkDnsConfig({ dnsPolicy, dnsConfig }: PodSpec, field: string): Iterable<Cause> {
@@ -246,12 +246,12 @@ function* checkDnsConfig({ dnsPolicy, dnsConfig }: PodSpec, field: string): Iter
     yield requiredField(`${field}.nameservers`, why)
     return
   }
-  if (nameservers.length > mostNameservers) {
-    yield invalidField(`${field}.nameservers`, nameservers, `must not have more than ${mostNameservers} nameservers`)
+  if (nameservers.length > maxNameservers) {
+    yield invalidField(`${field}.nameservers`, nameservers, `must not have more than ${maxNameservers} nameservers`)
   }
   for (const [index, server] of nameservers.entries()) yield* checkIp(server, `${field}.nameservers[${index}]`)
-  if (searches.length > mostSearches) {
-    yield invalidField(`${field}.searches`, searches, `must not have more than ${mostSearches} search paths`)
+  if (searches.length > maxSearches) {
+    yield invalidField(`${field}.searches`, searches, `must not have more than ${maxSearches} search paths`)
   }
   if (searches.join(' ').length > longestSearches) {
     const why = `must not have more than ${longestSearches} characters (including spaces) in the search list`
@@ -304,7 +304,7 @@ function* checkHostName(
   yield* eachInvalid(at, name, dnsSubdomain(name))
 }
 
-/** What means nothing on Windows: of the pod, and of each container. */
+/** Fields that are not allowed on Windows: of the pod, and of each container. */
 const linuxOfPod = [
   'appArmorProfile',
   'seLinuxOptions',
@@ -358,7 +358,7 @@ function* checkOs(spec: PodSpec, field: string): Iterable<Cause> {
   }
 }
 
-/** Variables that a file holds, which an init container wrote. */
+/** Variables from a file that an init container wrote. */
 function* checkVariableFiles(spec: PodSpec, field: string): Iterable<Cause> {
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]))
   for (const [at, { env = [] }] of allContainers(spec, field)) {

@@ -1,4 +1,4 @@
-/** What the server says about a pod that it takes all the same: things that work otherwise than they look. */
+/** Warnings about a pod that is valid but may not work as expected. */
 import type { UntypedObject } from '../../kube/object.ts'
 import { parseQuantity } from '../../kube/quantity.ts'
 import { trimEnd } from '../../kube/trim-end.ts'
@@ -19,7 +19,7 @@ import { repeatedValues } from './repetition.ts'
 
 type Metadata = UntypedObject['metadata']
 
-/** Of a new pod; changes of pods are made by programs, which do not read. */
+/** Only for new pods: updates of pods are made by controllers, which ignore warnings. */
 export function podWarnings(object: UntypedObject, live: StoredObject | undefined): readonly string[] {
   if (live) return []
   const { metadata, spec } = object
@@ -36,7 +36,7 @@ function nameWarnings(name = '', text: string): readonly string[] {
   return wrong.length > 0 ? [`${text}[${wrong.join(' ')}]`] : []
 }
 
-/** Of what has a template, when it is new or its spec changed. `naming`: pods are named after it. */
+/** Warnings about a workload with a template, when it is new or its spec changed. `naming`: pods are named after it. */
 export function templateWarnings(
   object: UntypedObject,
   live: StoredObject | undefined,
@@ -136,7 +136,7 @@ function* fractionWarnings({ resources }: Container, field: string): Iterable<st
   }
 }
 
-/** Of what a claim asks for. */
+/** Warnings about a claim's spec. */
 export function* claimWarnings(spec: PersistentVolumeClaimSpec | undefined, field: string): Iterable<string> {
   for (const kind of ['requests', 'limits'] as const) {
     const amount = spec?.resources?.[kind]?.['storage']
@@ -148,7 +148,7 @@ export function* claimWarnings(spec: PersistentVolumeClaimSpec | undefined, fiel
 function* variableWarnings({ env = [] }: Container, field: string): Iterable<string> {
   const seen = new Set<string>()
   for (const [index, { name, value = '', valueFrom }] of env.entries()) {
-    // Only a variable that goes on from its predecessor is meant to follow it.
+    // A variable whose value refers to its predecessor extends it instead of hiding it.
     const goesOn = !valueFrom && value !== `$(${name})` && value.includes(`$(${name})`)
     if (seen.has(name) && !goesOn) {
       yield `${field}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`
@@ -217,7 +217,7 @@ interface FilePath {
   readonly source: string
 }
 
-/** Files of one volume that would lie in each other. */
+/** Files of one volume whose paths overlap. */
 function* overlapWarnings(volumes: readonly Volume[]): Iterable<string> {
   for (const { name, configMap, secret, downwardAPI, projected } of volumes) {
     const kinds = [
@@ -253,8 +253,8 @@ function pathsOf({
   return token ? named([token], 'ServiceAccountToken') : []
 }
 
-/** Every pair is compared, for advice only: of a volume with more files than anybody reads about, the first are enough. */
-const mostCompared = 100_000
+/** All pairs are compared, for a warning only: in a volume with a huge number of files, the first ones are enough. */
+const maxCompared = 100_000
 
 function* overlapsOf(paths: readonly FilePath[]): Iterable<string> {
   const shown = ({ path, source }: FilePath): string => (source === '' ? `"${path}"` : `"${path}" (${source})`)
@@ -263,7 +263,7 @@ function* overlapsOf(paths: readonly FilePath[]): Iterable<string> {
   for (const { path: written, source } of paths) {
     const own = { path: trimEnd(written, '/'), source }
     compared += seen.length
-    if (compared > mostCompared) return
+    if (compared > maxCompared) return
     for (const other of seen) {
       const [a, b] = [`${own.path}/`, `${other.path}/`]
       if (own.path !== '' && other.path !== '' && (a.startsWith(b) || b.startsWith(a))) {

@@ -1,14 +1,14 @@
-/** Pods, and templates of them. */
+/** Pods and PodTemplates. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Pod, PodSpec, PodStatus, PodTemplateSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
-import { type Draft, draftOf, finished, madePart, part, parts } from './draft.ts'
+import { type Draft, draftOf, finished, ensurePart, part, parts } from './draft.ts'
 import { checkIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { dnsSubdomain, qualifiedNameProblems } from '../../kube/validation/name-validation.ts'
 import { defaultPod, defaultTemplate } from './pod-defaults.ts'
-import { podRequests, qualityOf } from './pod-resources.ts'
+import { podRequests, qosClassOf } from './pod-resources.ts'
 import { checkPodChange } from './pod-update.ts'
 import { checkNewPod, checkPod, checkTemplate } from './pod-validation.ts'
 import { podWarnings, templateWarnings } from './pod-warnings.ts'
@@ -23,21 +23,21 @@ export const pod: KindRules = {
   },
   prepareCreate(object, { now }) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     mergeLabelKeys(spec, object.metadata.labels ?? {})
     const resources = part(spec, 'resources')
     const requests = podRequests(specOf(finished(draft)))
     if (resources && requests && Object.keys(requests).length > 0) resources['requests'] = requests as Json
     draft['status'] = {
       phase: 'Pending',
-      ...(parts(spec, 'schedulingGates').length > 0 && { conditions: [gated(now)] }),
-      qosClass: qualityOf(specOf(finished(draft))),
+      ...(parts(spec, 'schedulingGates').length > 0 && { conditions: [gatedCondition(now)] }),
+      qosClass: qosClassOf(specOf(finished(draft))),
     }
     return finished(draft)
   },
   prepareUpdate(object, live) {
     const { resources } = specOf(live)
-    // Clients that do not know of them must not take them away.
+    // A client that does not know the field must not remove it.
     return resources && !specOf(object).resources ? { ...object, spec: { ...specOf(object), resources } } : object
   },
   prepareStatus(object, live) {
@@ -51,7 +51,7 @@ export const pod: KindRules = {
         ...(deletionTimestamp && { deletionTimestamp }),
         ...(ownerReferences && { ownerReferences }),
       },
-      status: keepKnown(status, before),
+      status: keepDroppedFields(status, before),
     }
   },
   validateCreate: (object) => [
@@ -66,7 +66,7 @@ export const pod: KindRules = {
     ...checkImmutable(statusOf(object).qosClass, statusOf(live).qosClass, 'status.qosClass'),
     ...checkStatus(statusOf(object)),
   ],
-  doors: {
+  subresources: {
     ephemeralcontainers: {
       validate: (object, live) => [
         ...checkPod({ metadata: object.metadata, spec: specOf(object) }),
@@ -77,7 +77,7 @@ export const pod: KindRules = {
   warnings: podWarnings,
 }
 
-/** What was added to look at a pod stays as it is. */
+/** Ephemeral containers are immutable. */
 function* checkEphemeralChange({ ephemeralContainers = [] }: PodSpec, live: PodSpec): Iterable<Cause> {
   const field = 'spec.ephemeralContainers'
   const byName = new Map(ephemeralContainers.toReversed().map((container) => [container.name, container]))
@@ -108,8 +108,8 @@ function statusOf(object: UntypedObject): PodStatus {
   return (object as unknown as Pod).status ?? {}
 }
 
-/** Said of a pod that nobody may schedule yet. */
-function gated(now: string): Json {
+/** The condition of a pod with scheduling gates. */
+function gatedCondition(now: string): Json {
   return {
     type: 'PodScheduled',
     status: 'False',
@@ -120,7 +120,7 @@ function gated(now: string): Json {
   }
 }
 
-/** "Pods with the same value of this label as this one has": only here is known which that is. */
+/** Merges `matchLabelKeys` into the label selectors: the pod's own label values are known only here. */
 function mergeLabelKeys(spec: Draft, labels: Readonly<Record<string, string>>): void {
   const affinity = part(spec, 'affinity')
   for (const kind of [part(affinity, 'podAffinity'), part(affinity, 'podAntiAffinity')]) {
@@ -147,8 +147,8 @@ function mergeInto(term: Draft, labels: Readonly<Record<string, string>>): void 
   if (expressions.length > 0) selector['matchExpressions'] = expressions
 }
 
-/** Old kubelets forget what they do not know. */
-function keepKnown(status: PodStatus, before: PodStatus): PodStatus {
+/** Older kubelets drop fields that they do not know. */
+function keepDroppedFields(status: PodStatus, before: PodStatus): PodStatus {
   const observed = new Map((before.conditions ?? []).map((one) => [one.type, one.observedGeneration]))
   const conditions = status.conditions?.map((condition) => {
     const generation = condition.observedGeneration ?? observed.get(condition.type)
@@ -169,7 +169,7 @@ function keepKnown(status: PodStatus, before: PodStatus): PodStatus {
 export const podTemplate: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    defaultTemplate(madePart(draft, 'template'))
+    defaultTemplate(ensurePart(draft, 'template'))
     return finished(draft)
   },
   validateCreate: checkPodTemplate,

@@ -1,4 +1,4 @@
-/** Numbers and names of ports. */
+/** Validation of port numbers and names. */
 import type { IntOrString } from '../../kube/types/meta/v1.ts'
 import { portName } from '../../kube/validation/name-validation.ts'
 import { eachInvalid, fine, invalidField, unsupportedField, type Problems } from '../../kube/validation/field-error.ts'
@@ -11,7 +11,7 @@ export function checkPortNumber(port: number | undefined, field: string): Proble
   return [invalidField(field, number, `must be between 1 and ${highest}, inclusive`)]
 }
 
-/** A port by its number, or by the name it has where it is opened. */
+/** A port number, or the name of a container port. */
 export function checkPort(port: IntOrString | undefined, field: string): Problems {
   return typeof port === 'string' ? eachInvalid(field, port, portName(port)) : checkPortNumber(port, field)
 }

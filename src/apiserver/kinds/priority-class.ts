@@ -1,4 +1,4 @@
-/** PriorityClasses: a number by a name, for good. The highest numbers are the system's. */
+/** PriorityClasses: a named, immutable priority. The highest values are reserved for the system. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PriorityClass } from '../../kube/types/scheduling/v1.ts'
 import { draftOf, fillAbsent, finished } from './draft.ts'

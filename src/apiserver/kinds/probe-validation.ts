@@ -1,4 +1,4 @@
-/** Probes and hooks: what is run in or asked of a container, and when. */
+/** Validation of probes and lifecycle hooks. */
 import type { Container, LifecycleHandler, Probe } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
 import { patternRemark } from '../../kube/validation/name-validation.ts'
@@ -12,7 +12,7 @@ import {
 } from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 
-/** What probes and hooks are judged by, besides themselves. */
+/** What the validation of probes and hooks needs to know of the pod. */
 export interface PodFacts {
   readonly gracePeriod: number | undefined
 }
@@ -38,7 +38,7 @@ export function* checkProbes(container: Container, field: string, { gracePeriod 
   if (startupProbe) yield* checkRestartingProbe(startupProbe, gracePeriod, `${field}.startupProbe`)
 }
 
-/** One that has the container started anew: one success ends it. */
+/** A liveness or startup probe: its success threshold must be 1. */
 function* checkRestartingProbe(probe: Probe, gracePeriod: number | undefined, field: string): Iterable<Cause> {
   yield* checkProbe(probe, gracePeriod, field)
   if (probe.successThreshold !== 1) yield invalidField(`${field}.successThreshold`, probe.successThreshold, 'must be 1')
@@ -63,7 +63,7 @@ function* checkProbe(probe: Probe, gracePeriod: number | undefined, field: strin
 
 type Handler = LifecycleHandler & Pick<Probe, 'grpc'>
 
-/** Exactly one of a few ways. */
+/** Exactly one handler. */
 function* checkHandler(handler: Handler, gracePeriod: number | undefined, field: string): Iterable<Cause> {
   const { exec, httpGet, tcpSocket, grpc, sleep } = handler
   const checks: readonly (readonly [string, unknown, () => Iterable<Cause>])[] = [

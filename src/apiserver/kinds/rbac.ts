@@ -1,8 +1,11 @@
-/** Roles say what may be done, bindings who may. What a binding binds is for good: who sees it knows what it grants. */
+/**
+ * Roles list what is allowed, bindings grant it to subjects. `roleRef` is immutable, so that what a binding grants
+ * cannot be exchanged.
+ */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ClusterRole, PolicyRule, RoleBinding, Subject } from '../../kube/types/rbac/v1.ts'
 import { structForm } from '../codec/struct-form.ts'
-import { draftOf, fillZeros, finished, madePart, parts } from './draft.ts'
+import { draftOf, fillZeros, finished, ensurePart, parts } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabelSelector } from './label-selector.ts'
 import { dnsSubdomain, pathSegment } from '../../kube/validation/name-validation.ts'
@@ -73,7 +76,7 @@ export const clusterRoleRules: KindRules = {
 
 function defaultBinding(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  fillZeros(madePart(draft, 'roleRef'), { apiGroup: group })
+  fillZeros(ensurePart(draft, 'roleRef'), { apiGroup: group })
   for (const subject of parts(draft, 'subjects')) {
     if (subject['kind'] === 'User' || subject['kind'] === 'Group') fillZeros(subject, { apiGroup: group })
   }

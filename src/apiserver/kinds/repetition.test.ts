@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { repeatedValues, repetitions } from './repetition.ts'
 
-it('finds what comparing every pair finds', () => {
+it('finds the same duplicates as a comparison of all pairs', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 5 })), (values) => {
       const pairs = values.flatMap((value, index) => (values.indexOf(value) < index ? [index] : []))

@@ -1,6 +1,6 @@
 /**
- * The places of items whose key an earlier item has. One pass over the list, where `findIndex` for each item compares every
- * pair: a list of sixty thousand ports is two billion pairs.
+ * The indexes of items whose key an earlier item has. One pass over the list, where `findIndex` for each item would
+ * compare every pair: a list of sixty thousand ports has two billion pairs.
  */
 export function repetitions<T>(items: readonly T[], keyOf: (item: T) => unknown): ReadonlySet<number> {
   const seen = new Set<unknown>()
@@ -13,7 +13,7 @@ export function repetitions<T>(items: readonly T[], keyOf: (item: T) => unknown)
   return repeated
 }
 
-/** Of values that are their own keys. */
+/** For values that are their own keys. */
 export function repeatedValues(values: readonly unknown[]): ReadonlySet<number> {
   return repetitions(values, (value) => value)
 }

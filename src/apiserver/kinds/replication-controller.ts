@@ -1,11 +1,11 @@
-/** ReplicationControllers: what ReplicaSets came from. Here the labels of the pods say everything. */
+/** ReplicationControllers: predecessor of ReplicaSets. The selector defaults to the labels of the template. */
 import { ownMember } from '../../kube/json-member.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { PodTemplateSpec, ReplicationController, ReplicationControllerSpec } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
 import type { StoredObject } from '../storage/storage.ts'
 import { checkReplicaShares, replicaCounts } from './deployment.ts'
-import { draftOf, fillAbsent, finished, madePart, part } from './draft.ts'
+import { draftOf, fillAbsent, finished, ensurePart, part } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import type { KindRules } from './kind-rules.ts'
 import { defaultTemplate } from './pod-defaults.ts'
@@ -13,15 +13,15 @@ import { checkTemplate } from './pod-validation.ts'
 import { templateWarnings } from './pod-warnings.ts'
 import { invalidField, requiredField } from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
-import { checkCounts, checkEndless, checkShare } from './workload-validation.ts'
+import { checkCounts, checkAlwaysRestarted, checkNotMoreThan } from './workload-validation.ts'
 
 export const replicationController: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     const template = part(spec, 'template')
     const labels = part(part(template, 'metadata'), 'labels')
-    const metadata = madePart(draft, 'metadata')
+    const metadata = ensurePart(draft, 'metadata')
     if (labels) {
       if (Object.keys(part(spec, 'selector') ?? {}).length === 0) spec['selector'] = { ...labels }
       if (Object.keys(part(metadata, 'labels') ?? {}).length === 0) metadata['labels'] = { ...labels }
@@ -37,11 +37,11 @@ export const replicationController: KindRules = {
     const counts = status as Readonly<Record<string, unknown>> | undefined
     return [
       ...checkCounts(counts, replicaCounts),
-      ...checkShare(counts, 'fullyLabeledReplicas', 'replicas'),
+      ...checkNotMoreThan(counts, 'fullyLabeledReplicas', 'replicas'),
       ...checkReplicaShares(counts),
     ]
   },
-  // The real server has them the wrong way round: of a change it says what was wrong before.
+  // The real server swaps the two: the warnings of an update are about the old object.
   warnings: (object, live) =>
     live
       ? templateWarnings(live, object as StoredObject, { naming: true })
@@ -53,7 +53,7 @@ function check(object: UntypedObject): readonly Cause[] {
   const { template } = spec
   return [
     ...checkSpec(spec, template),
-    // These are told last.
+    // These are reported last.
     ...checkNotNegative(spec.replicas, 'spec.replicas'),
     ...checkNotNegative(spec.minReadySeconds, 'spec.minReadySeconds'),
   ]
@@ -74,5 +74,5 @@ function* checkSpec(
     yield invalidField('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
   yield* checkTemplate(template, 'spec.template')
-  yield* checkEndless(template, 'spec.template', 'ReplicationController')
+  yield* checkAlwaysRestarted(template, 'spec.template', 'ReplicationController')
 }

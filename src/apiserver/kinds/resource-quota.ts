@@ -1,8 +1,8 @@
-/** ResourceQuotas: how much of what a namespace may hold, in all or in part of its pods. */
+/** ResourceQuotas: limits for the objects and resources of a namespace, optionally for some of its pods only. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ResourceQuota, ResourceQuotaSpec } from '../../kube/types/core/v1.ts'
 import { roundResources } from './container-defaults.ts'
-import { draftOf, finished, madePart, part } from './draft.ts'
+import { draftOf, finished, ensurePart, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { immutableDetail, invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
 import { checkResourceAmount, checkResourceName } from './resource-validation.ts'
@@ -25,7 +25,7 @@ const known = new Set([
   'services.loadbalancers',
 ])
 
-/** What a scope can be applied to. */
+/** Resources that a scope can apply to. */
 const ofPods = new Set(['pods', ...computed])
 const scopes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['Terminating', ofPods],
@@ -61,16 +61,16 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   yield* checkAmounts(hard, 'spec.hard')
   const names = Object.keys(hard).toSorted().filter(isKnown)
   const fits = (scope: string, name: string): boolean => scopes.get(scope)?.has(name) ?? true
-  // Each shows all scopes, so saying it again for the next one would say the same.
-  const told = new Set<string>()
+  // Each error prints all scopes, so each kind of error is reported once.
+  const reported = new Set<string>()
   for (const scope of own) {
     const wrong = [
       ...(scopes.has(scope) ? [] : ['unsupported scope']),
       ...(names.every((name) => fits(scope, name)) ? [] : [misplaced]),
     ]
     for (const why of wrong) {
-      if (!told.has(why)) yield invalidField('spec.scopes', own, why)
-      told.add(why)
+      if (!reported.has(why)) yield invalidField('spec.scopes', own, why)
+      reported.add(why)
     }
   }
   yield* checkOpposites(own, 'spec.scopes', own)
@@ -118,7 +118,7 @@ function* checkExpression(
   } else yield invalidField(`${at}.operator`, operator, 'not a valid selector operator')
 }
 
-/** As Go shows it: the names of its own struct. */
+/** The selector with Go's field names. */
 function shownSelector(
   expressions: readonly {
     readonly scopeName: string
@@ -145,7 +145,7 @@ export const resourceQuotaRules: KindRules = {
   },
   prepareCreate(object) {
     const draft = draftOf(object)
-    madePart(draft, 'status')
+    ensurePart(draft, 'status')
     return finished(draft)
   },
   validateCreate: (object) => [...check(object)],

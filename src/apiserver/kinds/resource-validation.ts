@@ -1,6 +1,6 @@
 /**
- * What containers ask for and are limited to. Compute resources may be asked for in part and overcommitted; extended
- * resources (`example.com/gpu`) and huge pages are counted in whole units, and who asks for one is limited to it.
+ * Validation of requests and limits. Compute resources may be fractional and overcommitted; extended resources
+ * (`example.com/gpu`) and huge pages are integers whose request must equal the limit.
  */
 import { compareQuantities, parseQuantity, quantityToInteger } from '../../kube/quantity.ts'
 import type { ResourceRequirements } from '../../kube/types/core/v1.ts'
@@ -44,7 +44,7 @@ const standard = new Set([
 ])
 const ofContainers = new Set(['cpu', 'memory', 'ephemeral-storage'])
 const ofPods = new Set(['cpu', 'memory'])
-/** Counted in whole units although no extended resource. */
+/** Integers although they are not extended resources. */
 const counted = new Set([
   'pods',
   'services',
@@ -61,7 +61,7 @@ function isHugePages(name: string): boolean {
   return name.startsWith('hugepages-')
 }
 
-/** Kubernetes' own: without a prefix, or with one of its own. */
+/** Kubernetes' own resources: without a prefix, or with the prefix kubernetes.io. */
 function isNative(name: string): boolean {
   return !name.includes('/') || name.includes('kubernetes.io/')
 }
@@ -152,8 +152,8 @@ function* checkWithin(name: string, request: string, limit: string, field: strin
   }
 }
 
-/** Each unknown claim is answered with the known ones: so many of them. */
-const mostShown = 1000
+/** Each error about an unknown claim prints the known ones: at most this many. */
+const maxShown = 1000
 
 function* checkClaims(
   claims: NonNullable<ResourceRequirements['claims']>,
@@ -161,9 +161,9 @@ function* checkClaims(
   claimNames: ReadonlySet<string>,
 ): Iterable<Cause> {
   const seen = new Set<string>()
-  /** Names of which a single request came before. */
+  /** Names of claims of which a single request was referred to before. */
   const inPart = new Set<string>()
-  const names = [...claimNames].toSorted().slice(0, mostShown).join(', ')
+  const names = [...claimNames].toSorted().slice(0, maxShown).join(', ')
   for (const [index, { name, request = '' }] of claims.entries()) {
     const at = `${field}[${index}]`
     if (!name) {

@@ -1,4 +1,4 @@
-/** RuntimeClasses: which runtime runs a pod's containers, what that costs, and where it can be found. */
+/** RuntimeClasses: the container runtime of a pod, its overhead, and the nodes that support it. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { RuntimeClass } from '../../kube/types/node/v1.ts'
 import { roundResources } from './container-defaults.ts'
@@ -35,7 +35,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
   else yield requiredField('handler')
 }
 
-/** As Go shows it: the names of its own struct. */
+/** The object with Go's field names. */
 function shown({
   key,
   operator,
@@ -61,7 +61,7 @@ export const runtimeClassRules: KindRules = {
   validateCreate: (object) => [...check(object)],
   validateUpdate(object, live) {
     const problems = [...check(object)]
-    // What is missing is told last.
+    // A missing handler is reported last.
     const missing = problems.filter(({ field }) => field === 'handler' && !object['handler'])
     const wrong = problems.filter((problem) => !missing.includes(problem))
     const changed = object['handler'] === live['handler'] ? [] : [invalidField('handler', null, immutableDetail)]

@@ -1,4 +1,4 @@
-/** Where a pod may run: affinities, tolerations, how pods spread. */
+/** Validation of scheduling constraints: affinity, tolerations, topology spread. */
 import type {
   Affinity,
   NodeSelector,
@@ -44,7 +44,7 @@ export function* checkAffinity(
 }
 
 export function* checkNodeSelector(selector: NodeSelector, field: string): Iterable<Cause> {
-  // What Go knows as an empty list is null here.
+  // Go's empty list is null here.
   const terms = (selector.nodeSelectorTerms as NodeSelector['nodeSelectorTerms'] | null) ?? []
   const at = `${field}.nodeSelectorTerms`
   if (terms.length === 0) yield requiredField(at, 'must have at least one node selector term')
@@ -55,7 +55,7 @@ function checkWeight(weight: number, field: string): Problems {
   return weight > 0 && weight <= 100 ? fine : [invalidField(field, weight, 'must be in the range 1-100')]
 }
 
-/** Values that are no labels match nothing, which only a preference may do. */
+/** Invalid label values match nothing; only a preference may contain them. */
 interface ValueRule {
   readonly anyValue: boolean
 }
@@ -130,7 +130,7 @@ interface LabelKeys {
   readonly labelSelector?: LabelSelectorSpec
 }
 
-/** Keys whose value is that of the pod itself; the server puts them into the selector. */
+/** `matchLabelKeys`: keys whose value the server copies from the pod into the selector. */
 function* checkLabelKeys(term: LabelKeys, field: string): Iterable<Cause> {
   const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
   for (const [name, keys] of [

@@ -1,11 +1,11 @@
 /**
- * Secrets: bytes by key. `stringData` is for writing only and becomes `data`. A type is for good, and those of Kubernetes
- * itself say which keys there must be. Nothing of a Secret's contents is ever told in a refusal.
+ * Secrets: bytes by key. `stringData` is write-only and is merged into `data`. The type is immutable, and Kubernetes'
+ * own types require certain keys. Error messages never contain a Secret's data.
  */
 import type { JsonObject } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Secret } from '../../kube/types/core/v1.ts'
-import { checkSealed, decodedLength, mostData } from './config-map.ts'
+import { checkImmutableData, decodedLength, maxDataBytes } from './config-map.ts'
 import { draftOf, fillZeros, finished, part } from './draft.ts'
 import type { KindRules } from './kind-rules.ts'
 import { configKey } from '../../kube/validation/name-validation.ts'
@@ -24,7 +24,7 @@ function defaults(object: UntypedObject): UntypedObject {
   const plain = part(draft, 'stringData')
   if (plain) {
     const encoded = Object.entries(plain).map(([key, text]) => [key, Buffer.from(text as string).toString('base64')])
-    // Any text may be a key, `__proto__` too.
+    // Any string may be a key, `__proto__` too.
     draft['data'] = Object.fromEntries([...Object.entries(part(draft, 'data') ?? {}), ...encoded]) as JsonObject
     delete draft['stringData']
   }
@@ -38,7 +38,7 @@ function* check(object: UntypedObject): Iterable<Problems[number]> {
     yield* eachInvalid(`data[${key}]`, key, configKey(key))
     total += decodedLength(bytes)
   }
-  if (total > mostData) yield tooLong('data', mostData)
+  if (total > maxDataBytes) yield tooLong('data', maxDataBytes)
   const missing = (key: string): boolean => !Object.hasOwn(data, key)
   switch (type) {
     case 'kubernetes.io/service-account-token': {
@@ -74,7 +74,7 @@ function checkJson(data: Readonly<Record<string, string>>, key: string): Problem
   return why === undefined ? [] : [invalidField(field, '<secret contents redacted>', why)]
 }
 
-/** What Go says about JSON that is none: the first character is all that is told of it. */
+/** Go's message about invalid JSON: it shows only the first character. */
 function jsonProblem(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -93,7 +93,7 @@ export const secretRules: KindRules = {
   validateCreate: (object) => [...check(object)],
   validateUpdate: (object, live) => [
     ...(object['type'] === live['type'] ? [] : [invalidField('type', object['type'], immutableDetail)]),
-    ...checkSealed(object, live, ['data']),
+    ...checkImmutableData(object, live, ['data']),
     ...check(object),
   ],
 }

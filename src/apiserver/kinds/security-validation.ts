@@ -1,4 +1,4 @@
-/** As whom, and with which powers, containers run. */
+/** Validation of security contexts of pods and containers. */
 import type {
   AppArmorProfile,
   PodSecurityContext,
@@ -18,7 +18,7 @@ import {
   tooLong,
   unsupported,
 } from '../../kube/validation/field-error.ts'
-import { checkDescendingPath, checkId } from './value-validation.ts'
+import { checkLocalDescendingPath, checkId } from './value-validation.ts'
 
 export function* checkPodSecurity(context: PodSecurityContext, spec: PodSpec, field: string): Iterable<Cause> {
   yield* checkId(context.fsGroup, `${field}.fsGroup`)
@@ -77,7 +77,7 @@ function* checkSeccomp(profile: SeccompProfile | undefined, field: string): Iter
       yield invalidField(at, goStruct(profile, 'SeccompProfile'), 'can only be set when seccomp type is Localhost')
     }
   } else if (localhostProfile === undefined) yield requiredField(at, 'must be set when seccomp type is Localhost')
-  else yield* checkDescendingPath(localhostProfile, at)
+  else yield* checkLocalDescendingPath(localhostProfile, at)
 }
 
 const longestProfile = 4095

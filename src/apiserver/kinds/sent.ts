@@ -1,4 +1,4 @@
-/** A kind as it comes from a client: types are right, but whatever a schema calls required may be missing. */
+/** A kind as sent by a client: types are right, but fields that the schema requires may be missing. */
 export type SentObject<T> = T extends readonly (infer Item)[]
   ? readonly SentObject<Item>[]
   : T extends object

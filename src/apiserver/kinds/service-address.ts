@@ -1,4 +1,7 @@
-/** `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a Service: they must agree, and stay what they were. */
+/**
+ * Validation of `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a Service: they must be consistent, and
+ * the primary address is immutable.
+ */
 import type { ServiceSpec } from '../../kube/types/core/v1.ts'
 import { checkIp, parseIp } from '../errors/ip-address.ts'
 import {
@@ -43,10 +46,14 @@ export function checkClusterIps(spec: Addressed, live: Addressed | undefined): P
     problems.push(invalidField(at, clusterIPs, 'may specify no more than one IP for each IP family'))
   }
   for (const [index, address] of clusterIPs.entries()) {
-    const wanted = ipFamilies[index]
-    if (wanted === undefined || !families.includes(wanted) || wanted === found[index]) continue
+    const expected = ipFamilies[index]
+    if (expected === undefined || !families.includes(expected) || expected === found[index]) continue
     problems.push(
-      invalidField(`${at}[${index}]`, address, `expected an ${wanted} value as indicated by \`ipFamilies[${index}]\``),
+      invalidField(
+        `${at}[${index}]`,
+        address,
+        `expected an ${expected} value as indicated by \`ipFamilies[${index}]\``,
+      ),
     )
   }
   return problems
@@ -59,7 +66,7 @@ function* agreement(clusterIP: string, clusterIPs: readonly string[]): Iterable<
   else if (clusterIPs[0] !== clusterIP) yield invalidField(at, clusterIPs, 'first value must match `clusterIP`')
 }
 
-/** An address, once given, stays; a second one may come and go. */
+/** The primary address is immutable; a secondary one may be added and removed. */
 export function checkAddressChange(spec: Addressed, live: Addressed): Problems {
   if (spec.type === 'ExternalName' || live.type === 'ExternalName') return fine
   const isNow = isHeadless(spec)

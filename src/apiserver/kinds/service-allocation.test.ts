@@ -40,12 +40,12 @@ describe('services', () => {
     )
   })
 
-  it('get the same from the same chance', () => {
+  it('get the same addresses for the same seed', () => {
     const spec: ServiceSpec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports }
     expect(create('a', spec, contextOf([], 7))).toEqual(create('a', spec, contextOf([], 7)))
   })
 
-  it('keep what they have when the manifest is sent again', () => {
+  it('keep their allocated values when the original manifest is sent again', () => {
     const context = contextOf([])
     const spec: ServiceSpec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports }
     const live = create('a', spec, context) as StoredObject
@@ -53,7 +53,7 @@ describe('services', () => {
     expect(serviceRules.prepareUpdate!(again, live, contextOf([live], 99))).toEqual(live)
   })
 
-  it('find the last node port that is free', () => {
+  it('get the last free node port', () => {
     const taken = Array.from({ length: 2767 }, (_, index) => ({ port: index + 1, nodePort: 30_000 + index }))
     const full: UntypedObject = {
       apiVersion: 'v1',
@@ -64,7 +64,7 @@ describe('services', () => {
     expect(specOf(create('a', { type: 'NodePort', ports }, contextOf([full]))).ports![0]!.nodePort).toBe(32_767)
   })
 
-  it('are told when no node port is left', () => {
+  it('are rejected when no node port is free', () => {
     const taken = Array.from({ length: 2768 }, (_, index) => ({ port: index + 1, nodePort: 30_000 + index }))
     const full: UntypedObject = {
       apiVersion: 'v1',

@@ -1,9 +1,8 @@
 /**
- * What a Service is given: addresses in the cluster and ports on the nodes. The server keeps no list of what it gave:
- * whatever no stored Service has is free, so nothing can leak, and an address is free again once its Service is gone.
+ * Allocation of cluster IPs and node ports. The server keeps no separate record: an address is free if no stored
+ * Service has it, so addresses cannot leak, and are released with their Service.
  *
- * A cluster has one family of addresses here, IPv4. What a client asks for beyond that is refused as on a real cluster
- * of one family.
+ * A cluster is single-stack here, IPv4. Requests for IPv6 are rejected as on a real single-stack cluster.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ServicePort, ServiceSpec } from '../../kube/types/core/v1.ts'
@@ -20,9 +19,9 @@ export type ServiceDraft = Mutable<Omit<ServiceSpec, 'ports'>> & { ports?: Mutab
 const clusterRange = '10.0.0.0/16'
 const firstNodePort = 30000
 const lastNodePort = 32767
-/** The first addresses and ports are left to those who ask for one of them. */
-const askedAddresses = 256
-const askedNodePorts = 86
+/** The lowest addresses and ports are allocated only on request, or when all others are used. */
+const staticAddresses = 256
+const staticNodePorts = 86
 
 interface Taken {
   readonly addresses: ReadonlySet<string>
@@ -50,7 +49,7 @@ interface Allocation {
   readonly refuse: (problems: Problems) => void
 }
 
-/** Gives `spec`, a draft of one's own, everything it needs; `live` is what it had. */
+/** Allocates everything that `spec`, a draft, needs; `live` is the stored spec. */
 export function allocate(
   object: UntypedObject,
   spec: ServiceDraft,
@@ -69,13 +68,13 @@ export function allocate(
   }
   if (live) keepAllocated(spec, live)
   alignAddresses(spec, live)
-  settleFamilies(allocation)
+  defaultFamilies(allocation)
   allocateAddress(allocation)
   if (needsNodePort(spec)) (live ? updateNodePorts : allocateNodePorts)(allocation)
   if (needsHealthCheck(spec) && !(live && needsHealthCheck(live))) allocateHealthCheck(allocation)
 }
 
-/** Who sends the manifest of yesterday again means what was allocated then. */
+/** A client that applies its original manifest again keeps the allocated values. */
 function keepAllocated(spec: ServiceDraft, live: ServiceSpec): void {
   if (needsClusterIp(spec) && needsClusterIp(live)) {
     if (!spec.clusterIP && live.clusterIP) spec.clusterIP = live.clusterIP
@@ -83,10 +82,10 @@ function keepAllocated(spec: ServiceDraft, live: ServiceSpec): void {
   }
   if (needsNodePort(spec) && needsNodePort(live)) {
     const before = new Map((live.ports ?? []).map(({ name = '', nodePort = 0 }) => [name, nodePort]))
-    const wanted = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort))
+    const requested = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort))
     for (const port of spec.ports ?? []) {
       const known = before.get(port.name ?? '')
-      if (!port.nodePort && known && !wanted.has(known)) port.nodePort = known
+      if (!port.nodePort && known && !requested.has(known)) port.nodePort = known
     }
   }
   if (needsHealthCheck(spec) && needsHealthCheck(live) && !spec.healthCheckNodePort && live.healthCheckNodePort) {
@@ -94,7 +93,7 @@ function keepAllocated(spec: ServiceDraft, live: ServiceSpec): void {
   }
 }
 
-/** `clusterIP` and `clusterIPs` say the same; old clients know only the first. */
+/** `clusterIP` duplicates the first item of `clusterIPs`; old clients know only `clusterIP`. */
 function alignAddresses(spec: ServiceDraft, live: ServiceSpec | undefined): void {
   const { clusterIP = '', clusterIPs = [] } = spec
   if (!live) {
@@ -108,7 +107,7 @@ function alignAddresses(spec: ServiceDraft, live: ServiceSpec | undefined): void
   else spec.clusterIPs = [clusterIP]
 }
 
-function settleFamilies({ spec, live, refuse: refuseAll }: Allocation): void {
+function defaultFamilies({ spec, live, refuse: refuseAll }: Allocation): void {
   if (spec.type === 'ExternalName') return
   const isLoose = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
   spec.ipFamilyPolicy ??= live?.ipFamilyPolicy ?? (isLoose ? 'RequireDualStack' : 'SingleStack')
@@ -168,24 +167,24 @@ function* policyProblems(
 function allocateAddress({ spec, live, context, taken, refuse: refuseAll }: Allocation): void {
   if (spec.type === 'ExternalName' || isHeadless(spec)) return
   if (live && live.type !== 'ExternalName') return
-  const [wanted] = spec.clusterIPs ?? []
-  if (wanted) {
-    const why = taken.addresses.has(wanted)
+  const [requested] = spec.clusterIPs ?? []
+  if (requested) {
+    const why = taken.addresses.has(requested)
       ? 'provided IP is already allocated'
-      : isInRange(parseIp(wanted)!, parseCidr(clusterRange)!)
+      : isInRange(parseIp(requested)!, parseCidr(clusterRange)!)
         ? undefined
-        : `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${clusterRange}`
-    if (why) refuseAll([invalidField('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${wanted}: ${why}`)])
+        : `the provided IP (${requested}) is not in the valid range. The range of valid IPs is ${clusterRange}`
+    if (why) refuseAll([invalidField('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${requested}: ${why}`)])
     return
   }
   const { address: first, prefix } = parseCidr(clusterRange)!
-  // Neither the first (the network) nor the last (its broadcast) is an address.
+  // The first (network) and last (broadcast) address of the range are not used.
   const last = 2 ** (32 - prefix) - 2
   const at = (offset: number): string => formatIp({ family: 'IPv4', bits: first.bits + BigInt(offset) })
   const found = pickFree(
     context,
-    [askedAddresses + 1, last],
-    [1, askedAddresses],
+    [staticAddresses + 1, last],
+    [1, staticAddresses],
     (offset) => !taken.addresses.has(at(offset)),
   )
   if (found === undefined) throw internal('failed to allocate a serviceIP: range is full')
@@ -193,17 +192,17 @@ function allocateAddress({ spec, live, context, taken, refuse: refuseAll }: Allo
   spec.clusterIPs = [at(found)]
 }
 
-/** Ports that serve the same port number by several protocols share a node port. */
+/** Ports with the same number and different protocols share a node port. */
 function allocateNodePorts(allocation: Allocation): void {
   const { spec, taken } = allocation
   const given = new Map<number, number>()
-  const wanted = new Map<number, number>()
-  for (const { port, nodePort } of spec.ports ?? []) if (nodePort && !wanted.has(port)) wanted.set(port, nodePort)
+  const requested = new Map<number, number>()
+  for (const { port, nodePort } of spec.ports ?? []) if (nodePort && !requested.has(port)) requested.set(port, nodePort)
   for (const [index, port] of (spec.ports ?? []).entries()) {
     if (!port.nodePort && !allocatesNodePorts(spec)) continue
     const known = given.get(port.port)
     if (known === undefined) {
-      const asked = wanted.get(port.port)
+      const asked = requested.get(port.port)
       if (asked) claim(allocation, index, asked)
       const granted = asked ?? pickNodePort(allocation)
       port.nodePort = granted
@@ -254,7 +253,7 @@ function claim(allocation: Allocation, index: number, port: number): void {
 }
 
 function pickNodePort({ context, taken }: Allocation): number {
-  const dynamic = firstNodePort + askedNodePorts
+  const dynamic = firstNodePort + staticNodePorts
   const found = pickFree(
     context,
     [dynamic, lastNodePort],
@@ -267,7 +266,7 @@ function pickNodePort({ context, taken }: Allocation): number {
 
 type Span = readonly [first: number, last: number]
 
-/** A free number of the first span, beginning anywhere in it; of the second when that one is full. */
+/** A free number of the first span, starting at a random one; of the second span if the first is full. */
 function pickFree(
   context: KindContext,
   first: Span,

@@ -1,4 +1,4 @@
-/** Where the addresses of Services come from (ServiceCIDR), and who has one (IPAddress). */
+/** ServiceCIDR, a range of cluster IPs, and IPAddress, an allocated one. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { IPAddress, ParentReference, ServiceCIDR } from '../../kube/types/networking/v1.ts'
@@ -65,7 +65,7 @@ function* checkParent(parent: ParentReference | undefined): Iterable<Problems[nu
   }
 }
 
-/** Its name, which is the address, is checked with the metadata. */
+/** Its name is the address, and is validated with the metadata. */
 export const ipAddressRules: KindRules = {
   defaults: structForm,
   validateCreate: (object) => [...checkParent(parentOf(object))],

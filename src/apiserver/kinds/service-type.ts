@@ -1,4 +1,4 @@
-/** What a Service needs follows from its type and a few other fields. */
+/** What a Service needs, by its type and a few other fields. */
 import type { ServiceSpec } from '../../kube/types/core/v1.ts'
 
 type Typed = Pick<ServiceSpec, 'type' | 'clusterIPs' | 'externalIPs' | 'externalTrafficPolicy'>
@@ -19,7 +19,7 @@ export function needsHealthCheck({ type, externalTrafficPolicy }: Typed): boolea
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local'
 }
 
-/** Traffic may come from outside the cluster. */
+/** Whether traffic may come from outside the cluster. */
 export function isExternal(spec: Typed): boolean {
   return needsNodePort(spec) || (spec.type === 'ClusterIP' && (spec.externalIPs ?? []).length > 0)
 }

@@ -1,10 +1,10 @@
 /**
- * Services. A Service is a union that calls itself a struct: its type decides which fields mean something. Creating one
- * gives it what its type needs; changing its type takes away what the new one has no use for.
+ * Services. The type of a Service decides which fields apply: creating one allocates what its type needs; changing the
+ * type releases what the new one does not use.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { Service, ServicePort, ServiceSpec } from '../../kube/types/core/v1.ts'
-import { draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
+import { draftOf, fillAbsent, fillZeros, finished, ensurePart, part, parts } from './draft.ts'
 import { checkCidr, checkIp, checkReachableIp } from '../errors/ip-address.ts'
 import type { KindRules } from './kind-rules.ts'
 import { checkLabels } from './label-selector.ts'
@@ -30,11 +30,11 @@ import { repeatedValues, repetitions } from './repetition.ts'
 
 const specOf = (object: UntypedObject): ServiceSpec => object['spec'] ?? {}
 
-const draftSpecOf = (draft: ReturnType<typeof draftOf>): ServiceDraft => madePart(draft, 'spec')
+const draftSpecOf = (draft: ReturnType<typeof draftOf>): ServiceDraft => ensurePart(draft, 'spec')
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  const spec = madePart(draft, 'spec')
+  const spec = ensurePart(draft, 'spec')
   fillZeros(spec, { sessionAffinity: 'None', type: 'ClusterIP' })
   if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig']
   if (spec['sessionAffinity'] === 'ClientIP') {
@@ -54,14 +54,14 @@ function defaults(object: UntypedObject): UntypedObject {
       if (ingress['ip']) fillAbsent(ingress, { ipMode: 'VIP' })
     }
   }
-  madePart(madePart(draft, 'status'), 'loadBalancer')
+  ensurePart(ensurePart(draft, 'status'), 'loadBalancer')
   return finished(draft)
 }
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
 
-/** What only the former type had a use for goes, unless the client changed it too: then it is a mistake to tell. */
-function dropUseless(spec: ServiceDraft, live: ServiceSpec): void {
+/** Drops fields that only the former type used, unless the client changed them too: then validation reports them. */
+function dropUnusedFields(spec: ServiceDraft, live: ServiceSpec): void {
   if (needsClusterIp(live) && !needsClusterIp(spec)) {
     if (spec.clusterIP === live.clusterIP && String(spec.clusterIPs) === String(live.clusterIPs)) {
       delete spec.clusterIP
@@ -210,11 +210,11 @@ function checkSourceRanges(
   annotations: Readonly<Record<string, string>>,
 ): Problems {
   const { loadBalancerSourceRanges: ranges = [], type } = spec
-  const told = Object.hasOwn(annotations, rangesAnnotation) ? annotations[rangesAnnotation]! : undefined
-  if (ranges.length === 0 && told === undefined) return fine
+  const annotation = Object.hasOwn(annotations, rangesAnnotation) ? annotations[rangesAnnotation]! : undefined
+  if (ranges.length === 0 && annotation === undefined) return fine
   const field = ranges.length > 0 ? 'spec.LoadBalancerSourceRanges' : `metadata.annotations[${rangesAnnotation}]`
   const known = (live?.loadBalancerSourceRanges ?? []).map((range) => range.trim())
-  const listed = (told ?? '').trim() === '' ? [] : told!.split(',')
+  const listed = (annotation ?? '').trim() === '' ? [] : annotation!.split(',')
   return [
     ...(type === 'LoadBalancer' ? [] : [forbiddenField(field, onlyBalanced)]),
     ...(ranges.length > 0
@@ -266,7 +266,7 @@ function* checkChange(spec: ServiceSpec, live: ServiceSpec): Iterable<Problems[n
   if (type === 'LoadBalancer' && live.type === 'LoadBalancer' && loadBalancerClass !== live.loadBalancerClass) {
     yield invalidField('spec.loadBalancerClass', loadBalancerClass, 'may not change once set')
   }
-  // The real server checks the class both as a change and as a value, and tells what is wrong with it twice.
+  // The real server validates the class both as a change and as a value, and reports an error twice.
   yield* checkClass(spec)
   if (needsHealthCheck(live) && needsHealthCheck(spec) && healthCheckNodePort !== live.healthCheckNodePort) {
     yield forbiddenField('spec.healthCheckNodePort', immutableDetail)
@@ -317,9 +317,9 @@ export const serviceRules: KindRules = {
     const draft = draftOf(object)
     const spec = draftSpecOf(draft)
     allocate(object, spec, specOf(live), context)
-    dropUseless(spec, specOf(live))
+    dropUnusedFields(spec, specOf(live))
     if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
-    if (spec.type !== 'LoadBalancer') madePart(draft, 'status')['loadBalancer'] = {}
+    if (spec.type !== 'LoadBalancer') ensurePart(draft, 'status')['loadBalancer'] = {}
     return finished(draft)
   },
   validateCreate: (object) => check(object, undefined),

@@ -1,4 +1,4 @@
-/** Names of signers: `example.com/signer`. A domain of at least two labels, then a name. */
+/** Validation of signer names: `example.com/signer`, a domain of at least two labels and a path. */
 import type { Cause } from '../errors/status-error.ts'
 import { dnsLabel, dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import { invalidField, requiredField, tooLong } from '../../kube/validation/field-error.ts'
@@ -37,7 +37,7 @@ function* firstWrong(
     yield invalidField(field, shown, `validating label ${JSON.stringify(wrong)}: ${remark}`)
 }
 
-/** Signers of Kubernetes itself issue for shorter times. */
+/** Kubernetes' own signers allow shorter expirations. */
 export function isKubernetesSigner(name: string): boolean {
   const [domain = ''] = name.split('/')
   return domain === 'kubernetes.io' || domain.endsWith('.kubernetes.io')

@@ -1,10 +1,10 @@
-/** StatefulSets: pods with a name and storage of their own, started and stopped in order. */
+/** StatefulSets: pods with a stable name and storage of their own, started and stopped in order. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '../../kube/types/apps/v1.ts'
 import type { PodTemplateSpec, Volume } from '../../kube/types/core/v1.ts'
 import type { Cause } from '../errors/status-error.ts'
 import { checkAnnotations, checkClaimSpec } from './claim-validation.ts'
-import { type Draft, draftOf, fillAbsent, fillZeros, finished, madePart, part, parts } from './draft.ts'
+import { type Draft, draftOf, fillAbsent, fillZeros, finished, ensurePart, part, parts } from './draft.ts'
 import { withFirstStatus } from './first-status.ts'
 import { goStruct } from './go-struct.ts'
 import type { KindRules } from './kind-rules.ts'
@@ -19,23 +19,23 @@ import { defaultClaimSpec } from './volume-defaults.ts'
 import {
   checkCollisions,
   checkCounts,
-  checkEndless,
+  checkAlwaysRestarted,
   checkImmutable,
   checkMatch,
   checkSelector,
-  checkShare,
+  checkNotMoreThan,
   readWorkloadSelector,
 } from './workload-validation.ts'
 
 export const statefulSet: KindRules = {
   defaults(object) {
     const draft = draftOf(object)
-    const spec = madePart(draft, 'spec')
+    const spec = ensurePart(draft, 'spec')
     fillZeros(spec, { podManagementPolicy: 'OrderedReady' })
-    defaultStrategy(madePart(spec, 'updateStrategy'))
-    fillZeros(madePart(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
+    defaultStrategy(ensurePart(spec, 'updateStrategy'))
+    fillZeros(ensurePart(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
     fillAbsent(spec, { replicas: 1, revisionHistoryLimit: 10, serviceName: '' })
-    defaultTemplate(madePart(spec, 'template'))
+    defaultTemplate(ensurePart(spec, 'template'))
     for (const claim of parts(spec, 'volumeClaimTemplates')) defaultClaim(claim)
     return finished(draft)
   },
@@ -56,11 +56,11 @@ export const statefulSet: KindRules = {
     const status = statusOf(object)
     return [
       ...checkCounts(status, counts),
-      ...checkShare(status, 'readyReplicas', 'replicas'),
-      ...checkShare(status, 'currentReplicas', 'replicas'),
-      ...checkShare(status, 'updatedReplicas', 'replicas'),
-      ...checkShare(status, 'availableReplicas', 'replicas'),
-      ...checkShare(status, 'availableReplicas', 'readyReplicas'),
+      ...checkNotMoreThan(status, 'readyReplicas', 'replicas'),
+      ...checkNotMoreThan(status, 'currentReplicas', 'replicas'),
+      ...checkNotMoreThan(status, 'updatedReplicas', 'replicas'),
+      ...checkNotMoreThan(status, 'availableReplicas', 'replicas'),
+      ...checkNotMoreThan(status, 'availableReplicas', 'readyReplicas'),
       ...checkCollisions(status, statusOf(live)),
     ]
   },
@@ -71,7 +71,7 @@ export const statefulSet: KindRules = {
   ],
 }
 
-/** Told in this order. */
+/** Reported in this order. */
 const immutable = ['selector', 'volumeClaimTemplates', 'serviceName', 'podManagementPolicy'] as const
 
 function asClaims(claims: unknown): unknown {
@@ -90,7 +90,7 @@ const counts = [
   'observedGeneration',
   'collisionCount',
 ]
-/** On an update the server spells the path otherwise. */
+/** On an update the server prints a different path. */
 function* templateClaimWarnings({ volumeClaimTemplates = [] }: StatefulSetSpec, suffix: string): Iterable<string> {
   for (const [index, { spec }] of volumeClaimTemplates.entries()) {
     yield* claimWarnings(spec, `spec.volumeClaimTemplates[${index}]${suffix}`)
@@ -111,9 +111,9 @@ function statusOf(object: UntypedObject): Readonly<Record<string, unknown>> | un
 function defaultStrategy(strategy: Draft): void {
   if (!strategy['type']) {
     strategy['type'] = 'RollingUpdate'
-    madePart(strategy, 'rollingUpdate')
+    ensurePart(strategy, 'rollingUpdate')
   }
-  // A strategy that was named but not described stays so.
+  // A strategy with a type and no parameters gets no defaults for them.
   if (strategy['type'] === 'RollingUpdate') {
     fillAbsent(part(strategy, 'rollingUpdate'), { partition: 0, maxUnavailable: 1 })
   }
@@ -121,9 +121,9 @@ function defaultStrategy(strategy: Draft): void {
 
 function defaultClaim(claim: Draft): void {
   fillZeros(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })
-  madePart(claim, 'metadata')
-  defaultClaimSpec(madePart(claim, 'spec'))
-  fillZeros(madePart(claim, 'status'), { phase: 'Pending' })
+  ensurePart(claim, 'metadata')
+  defaultClaimSpec(ensurePart(claim, 'spec'))
+  fillZeros(ensurePart(claim, 'status'), { phase: 'Pending' })
 }
 
 const retentions = ['Retain', 'Delete']
@@ -155,7 +155,7 @@ function* checkStatefulSet(spec: StatefulSetSpec, { isNew }: { readonly isNew: b
   if (isNew && spec.serviceName) yield* eachInvalid('spec.serviceName', spec.serviceName, dnsLabel(spec.serviceName))
   yield* checkSelector(spec.selector, 'spec.selector', 'statefulset')
   yield* checkPods(spec)
-  yield* checkEndless(spec.template, 'spec.template', 'StatefulSet')
+  yield* checkAlwaysRestarted(spec.template, 'spec.template', 'StatefulSet')
 }
 
 function* checkPods(spec: StatefulSetSpec): Iterable<Cause> {
@@ -171,7 +171,10 @@ function* checkPods(spec: StatefulSetSpec): Iterable<Cause> {
   yield* checkAnnotations(template.metadata?.annotations, 'spec.template.annotations')
 }
 
-/** The template with what each pod gets: volumes of its own, which hide others of that name, and a host name. */
+/**
+ * The template as its pods get it: with the volumes of the claim templates, which replace others of the same name, and
+ * a host name.
+ */
 function withClaims({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
   const names = new Set(volumeClaimTemplates.map(({ metadata }) => metadata?.name ?? ''))
   const claims: readonly Volume[] = [...names].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))

@@ -1,4 +1,4 @@
-/** Classes of volumes (StorageClass) and of what can be changed about them later (VolumeAttributesClass). */
+/** StorageClass, a class of volumes, and VolumeAttributesClass, a class of their mutable attributes. */
 import { equalJson, type Json, stringifyJson } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { TopologySelectorTerm } from '../../kube/types/core/v1.ts'
@@ -27,18 +27,18 @@ function checkProvisioner(name: string | undefined, field: string): Problems {
   return lower === '' ? fine : eachInvalid(field, lower, qualifiedNameProblems(lower))
 }
 
-const mostParameters = 512
-const mostBytes = 262_144
+const maxParameters = 512
+const maxBytes = 262_144
 
 function* checkParameters(parameters: Readonly<Record<string, string>>, field: string): Iterable<Problems[number]> {
   const entries = Object.entries(parameters)
-  if (entries.length > mostParameters) {
-    yield tooLong(field, mostParameters)
+  if (entries.length > maxParameters) {
+    yield tooLong(field, maxParameters)
     return
   }
   for (const [key] of entries) if (key === '') yield invalidField(field, key, 'field can not be empty.')
   const total = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0)
-  if (total > mostBytes) yield tooLong(field, mostBytes)
+  if (total > maxBytes) yield tooLong(field, maxBytes)
 }
 
 const reclaimPolicies = ['Delete', 'Retain']
@@ -81,7 +81,7 @@ function* checkTopologies(terms: readonly SentObject<TopologySelectorTerm>[]): I
     }
     const parts = matchLabelExpressions.map(({ key, values = [] }) => stringifyJson([key ?? '', ...values.toSorted()]))
     const whole = parts.toSorted().join()
-    // One that says nothing is the same as none.
+    // An empty term counts as a duplicate.
     if (whole === '' || seen.has(whole)) yield duplicate(at, '')
     seen.add(whole)
   }

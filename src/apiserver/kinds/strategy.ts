@@ -1,10 +1,10 @@
 /**
- * What the server does to objects of certain built-in kinds, beyond what it does to all. Facts about the real server,
- * one line each; a kind that is not named here is treated like any other.
+ * Differences between the REST strategies of built-in kinds, as tables: generation, create on update, required
+ * resourceVersion, deletion. Facts about the real server; a kind that is not listed is treated like any other.
  */
 import type { ServedResource } from '../catalog/catalog.ts'
 
-/** Kinds that count the changes of their spec; custom ones all do. */
+/** Kinds with a generation; all custom ones have it. */
 const counted = new Set([
   'priorityclasses.scheduling.k8s.io',
   'ingressclasses.networking.k8s.io',
@@ -40,7 +40,7 @@ export function countsGenerations(served: ServedResource): boolean {
   return served.custom || counted.has(served.table)
 }
 
-/** What of an update the generation counts. */
+/** Which changes increment the generation. */
 export function changesGeneration(
   served: ServedResource,
 ): 'spec' | 'spec and annotations' | 'spec and labels' | 'nothing' {
@@ -49,7 +49,7 @@ export function changesGeneration(
   return served.table === 'deployments.apps' ? 'spec and annotations' : 'spec'
 }
 
-/** An update of what does not exist creates it. */
+/** Kinds for which an update of a missing object creates it. */
 const createdByUpdate = new Set([
   'runtimeclasses.node.k8s.io',
   'roles.rbac.authorization.k8s.io',
@@ -68,7 +68,7 @@ export function isCreatedByUpdate({ table }: ServedResource): boolean {
   return createdByUpdate.has(table)
 }
 
-/** An update must say which version it changes. */
+/** Kinds whose update must state a resourceVersion. */
 const conditional = new Set([
   'runtimeclasses.node.k8s.io',
   'poddisruptionbudgets.policy',
@@ -85,7 +85,7 @@ export function needsVersion({ table, group, custom }: ServedResource): boolean 
   return custom || group === 'admissionregistration.k8s.io' || conditional.has(table)
 }
 
-/** Finalizers without a domain are nobody's business. */
+/** Kinds whose finalizers need no domain. */
 export function hasFreeFinalizers(served: ServedResource): boolean {
   const { group, custom } = served
   return custom || freeGroups.has(group) || checksMetadataLast(served)
@@ -99,7 +99,7 @@ const freeGroups = new Set([
   'node.k8s.io',
 ])
 
-/** Metadata is not written through status, not even what else can be. */
+/** Kinds for which `/status` changes no metadata at all. */
 const statusAlone = new Set([
   'volumeattachments.storage.k8s.io',
   'csinodes.storage.k8s.io',
@@ -115,17 +115,17 @@ export function keepsMetadataFromStatus({ custom, table }: ServedResource): bool
   return custom || statusAlone.has(table)
 }
 
-/** Who applies the status of what is not there makes it. */
+/** Kinds for which an apply of `/status` creates a missing object. */
 export function isCreatedByStatus({ table }: ServedResource): boolean {
   return table === 'validatingadmissionpolicies.admissionregistration.k8s.io'
 }
 
-/** What is wrong with metadata is told only when nothing else is. */
+/** Kinds whose metadata errors are reported only if there are no others. */
 export function checksMetadataLast({ table, group }: ServedResource): boolean {
   return (table === 'events' && group === '') || table === 'poddisruptionbudgets.policy'
 }
 
-/** A delete answers with the object itself, not with a Status. */
+/** Kinds whose delete answers with the object instead of a Status. */
 const returned = new Set([
   'pods',
   'services',
@@ -144,7 +144,10 @@ export function returnsDeleted({ table, group }: ServedResource): boolean {
   )
 }
 
-/** What becomes of dependents when nobody says; jobs and replication controllers come from a time without a choice. */
+/**
+ * The default propagation policy; Jobs and ReplicationControllers orphan, which is how deletion worked before there
+ * were policies.
+ */
 export function defaultPropagation({ table }: ServedResource): 'Orphan' | undefined {
   return table === 'jobs.batch' || table === 'replicationcontrollers' ? 'Orphan' : undefined
 }

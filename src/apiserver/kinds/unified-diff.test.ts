@@ -24,19 +24,19 @@ function patched(before: readonly string[], diff: string): readonly string[] {
 }
 
 describe('a unified diff', () => {
-  it('shows a change with three lines around it', () => {
+  it('shows a change with three lines of context', () => {
     const after = numbers(9).with(4, 'five')
     expect(unifiedDiff(numbers(9).join('\n'), after.join('\n'))).toBe(
       '@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n',
     )
   })
 
-  it('keeps changes apart that are far from each other', () => {
+  it('puts distant changes into separate hunks', () => {
     const after = numbers(20).with(0, 'first').with(19, 'last')
     expect(unifiedDiff(numbers(20).join('\n'), after.join('\n')).match(/^@@/gm)).toHaveLength(2)
   })
 
-  it('is empty when nothing differs, and turns one text into the other', () => {
+  it('is empty for equal texts, and otherwise turns one text into the other', () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => {
         const diff = unifiedDiff(before.join('\n'), after.join('\n'))
@@ -46,13 +46,13 @@ describe('a unified diff', () => {
     )
   })
 
-  it('copes with long texts of few words', () => {
+  it('handles long texts with few distinct lines', () => {
     const before = Array.from({ length: 500 }, (_, index) => `${index % 3}`)
     const after = before.toSpliced(250, 1, 'x')
     expect(patched(before, unifiedDiff(before.join('\n'), after.join('\n')))).toEqual(after)
   })
 
-  it('looks at long texts from both ends only', () => {
+  it('matches only both ends of very long texts', () => {
     const many = (word: string): string[] => Array.from({ length: 30_000 }, (_, index) => `${word} ${index}`)
     const before = ['head', ...many('old'), 'tail'].join('\n')
     const after = ['head', ...many('new'), 'tail'].join('\n')

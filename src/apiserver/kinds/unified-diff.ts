@@ -1,7 +1,7 @@
 /**
- * What differs between two texts, line by line, as the real server shows it when a pod may not change so. The longest
- * run of equal lines is found first, then those before and after it; lines that occur too often in a long text start
- * no run. That is the algorithm of Python's difflib, whose choices show in the result.
+ * A unified diff of two texts, as the real server prints it when an update of a pod is rejected. It finds the longest
+ * run of equal lines first, then those before and after it; lines that are too frequent in a long text start no run.
+ * This is the algorithm of Python's difflib, whose choices are visible in the result.
  */
 interface Run {
   readonly a: number
@@ -11,7 +11,7 @@ interface Run {
 
 /** Lines of context around a change. */
 const context = 3
-/** In texts of this many lines, what makes up more than a hundredth of them is too common to start a run. */
+/** In texts of at least this many lines, a line that makes up more than a hundredth of them starts no run. */
 const longText = 200
 
 export function unifiedDiff(before: string, after: string): string {
@@ -22,8 +22,8 @@ export function unifiedDiff(before: string, after: string): string {
     .join('')
 }
 
-/** Of longer texts only what is equal at both ends is told apart: looking closer takes the square of their length. */
-const mostLines = 4000
+/** In longer texts only the common beginning and end are matched: the algorithm is quadratic. */
+const maxLines = 4000
 
 function equalEnds(a: readonly string[], b: readonly string[]): readonly Run[] {
   const shorter = Math.min(a.length, b.length)
@@ -39,7 +39,7 @@ function equalEnds(a: readonly string[], b: readonly string[]): readonly Run[] {
 }
 
 function equalRuns(a: readonly string[], b: readonly string[]): readonly Run[] {
-  if (a.length + b.length > mostLines) return equalEnds(a, b)
+  if (a.length + b.length > maxLines) return equalEnds(a, b)
   const places = placesOf(b)
   const runs: Run[] = []
   const search = (aLow: number, aHigh: number, bLow: number, bHigh: number): void => {
@@ -92,14 +92,14 @@ function longestRun(
   return { a: at, b: bt, size }
 }
 
-/** Stretches of lines: equal on both sides, or different. */
+/** A section of lines: equal on both sides, or different. */
 interface Stretch {
   readonly isEqual: boolean
   readonly a: readonly [number, number]
   readonly b: readonly [number, number]
 }
 
-/** Changes with their context; those whose contexts touch stand together. */
+/** Changes with their context; changes whose contexts touch form one hunk. */
 function hunksOf(runs: readonly Run[], aLength: number, bLength: number): readonly (readonly Stretch[])[] {
   const stretches: Stretch[] = []
   let [aDone, bDone] = [0, 0]
@@ -145,6 +145,6 @@ function hunkText(stretches: readonly Stretch[], a: readonly string[], b: readon
 function span(from: number, to: number): string {
   const length = to - from
   if (length === 1) return String(from + 1)
-  // An empty span stands behind the line before it.
+  // An empty range is printed as the line before it.
   return `${length === 0 ? from : from + 1},${length}`
 }

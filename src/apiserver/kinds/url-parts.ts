@@ -1,4 +1,4 @@
-/** A URL as far as checks of webhooks look at it. What is not there is undefined, or empty. */
+/** The parts of a URL that the validation of webhooks checks. Missing parts are undefined, or empty. */
 export interface UrlParts {
   readonly scheme: string
   /** Between the two slashes and the path: user, host and port. */
@@ -7,7 +7,7 @@ export interface UrlParts {
   readonly fragment: string
 }
 
-/** Cut from both ends at the characters that separate the parts: each is looked for once. */
+/** Splits at the separators from both ends; each is searched for once. */
 export function urlParts(url: string): UrlParts {
   const [beforeFragment, fragment] = cut(url, '#')
   const [beforeQuery, query] = cut(beforeFragment, '?')

@@ -1,12 +1,12 @@
-/** Checks of single values that stand in many places: counts, ids, percentages, quantities, paths. */
+/** Validation of single values that occur in many kinds: counts, ids, percentages, quantities, paths. */
 import { compareQuantities, makeQuantity, parseQuantity, type Quantity, signOfQuantity } from '../../kube/quantity.ts'
 import type { IntOrString } from '../../kube/types/meta/v1.ts'
 import { patternRemark } from '../../kube/validation/name-validation.ts'
 import { fine, invalidField, type Problems } from '../../kube/validation/field-error.ts'
 
-export const mostInt32: number = 2 ** 31 - 1
+export const maxInt32: number = 2 ** 31 - 1
 
-/** Zero when absent. */
+/** An absent value counts as zero. */
 export function checkNotNegative(value: number | undefined, field: string): Problems {
   return (value ?? 0) < 0 ? [invalidField(field, value, 'must be greater than or equal to 0')] : fine
 }
@@ -20,18 +20,18 @@ export function checkRange(value: number | undefined, lowest: number, highest: n
   return [invalidField(field, value, `must be between ${lowest} and ${highest}, inclusive`)]
 }
 
-/** Of users and groups. */
+/** Ids of users and groups. */
 export function checkId(id: number | undefined, field: string): Problems {
-  return checkRange(id, 0, mostInt32, field)
+  return checkRange(id, 0, maxInt32, field)
 }
 
-/** The permissions of a file. */
+/** File permissions. */
 export function checkMode(mode: number | undefined, field: string): Problems {
   if (mode === undefined || (mode >= 0 && mode <= 0o777)) return fine
   return [invalidField(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')]
 }
 
-/** A count, or a share of all. */
+/** A count or a percentage. */
 export function checkCountOrPercent(value: IntOrString | undefined, field: string): Problems {
   if (typeof value !== 'string') return checkNotNegative(value, field)
   if (isPercent(value)) return fine
@@ -44,7 +44,7 @@ export function checkAtMostAll(value: IntOrString | undefined, field: string): P
   return isMore ? [invalidField(field, value, 'must not be greater than 100%')] : fine
 }
 
-/** The number in front of the percent sign, or the count itself. */
+/** The number before the percent sign, or the count itself. */
 export function countOf(value: IntOrString | undefined): number {
   if (typeof value !== 'string') return value ?? 0
   if (isPercent(value)) return Number(value.slice(0, -1))
@@ -73,8 +73,8 @@ export function isWholeNumber(quantity: Quantity): boolean {
   return quantity.exponent >= 0
 }
 
-/** A path that leads down from where it starts. */
-export function checkDescendingPath(path: string, field: string): Problems {
+/** A relative path without `..`. */
+export function checkLocalDescendingPath(path: string, field: string): Problems {
   return [
     ...(path.startsWith('/') ? [invalidField(field, path, 'must be a relative path')] : fine),
     ...checkNoBackSteps(path, field),
@@ -85,11 +85,11 @@ export function checkNoBackSteps(path: string, field: string): Problems {
   return path.split('/').includes('..') ? [invalidField(field, path, "must not contain '..'")] : fine
 }
 
-/** The names of files that begin with two dots belong to the kubelet. */
-export function checkOpenPath(path: string, field: string): Problems {
+/** The path must not begin with `..` either: such file names are reserved for the kubelet. */
+export function checkLocalNonReservedPath(path: string, field: string): Problems {
   const isReserved = path.startsWith('..') && !path.startsWith('../')
   return [
-    ...checkDescendingPath(path, field),
+    ...checkLocalDescendingPath(path, field),
     ...(isReserved ? [invalidField(field, path, "must not start with '..'")] : fine),
   ]
 }

@@ -1,4 +1,4 @@
-/** VolumeAttachments: a volume is to be on a node. What and where is for good. */
+/** VolumeAttachments: a request to attach a volume to a node. The spec is immutable. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { VolumeAttachment } from '../../kube/types/storage/v1.ts'

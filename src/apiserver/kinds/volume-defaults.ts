@@ -1,12 +1,12 @@
-/** What a volume has that nobody wrote. A volume that says no more than its name is an empty directory. */
+/** Defaults of volumes. A volume without a source is an emptyDir. */
 import type { JsonObject } from '../../kube/json.ts'
 import { pullPolicyOf, roundResources } from './container-defaults.ts'
-import { type Draft, fillAbsent, fillZeros, madePart, part, parts } from './draft.ts'
+import { type Draft, fillAbsent, fillZeros, ensurePart, part, parts } from './draft.ts'
 
 /** 0644. */
 const defaultMode = 420
 
-/** By source: what is set when absent (pointers), and what when zero. */
+/** By source: defaults of pointers (set if absent), and of plain fields (set if zero). */
 const absent: Readonly<Record<string, JsonObject>> = {
   hostPath: { type: '' },
   secret: { defaultMode },
@@ -33,17 +33,17 @@ export function defaultVolume(volume: Draft): void {
     fillAbsent(part(source, 'serviceAccountToken'), { expirationSeconds: 3600 })
   }
   const claim = part(part(volume, 'ephemeral'), 'volumeClaimTemplate')
-  if (claim) defaultClaimSpec(madePart(claim, 'spec'))
+  if (claim) defaultClaimSpec(ensurePart(claim, 'spec'))
 }
 
 function defaultFieldItems(source: Draft | undefined): void {
   for (const item of parts(source, 'items')) fillZeros(part(item, 'fieldRef'), { apiVersion: 'v1' })
 }
 
-/** The spec of a claim: of its own, in a pod's volume, or in a StatefulSet's template. */
+/** Defaults of a claim's spec: in a claim, in an ephemeral volume of a pod, or in a StatefulSet's template. */
 export function defaultClaimSpec(spec: Draft): void {
   fillAbsent(spec, { volumeMode: 'Filesystem' })
-  const resources = madePart(spec, 'resources')
+  const resources = ensurePart(spec, 'resources')
   roundResources(part(resources, 'limits'))
   roundResources(part(resources, 'requests'))
 }

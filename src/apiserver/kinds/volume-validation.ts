@@ -1,4 +1,4 @@
-/** Volumes of a pod: each has a name of its own and exactly one source. */
+/** Validation of volumes of a pod: each has a unique name and exactly one source. */
 import type {
   DownwardAPIVolumeFile,
   HostPathVolumeSource,
@@ -26,18 +26,18 @@ import {
   unsupported,
 } from '../../kube/validation/field-error.ts'
 import {
-  checkDescendingPath,
+  checkLocalDescendingPath,
   checkId,
   checkMode,
   checkNoBackSteps,
-  checkOpenPath,
+  checkLocalNonReservedPath,
   isNegative,
 } from './value-validation.ts'
 
 type Source = Exclude<keyof Volume, 'name'>
 type SourceCheck<Name extends Source> = (source: NonNullable<Volume[Name]>, field: string) => Iterable<Cause>
 
-/** In the order in which the server looks: the first one counts, the others are too many. */
+/** In the order of the real server: the first source counts, each further one is an error. */
 const sources: { readonly [Name in Source]: SourceCheck<Name> } = {
   *emptyDir({ sizeLimit }, field) {
     if (sizeLimit !== undefined && isNegative(String(sizeLimit))) {
@@ -47,7 +47,7 @@ const sources: { readonly [Name in Source]: SourceCheck<Name> } = {
   hostPath: checkHostPath,
   *gitRepo({ repository, directory = '' }, field) {
     if (!repository) yield requiredField(`${field}.repository`)
-    yield* checkDescendingPath(directory, `${field}.directory`)
+    yield* checkLocalDescendingPath(directory, `${field}.directory`)
   },
   *gcePersistentDisk({ pdName, partition = 0 }, field) {
     const at = field.replace(/gcePersistentDisk$/, 'persistentDisk')
@@ -142,19 +142,19 @@ const sources: { readonly [Name in Source]: SourceCheck<Name> } = {
   },
 }
 
-/** Names that the server writes differently when a source is one too many. */
+/** Names that the server prints differently in errors about a second source. */
 const misspelt: ReadonlyMap<string, string> = new Map([
   ['cephfs', 'cephFS'],
   ['downwardAPI', 'downwarAPI'],
 ])
 
 export interface CheckedVolumes {
-  /** Those that can be mounted: the ones without a problem. */
+  /** Volumes without errors, which can be mounted. */
   readonly volumes: ReadonlyMap<string, Volume>
   readonly problems: readonly Cause[]
 }
 
-/** `podName` is known where the pod itself is written, not where a template of it is. */
+/** `podName` is known for a pod, not for a template. */
 export function checkVolumes(list: readonly Volume[], field: string, podName = ''): CheckedVolumes {
   const volumes = new Map<string, Volume>()
   const problems: Cause[] = []
@@ -195,7 +195,7 @@ function* checkVolume(volume: Volume, field: string, podName: string): Iterable<
   yield* name ? eachInvalid(`${field}.name`, name, dnsLabel(name)) : [requiredField(`${field}.name`)]
 }
 
-/** A source of which nothing more is asked than that some members are there. */
+/** Validates only that some members are set. */
 function needs<Member extends string>(...members: readonly Member[]) {
   return function* (source: { readonly [Name in Member]?: unknown }, field: string): Iterable<Cause> {
     for (const member of members) if (!source[member]) yield requiredField(`${field}.${member}`)
@@ -251,7 +251,7 @@ function* checkFiles({ defaultMode, defaultUser, items = [] }: Files, field: str
 function* checkItem({ key, path, mode, user }: KeyToPath, field: string): Iterable<Cause> {
   if (!key) yield requiredField(`${field}.key`)
   if (!path) yield requiredField(`${field}.path`)
-  yield* checkOpenPath(path, `${field}.path`)
+  yield* checkLocalNonReservedPath(path, `${field}.path`)
   yield* checkMode(mode, `${field}.mode`)
   yield* checkId(user, `${field}.user`)
 }
@@ -259,7 +259,7 @@ function* checkItem({ key, path, mode, user }: KeyToPath, field: string): Iterab
 function* checkFieldFile(file: DownwardAPIVolumeFile, field: string): Iterable<Cause> {
   const { path, fieldRef, resourceFieldRef, mode, user } = file
   if (!path) yield requiredField(`${field}.path`)
-  yield* checkOpenPath(path, `${field}.path`)
+  yield* checkLocalNonReservedPath(path, `${field}.path`)
   if (fieldRef) {
     yield* checkFieldRef(fieldRef, filePaths, `${field}.fieldRef`)
     if (resourceFieldRef) {
@@ -302,7 +302,7 @@ function* checkProjections({ sources: list }: ProjectedVolumeSource, field: stri
   }
 }
 
-/** Ten minutes. */
+/** Ten minutes, in seconds. */
 const shortestToken = 600
 const longestToken = 2 ** 32
 
@@ -318,7 +318,7 @@ function* checkToken(
   } else if (expirationSeconds > longestToken) {
     yield invalidField(expiry, expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
   }
-  yield* path ? checkOpenPath(path, `${field}.path`) : [requiredField(`${field}.path`)]
+  yield* path ? checkLocalNonReservedPath(path, `${field}.path`) : [requiredField(`${field}.path`)]
   yield* checkId(user, `${at}.user`)
 }
 

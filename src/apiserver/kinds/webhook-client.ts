@@ -1,4 +1,4 @@
-/** How a server reaches a webhook: a URL, or a Service of the cluster. */
+/** Validation of `clientConfig` of a webhook: a URL, or a Service of the cluster. */
 import { dnsSubdomain } from '../../kube/validation/name-validation.ts'
 import { invalidField, type Problems, requiredField } from '../../kube/validation/field-error.ts'
 import { urlParts } from './url-parts.ts'

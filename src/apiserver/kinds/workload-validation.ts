@@ -1,4 +1,4 @@
-/** What the kinds that make pods have in common: a selector and a template that it matches, and a status of counts. */
+/** Validation that the workload kinds share: a selector, a template that it matches, and counts in the status. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import { labelsOf, type LabelSelector, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
 import { isMusterError } from '../../kube/errors.ts'
@@ -17,7 +17,7 @@ import {
 } from '../../kube/validation/field-error.ts'
 import { checkNotNegative } from './value-validation.ts'
 
-/** `what` is how the server calls the kind that an empty selector is wrong for. */
+/** `what` is the server's name for the kind in the error about an empty selector. */
 export function* checkSelector(selector: LabelSelectorSpec | undefined, field: string, what: string): Iterable<Cause> {
   if (!selector) {
     yield requiredField(field)
@@ -27,7 +27,7 @@ export function* checkSelector(selector: LabelSelectorSpec | undefined, field: s
   if (isEmptySelector(selector)) yield invalidField(field, selector, `empty selector is invalid for ${what}`)
 }
 
-/** Undefined when it is none. */
+/** Undefined when it is invalid. */
 export function readWorkloadSelector(selector: LabelSelectorSpec | undefined): LabelSelector | undefined {
   try {
     return labelsOf(selector)
@@ -47,8 +47,8 @@ export function checkMatch(
   return [invalidField(`${field}.metadata.labels`, metadata?.labels ?? null, why)]
 }
 
-/** Pods that are replaced when they end: they run for ever. `kind` is how the server calls what makes them. */
-export function* checkEndless({ spec }: PodTemplateSpec, field: string, kind: string): Iterable<Cause> {
+/** Templates of long-running pods must have `restartPolicy: Always`. `kind` is the server's name for the workload. */
+export function* checkAlwaysRestarted({ spec }: PodTemplateSpec, field: string, kind: string): Iterable<Cause> {
   const restartPolicy = spec?.restartPolicy
   if (restartPolicy !== 'Always') yield unsupported(`${field}.spec.restartPolicy`, restartPolicy, ['Always'])
   if (spec?.activeDeadlineSeconds !== undefined) {
@@ -56,7 +56,7 @@ export function* checkEndless({ spec }: PodTemplateSpec, field: string, kind: st
   }
 }
 
-/** Of ReplicaSets, and Deployments, which make them. */
+/** Validation of ReplicaSets, and of Deployments, which create them. */
 export function* checkReplicated(
   selector: LabelSelectorSpec | undefined,
   template: PodTemplateSpec,
@@ -70,10 +70,10 @@ export function* checkReplicated(
   }
   yield* checkMatch(meant, template, field)
   yield* checkTemplate(template, field)
-  yield* checkEndless(template, field, kind)
+  yield* checkAlwaysRestarted(template, field, kind)
 }
 
-/** What may never change. `shown`: how the server shows it, where that is not as it came. */
+/** Immutable fields. `shown` is how the server prints the value, if not as sent. */
 export function checkImmutable(
   value: unknown,
   live: unknown,
@@ -90,8 +90,8 @@ export function* checkCounts(status: Status | undefined, names: readonly string[
   for (const name of names) yield* checkNotNegative(status?.[name] as number | undefined, `status.${name}`)
 }
 
-/** `ready` pods are some of all `replicas`, and so on. */
-export function checkShare(
+/** Checks that a count is not larger than another: `readyReplicas` than `replicas`. */
+export function checkNotMoreThan(
   status: Status | undefined,
   part: string,
   whole: string,

@@ -1,5 +1,6 @@
 /**
- * Policies of admission, validating and mutating, and their bindings. Their expressions must compile.
+ * ValidatingAdmissionPolicy and MutatingAdmissionPolicy, and their bindings: defaults and validation. Their expressions
+ * must compile.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import type {
@@ -29,7 +30,7 @@ import {
   failurePolicies,
   reinvocationPolicies,
 } from './admission-rule.ts'
-import { draftOf, fillAbsent, finished, madePart, part } from '../kinds/draft.ts'
+import { draftOf, fillAbsent, finished, ensurePart, part } from '../kinds/draft.ts'
 import type { KindRules } from '../kinds/kind-rules.ts'
 import { checkLabelSelector } from '../kinds/label-selector.ts'
 import {
@@ -53,7 +54,7 @@ import { repeatedValues, repetitions } from '../kinds/repetition.ts'
 
 function defaults(object: UntypedObject): UntypedObject {
   const draft = draftOf(object)
-  const spec = madePart(draft, 'spec')
+  const spec = ensurePart(draft, 'spec')
   fillAbsent(spec, { failurePolicy: 'Fail' })
   defaultMatchResources(part(spec, 'matchConstraints'))
   return finished(draft)
@@ -61,7 +62,7 @@ function defaults(object: UntypedObject): UntypedObject {
 
 type AnySpec = SentObject<ValidatingAdmissionPolicySpec> & SentObject<MutatingAdmissionPolicySpec>
 
-/** What both kinds of policy have. */
+/** Validation that both kinds of policy share. */
 function* checkCommon(
   spec: AnySpec,
   { variables: compiled }: CommonExpressions,
@@ -81,7 +82,7 @@ function* checkCommon(
   }
 }
 
-/** Only what is written can be changed on its way. */
+/** Mutating policies may match only operations that write an object. */
 function* checkWritten(
   rules: readonly { readonly operations?: readonly string[] }[],
   field: string,
@@ -108,14 +109,14 @@ function* checkParamKind(
     if (version === '') yield invalidField(field, apiVersion, 'version must be specified')
     else if (dns1035Label(version).length > 0) yield invalidField(field, version, dns1035Label(version).join(','))
   }
-  const remarks = dns1035Label(kind.toLowerCase())
+  const messages = dns1035Label(kind.toLowerCase())
   if (kind === '') yield requiredField(`${at}.kind`)
-  else if (remarks.length > 0) {
-    yield invalidField(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${remarks.join(',')}`)
+  else if (messages.length > 0) {
+    yield invalidField(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${messages.join(',')}`)
   }
 }
 
-/** Variables and what may refer to them. */
+/** Compiles the variables of a policy, and the scope of the expressions that may refer to them. */
 function compiledOf({ paramKind, variables = [] }: AnySpec): CommonExpressions {
   return compileCommon({
     ...(paramKind && { paramKind: paramKind }),
@@ -159,7 +160,7 @@ function* checkValidation(
 }
 
 const longestValue = 5120
-const mostAnnotations = 20
+const maxAnnotations = 20
 
 function* checkAnnotations(
   annotations: readonly SentObject<AuditAnnotation>[],
@@ -167,9 +168,9 @@ function* checkAnnotations(
   policy: string,
 ): Iterable<Problems[number]> {
   const at = 'spec.auditAnnotations'
-  if (annotations.length > mostAnnotations) {
+  if (annotations.length > maxAnnotations) {
     const shown = annotations.map(({ key: Key, valueExpression: ValueExpression }) => ({ Key, ValueExpression }))
-    yield invalidField(at, shown, `must not have more than ${mostAnnotations} auditAnnotations`)
+    yield invalidField(at, shown, `must not have more than ${maxAnnotations} auditAnnotations`)
   }
   const repeated = repetitions(annotations, ({ key }) => key)
   for (const [index, { key, valueExpression = '' }] of annotations.entries()) {
@@ -210,7 +211,7 @@ export const validatingAdmissionPolicyRules: KindRules = {
   validateUpdate: (object) => [...checkValidating(object)],
 }
 
-/** By type, what holds the expression. */
+/** By patch type, the member that holds the expression. */
 const patches = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
 
 function* checkMutation(
@@ -242,7 +243,7 @@ function* checkMutating(object: UntypedObject): Iterable<Problems[number]> {
   const common = compiledOf(spec)
   yield* checkCommon(spec, common, true)
   if (mutations.length === 0) yield requiredField('spec.mutations', 'mutations must contain at least one item')
-  // Unlike validations, mutations may speak of variables where there are none.
+  // Unlike validations, mutations may refer to `variables` even if the policy declares none.
   const scope = { variables: objectTypeOf('kubernetes.variables', {}), ...common.scope }
   for (const [index, mutation] of mutations.entries()) yield* checkMutation(mutation, scope, `spec.mutations[${index}]`)
   yield* unsupportedField('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)
@@ -291,7 +292,7 @@ function bindingRules(acts: boolean): KindRules {
       validationActions = [],
     } = (object as unknown as SentObject<ValidatingAdmissionPolicyBinding>).spec ?? {}
     const missing = policyName === '' ? [requiredField('spec.policyName')] : []
-    // The real server tells it last where its newer checks see to it.
+    // The real server's declarative validation reports this error last.
     if (acts) yield* policyName === '' ? [] : eachInvalid('spec.policyName', policyName, dnsSubdomain(policyName))
     else yield* policyName === '' ? missing : eachInvalid('spec.policyName', policyName, dnsSubdomain(policyName))
     if (paramRef) yield* checkParamRef(paramRef, 'spec.paramRef')
@@ -307,7 +308,7 @@ function bindingRules(acts: boolean): KindRules {
   return {
     defaults(object) {
       const draft = draftOf(object)
-      defaultMatchResources(part(madePart(draft, 'spec'), 'matchResources'))
+      defaultMatchResources(part(ensurePart(draft, 'spec'), 'matchResources'))
       return finished(draft)
     },
     validateCreate: (object) => [...check(object)],

@@ -1,4 +1,4 @@
-/** Which requests a webhook or policy is asked about: rules, selectors, conditions. */
+/** Which requests a webhook or policy matches: rules, selectors, match conditions. */
 import { internalError } from '../../kube/validation/cause.ts'
 import { boolType, type CelType } from '../../kube/cel/type.ts'
 import type { MatchCondition, MatchResources, RuleWithOperations } from '../../kube/types/admissionregistration/v1.ts'
@@ -29,7 +29,7 @@ export function defaultRules(draft: Draft | undefined, ...members: readonly stri
   for (const member of members) for (const rule of parts(draft, member)) fillAbsent(rule, { scope: '*' })
 }
 
-/** What a policy is about, unless it says otherwise. */
+/** Sets the defaults of `matchResources` or `matchConstraints`. */
 export function defaultMatchResources(resources: Draft | undefined): void {
   fillAbsent(resources, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} })
   defaultRules(resources, 'resourceRules', 'excludeResourceRules')
@@ -50,7 +50,7 @@ export function* checkRule(rule: SentObject<RuleWithOperations>, at: string): It
   if (scope !== undefined && !scopes.includes(scope)) yield unsupported(`${at}.scope`, scope, scopes)
 }
 
-/** At least one; and who says all says it alone. */
+/** At least one item; and `*` must be the only one. */
 function* checkWild(items: readonly string[], field: string, what: string): Iterable<Problems[number]> {
   if (items.length === 0) yield requiredField(field)
   if (items.length > 1 && items.includes('*')) {
@@ -105,14 +105,14 @@ export function* checkMatchResources(match: SentObject<MatchResources>, at: stri
   }
 }
 
-const mostConditions = 64
+const maxConditions = 64
 
 export function* checkConditions(
   conditions: readonly SentObject<MatchCondition>[],
   at: string,
   hasParams = false,
 ): Iterable<Problems[number]> {
-  if (conditions.length > mostConditions) yield tooMany(at, conditions.length, mostConditions)
+  if (conditions.length > maxConditions) yield tooMany(at, conditions.length, maxConditions)
   const repeated = repetitions(conditions, ({ name }) => name)
   for (const [index, { name, expression = '' }] of conditions.entries()) {
     const place = `${at}[${index}]`
@@ -126,7 +126,7 @@ export function* checkConditions(
   }
 }
 
-/** An expression that does not compile is of no use to anybody. */
+/** A match condition must compile to a boolean. */
 export function* checkRuleExpression(
   expression: string,
   scope: ExpressionScope,
@@ -136,7 +136,7 @@ export function* checkRuleExpression(
   yield* expressionProblems(field, expression, compileExpression(expression, scope, results).problem)
 }
 
-/** What is wrong with an expression; constants in it that cannot be count as the server's own failure. */
+/** The errors of an expression; a constant that cannot be evaluated counts as an internal error of the server. */
 export function expressionProblems(field: string, expression: string, problem: string): Problems {
   if (problem === '') return []
   const isInternal = problem.startsWith('program instantiation failed')

@@ -1,8 +1,10 @@
 /**
- * Expressions of webhooks and policies: what they can refer to, and how they are evaluated for one request.
+ * CEL expressions of webhooks and policies: which variables they can refer to, and how they are evaluated for one
+ * request.
  *
- * An expression fails in two ways: it is wrong, which is told to whoever writes the policy, or it cannot cope with the
- * data, which its failure policy decides about. Objects are looked at without a schema, as the real server does.
+ * An expression fails in two ways: it does not compile, which the author of the policy gets as a validation error, or
+ * it fails for some data, which the failure policy handles. Objects are evaluated without a schema, as on the real
+ * server.
  */
 import type { JsonObject } from '../../kube/json.ts'
 import {
@@ -87,28 +89,28 @@ const namespaceType: CelType = {
       phase: text,
     }),
   }),
-  // A cluster-scoped object has none.
+  // A cluster-scoped object has no namespace.
   nullable: true,
 }
 
 export interface ExpressionScope {
   readonly hasParams: boolean
   readonly hasAuthorizer: boolean
-  /** Whether it may make what a mutating policy is to make. */
+  /** Whether the expression may construct the patches of a mutating policy. */
   readonly makesPatches?: boolean | undefined
-  /** The type of `variables`: its fields are those that a policy declares before this expression. */
+  /** The type of `variables`: its fields are the variables that the policy declares before this expression. */
   readonly variables?: CelType | undefined
 }
 
-/** A compiled expression, or why there is none. */
+/** A compiled expression, or the reason why it does not compile. */
 export interface AdmissionExpression {
   readonly text: string
   readonly program: CelProgram | undefined
-  /** In the words of the real server. */
+  /** In the real server's words. */
   readonly problem: string
 }
 
-/** The types that the result may have; none for any. */
+/** `results` are the types that the result may have; empty for any. */
 export function compileExpression(
   source: string,
   scope: ExpressionScope,
@@ -129,8 +131,8 @@ export function compileExpression(
     const { resultType } = program
     if (results.length > 0 && !results.some((one) => sameType(one, resultType))) {
       const names = results.map(typeText)
-      const wanted = names.length === 1 ? names[0]! : `one of [${names.join(' ')}]`
-      return wrong(`must evaluate to ${wanted} but got ${typeText(resultType)}`)
+      const expected = names.length === 1 ? names[0]! : `one of [${names.join(' ')}]`
+      return wrong(`must evaluate to ${expected} but got ${typeText(resultType)}`)
     }
     return { text: source, program, problem: '' }
   } catch (error) {
@@ -140,12 +142,12 @@ export function compileExpression(
   }
 }
 
-/** A type by the name that it has at run time. */
+/** The name of a type at run time. */
 function typeText({ name, parameters }: CelType): string {
   return parameters.length === 0 ? name : `${name}(${parameters.map(typeText).join(', ')})`
 }
 
-/** What an expression made of a request: a value, or why there is none. */
+/** The outcome of an evaluation: a value, or an error. */
 export type ExpressionOutcome = { readonly value: CelValue } | { readonly error: string }
 
 export interface Evaluation {
@@ -165,7 +167,7 @@ export function evaluate(
   try {
     outcome = { value: program.evaluate(values, budget) }
   } catch (error) {
-    // A chain of thousands of variables, each made of the one before, is deeper than the stack.
+    // Thousands of variables, each defined by the one before, exceed the stack.
     const isTooDeep = error instanceof RangeError
     if (!isTooDeep && !(error instanceof CelRuntimeError)) throw error
     const why = isTooDeep ? 'its variables are nested too deep' : error.message
@@ -222,7 +224,7 @@ function deciderFor({ access }: ClusterState, user: Identity): CelAuthorizer {
   }
 }
 
-/** Variables of a policy: evaluated when somebody asks for them, and then once. */
+/** Variables of a policy: each is evaluated on first access, and then cached. */
 export class LazyVariables extends CelMap {
   readonly #expressions: ReadonlyMap<string, AdmissionExpression>
   readonly #evaluation: Evaluation
@@ -262,7 +264,7 @@ export class LazyVariables extends CelMap {
   }
 }
 
-/** Whether all conditions hold; an error where one could not be evaluated and none said no. */
+/** Whether all conditions hold; an error if one could not be evaluated and none is false. */
 export function meetsConditions(
   conditions: readonly AdmissionExpression[],
   values: ReadonlyMap<string, unknown>,
@@ -283,7 +285,7 @@ export function meetsConditions(
   return { error: errors.length === 1 ? errors[0]! : `[${errors.join(', ')}]` }
 }
 
-/** What conditions of webhooks, and those of policies when they are written, can refer to. */
+/** What match conditions of webhooks can refer to, and those of policies when they are validated. */
 export const conditionScope: ExpressionScope = { hasParams: false, hasAuthorizer: true }
 
 /** The match conditions of a webhook. */
@@ -294,7 +296,7 @@ export function compileConditions(
   return conditions.map(({ expression }) => compileExpression(expression, scope, [boolType]))
 }
 
-/** What must come of a mutation: an object, or operations. */
+/** The expression of a mutation must return an object or JSON Patch operations. */
 export function compileMutation(
   { patchType, applyConfiguration, jsonPatch }: Mutation,
   scope: ExpressionScope,

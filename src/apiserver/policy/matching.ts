@@ -1,6 +1,7 @@
 /**
- * Whom a write concerns: webhooks and policies say by rules, by the labels of the namespace and by those of the object
- * what they want to see. One that asks for another version of the same thing (`Equivalent`) sees it at that version.
+ * Which webhooks and policies match a write: by rules, by the labels of the namespace and by those of the object. With
+ * `matchPolicy: Equivalent` a rule for another version of the same resource matches, too, and the object is converted
+ * to it.
  */
 import type { UntypedObject } from '../../kube/object.ts'
 import { labelsOf, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
@@ -19,7 +20,7 @@ export interface Criteria {
   readonly objectSelector?: LabelSelectorSpec | undefined
 }
 
-/** The version at which the write is to be seen; undefined when it is of no concern. */
+/** The version in which the webhook or policy gets the object; undefined when it does not match. */
 export function matchedVersion(
   state: ClusterState,
   request: AdmissionRequest,
@@ -29,13 +30,13 @@ export function matchedVersion(
   if (!matchesObject(request, criteria.objectSelector)) return undefined
   if (excluded.length > 0 && matchRules(state.catalog, request, excluded, matchPolicy)) return undefined
   const found = matchRules(state.catalog, request, rules, matchPolicy)
-  // The namespace is looked at last: that it is not there concerns only those whom the rest concerns.
+  // The namespace is checked last: a missing namespace is an error only for webhooks and policies that match otherwise.
   return found && matchesNamespace(state, request, criteria.namespaceSelector) ? found : undefined
 }
 
 /**
- * What decides about admission itself is not subject to it: nobody could undo a mistake any more. And of a binding the
- * Binding is shown, which is created; not the pod that it changes.
+ * The objects that configure admission are exempt from it: otherwise a mistake in them could not be undone. A binding
+ * is matched as the Binding that is created, not as the pod that it changes.
  */
 export function isExempt({ served: { group, plural }, subresource, operation }: AdmissionRequest): boolean {
   if (subresource === 'binding' && operation === 'UPDATE') return true
@@ -60,13 +61,14 @@ function matchRules(
 
 function matchesRule(rule: NamedRuleWithOperations, request: AdmissionRequest, served: ServedResource): boolean {
   const { operations = [], apiGroups = [], apiVersions = [], resources = [], resourceNames = [] } = rule
-  const matches = (wanted: readonly string[], value: string): boolean => wanted.includes('*') || wanted.includes(value)
+  const matches = (pattern: readonly string[], value: string): boolean =>
+    pattern.includes('*') || pattern.includes(value)
   return (
     matchesScope(rule.scope, request) &&
     matches(operations, request.operation) &&
     matches(apiGroups, served.group) &&
     matches(apiVersions, served.version) &&
-    resources.some((wanted) => matchesResource(wanted, served.plural, request.subresource)) &&
+    resources.some((pattern) => matchesResource(pattern, served.plural, request.subresource)) &&
     (resourceNames.length === 0 || resourceNames.includes(request.name))
   )
 }
@@ -77,10 +79,10 @@ function matchesScope(scope: string | undefined, { served, namespace }: Admissio
   return isNamespaced === (scope === 'Namespaced')
 }
 
-function matchesResource(wanted: string, plural: string, subresource: string): boolean {
-  const slash = wanted.indexOf('/')
-  const resource = slash < 0 ? wanted : wanted.slice(0, slash)
-  const sub = slash < 0 ? '' : wanted.slice(slash + 1)
+function matchesResource(pattern: string, plural: string, subresource: string): boolean {
+  const slash = pattern.indexOf('/')
+  const resource = slash < 0 ? pattern : pattern.slice(0, slash)
+  const sub = slash < 0 ? '' : pattern.slice(slash + 1)
   return (resource === '*' || resource === plural) && (sub === '*' || sub === subresource)
 }
 
@@ -99,13 +101,13 @@ function matchesNamespace(
   return matchLabels(labelsOf(selector), found.metadata.labels)
 }
 
-/** Before or after: who is labelled out of the way must not escape by it. */
+/** The old object is matched as well as the new one: a relabelled object must not evade its policy. */
 function matchesObject(
   { object, oldObject, subresource, operation }: AdmissionRequest,
   selector: LabelSelectorSpec | undefined,
 ): boolean {
   if (isEmpty(selector)) return true
-  // What is asked for can have no labels.
+  // CONNECT requests carry an object without labels.
   if (operation === 'CONNECT') return false
   // A Scale has no labels.
   const labels = (one: UntypedObject): Readonly<Record<string, string>> =>

@@ -1,6 +1,6 @@
 /**
- * A write as those outside of the server see it, webhooks and policies: at the version that they asked for, and a scale
- * as a Scale. What the server keeps to itself is where the replicas are.
+ * A write as webhooks and policies see it: in the version that they matched, and a write of `/scale` as a Scale. Inside
+ * the server, the latter is a write of the scaled object.
  */
 import type { JsonObject } from '../../kube/json.ts'
 import { formatApiVersion, type GroupVersionKind } from '../../kube/kind.ts'
@@ -14,12 +14,12 @@ import type { AdmissionRequest } from '../cluster/admission.ts'
 
 export interface OutsideView {
   readonly request: AdmissionRequest
-  /** The version that was asked for. */
+  /** The matched version. */
   readonly served: ServedResource
   readonly kind: GroupVersionKind
   readonly object: UntypedObject | undefined
   readonly oldObject: UntypedObject | undefined
-  /** The object with what somebody outside made of it, at the version of the request again. */
+  /** The object as changed by the webhook or policy, converted back to the version of the request. */
   back(changed: UntypedObject): Promise<UntypedObject>
 }
 
@@ -50,9 +50,9 @@ export async function outsideView(request: AdmissionRequest, served: ServedResou
   if (request.kind || served === request.served) {
     return { request, served, kind, object, oldObject, back: async (changed) => changed }
   }
-  const wanted = formatApiVersion(served)
+  const expected = formatApiVersion(served)
   const convert = async (one: UntypedObject | undefined): Promise<UntypedObject | undefined> =>
-    one && (await oneAtVersion(one, request.served, wanted))
+    one && (await oneAtVersion(one, request.served, expected))
   return {
     request,
     served,
@@ -67,12 +67,12 @@ function kindOf({ group, version, kind }: GroupVersionKind): GroupVersionKind {
   return { group, version, kind }
 }
 
-/** The namespace of what is written; that of a namespace is its own. */
+/** The namespace of the written object; for a Namespace, its own name. */
 export function namespaceOf({ served, namespace, name }: AdmissionRequest): string {
   return served.table === 'namespaces' ? name : (namespace ?? '')
 }
 
-/** What a review tells about a request, beside uid and objects. */
+/** The members of a review's request, except uid and objects. */
 export function requestFacts({ request, served, kind }: OutsideView): JsonObject {
   const { operation, subresource, name, user, dryRun, options } = request
   const namespace = namespaceOf(request)

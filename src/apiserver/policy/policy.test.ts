@@ -23,7 +23,7 @@ const rule = { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], res
 
 /** A real server keeps the parameters of policies in a cache that is known to stay empty: so this is no conformance case. */
 describe('parameters of a policy', () => {
-  it('are all that their selector selects, and each has to be satisfied', async () => {
+  it('are all objects that the selector matches, and the policy must hold for each', async () => {
     const call = open()
     for (const most of ['1', '3']) {
       const metadata = { name: `most-${most}`, labels: { limits: 'yes' } }

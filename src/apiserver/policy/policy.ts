@@ -1,6 +1,6 @@
 /**
- * Policies of admission, as both kinds of them have it: a policy says what, a binding says where and with which
- * parameters. A policy without a binding does nothing.
+ * What both kinds of admission policy share: a policy says what is checked or changed, a binding says where and with
+ * which parameters. A policy without a binding has no effect.
  */
 import { celObjectBudget } from '../../kube/cel/compile.ts'
 import { type CelField, type CelType, dynType, listOf, mapOf, objectTypeOf } from '../../kube/cel/type.ts'
@@ -48,15 +48,15 @@ export interface BindingSpec {
   readonly matchResources?: MatchResources
 }
 
-/** What the policy cannot do because of how it, or its binding, is written. */
+/** The policy cannot be evaluated because of how it, or its binding, is configured. */
 export class PolicyFault extends Error {}
 
-/** A binding that a write concerns, and what its policy is to be evaluated with. */
+/** A binding that matches a write, and the parameters for its policy. */
 export interface PolicyInvocation {
   readonly policy: StoredObject
   readonly binding: StoredObject
   readonly view: OutsideView
-  /** One evaluation for each; null where the policy has none. */
+  /** The policy is evaluated once for each; null if it has no parameters. */
   readonly params: readonly (StoredObject | null)[]
 }
 
@@ -69,7 +69,7 @@ export interface PolicyTables {
   readonly bindings: string
 }
 
-/** Everything that policies have to do with a write; faults among it. */
+/** All policies and bindings that match a write, including configuration errors. */
 export async function invocationsFor(
   state: ClusterState,
   request: AdmissionRequest,
@@ -105,7 +105,7 @@ function faultOf(error: unknown): string {
   return error.message
 }
 
-/** The parameters of a binding; undefined when it does not concern the write, a text when it is wrong. */
+/** The parameters of a binding; undefined when it does not match the write, a string when it is misconfigured. */
 async function bind(
   state: ClusterState,
   request: AdmissionRequest,
@@ -182,7 +182,7 @@ function paramNamespace(
   return own
 }
 
-/** What both kinds of policy compile: conditions and variables, and the scope of all that follows them. */
+/** What both kinds of policy compile: match conditions, variables, and the scope of all further expressions. */
 export interface CommonExpressions {
   readonly conditions: readonly AdmissionExpression[]
   readonly variables: ReadonlyMap<string, AdmissionExpression>
@@ -191,7 +191,7 @@ export interface CommonExpressions {
 
 export function compileCommon({ paramKind, matchConditions = [], variables = [] }: PolicySpec): CommonExpressions {
   const [fields, properties] = [new Map<string, CelField>(), new Map<string, CelType>()]
-  // One type, which grows with each variable: a type for each would take the square of their number.
+  // One type that grows with each variable: a new type for each would take quadratic memory.
   const types: CelType = { ...objectTypeOf('kubernetes.variables', {}), fields, properties }
   const compiled = new Map<string, AdmissionExpression>()
   const base = { hasParams: paramKind !== undefined, hasAuthorizer: true }
@@ -208,7 +208,9 @@ export function compileCommon({ paramKind, matchConditions = [], variables = [] 
 
 const kept = new Set(['bool', 'bytes', 'double', 'duration', 'int', 'null', 'string', 'timestamp', 'uint'])
 
-/** What the type of a variable is to those who use it: only of plain values, lists and maps more is known than of dyn. */
+/**
+ * The type of a variable as other expressions see it: only scalars, lists and maps are typed more precisely than dyn.
+ */
 function variableType(type: CelType): CelType {
   const parameters = type.parameters.map(variableType)
   if (type.kind === 'list') return listOf(parameters[0]!)
@@ -216,7 +218,7 @@ function variableType(type: CelType): CelType {
   return kept.has(type.kind) ? type : dynType
 }
 
-/** The values that one evaluation of a policy looks at, with a budget of its own. */
+/** The variables of one evaluation of a policy, with a cost budget of its own. */
 export function evaluationOf(
   state: ClusterState,
   view: OutsideView,

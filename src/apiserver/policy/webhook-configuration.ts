@@ -1,4 +1,4 @@
-/** ValidatingWebhookConfigurations and MutatingWebhookConfigurations: who else is asked before something is stored. */
+/** ValidatingWebhookConfigurations and MutatingWebhookConfigurations: defaults and validation. */
 import type { UntypedObject } from '../../kube/object.ts'
 import type { MutatingWebhook, MutatingWebhookConfiguration } from '../../kube/types/admissionregistration/v1.ts'
 import {
@@ -49,7 +49,7 @@ const harmless = ['None', 'NoneOnDryRun']
 const anyEffects = ['None', 'NoneOnDryRun', 'Some', 'Unknown']
 const reviewVersions = ['v1', 'v1beta1']
 
-/** Rules that came later do not bind a configuration that was stored before them. */
+/** Validation rules that are newer than a stored configuration do not apply to its updates (ratcheting). */
 interface Leniency {
   readonly effects: boolean
   readonly versions: boolean
@@ -99,8 +99,8 @@ function* checkHook(hook: SentObject<MutatingWebhook>, at: string, lenient: Leni
 
 function checkName(name: string | undefined, field: string): Problems {
   if (!name) return [requiredField(field)]
-  const remarks = dnsSubdomain(name)
-  if (remarks.length > 0) return [invalidField(field, name, remarks.join(','))]
+  const messages = dnsSubdomain(name)
+  if (messages.length > 0) return [invalidField(field, name, messages.join(','))]
   if (name.split('.').length >= 3) return []
   return [invalidField(field, name, 'should be a domain with at least three segments separated by dots')]
 }

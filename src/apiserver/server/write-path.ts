@@ -6,23 +6,23 @@ import type { TransportResponse } from '../../transport/transport.ts'
 import { isJsonObject, type Json } from '../../kube/json.ts'
 import { administrator } from '../access/identity.ts'
 import { isReview, review } from '../subresources/reviews.ts'
-import { gatherRoles } from '../controllers/role-aggregation.ts'
+import { startRoleAggregation } from '../controllers/role-aggregation.ts'
 import { checkAdmission } from '../cluster/admission.ts'
 import { admissionPlugins } from '../admission/plugins.ts'
-import { keepQuotas } from '../admission/quota-ledger.ts'
-import { keepApiService } from '../controllers/api-service.ts'
+import { trackQuotas } from '../admission/quota-ledger.ts'
+import { startApiServiceController } from '../controllers/api-service.ts'
 import { bindPod } from '../subresources/binding.ts'
 import { type ApiCall, checkVerb, getObject } from '../cluster/call.ts'
 import { create, withoutSystemFields } from '../write/create.ts'
 import { type Deleting, deletingOf, deletionAnswer, removeObject } from '../write/delete.ts'
-import { keepHouse } from '../controllers/core-controllers.ts'
+import { startCoreControllers } from '../controllers/core-controllers.ts'
 import { listObjects } from '../read/list.ts'
 import { checkPatchType, patch, patchOf } from '../write/patch.ts'
 import { badRequest, methodNotAllowed, modified, notFound } from '../errors/status-error.ts'
 import { answer, dressList, dressObject } from '../representation/representation.ts'
 import { contentType } from '../codec/request-body.ts'
 import type { Route } from '../catalog/route.ts'
-import { keepServiceAccounts } from '../controllers/service-accounts.ts'
+import { startServiceAccountController } from '../controllers/service-accounts.ts'
 import { findObject, type WritePath } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
 import { defaultPropagation } from '../kinds/strategy.ts'
@@ -55,11 +55,11 @@ export const writePath: WritePath = {
   },
   admissionPlugins,
   startControllers(state, { collectGarbage, serviceAccounts, rootCa }) {
-    keepHouse(state, { collectGarbage })
-    gatherRoles(state)
-    keepQuotas(state)
-    if (collectGarbage) keepApiService(state)
-    if (serviceAccounts) keepServiceAccounts(state, rootCa)
+    startCoreControllers(state, { collectGarbage })
+    startRoleAggregation(state)
+    trackQuotas(state)
+    if (collectGarbage) startApiServiceController(state)
+    if (serviceAccounts) startServiceAccountController(state, rootCa)
   },
 }
 

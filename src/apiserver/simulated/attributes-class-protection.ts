@@ -1,6 +1,6 @@
 /**
- * Protection of VolumeAttributesClasses: the finalizer that admission gives each class stays until no volume and no
- * claim names the class.
+ * Protection of VolumeAttributesClasses: the finalizer that admission adds to each class is removed when no volume and
+ * no claim names the class.
  */
 import { type SimulatedState, splitKey, type StoredIn } from './cluster.ts'
 import type { SimulatedController, Tools } from './controller.ts'
@@ -8,7 +8,7 @@ import type { SimulatedController, Tools } from './controller.ts'
 const table = 'volumeattributesclasses.storage.k8s.io'
 const finalizer = 'kubernetes.io/vac-protection'
 
-export function attributesClassProtection({ cluster, hand }: Tools): SimulatedController {
+export function attributesClassProtection({ cluster, writer }: Tools): SimulatedController {
   return {
     own: { [table]: ({ metadata }: StoredIn<typeof table>) => [`/${metadata.name}`] },
     others: {
@@ -23,10 +23,10 @@ export function attributesClassProtection({ cluster, hand }: Tools): SimulatedCo
       if (!metadata.deletionTimestamp) {
         // A class may lack the finalizer: a user may remove it.
         if (!isProtected)
-          await hand.update(table, { ...live, metadata: { ...metadata, finalizers: [...finalizers, finalizer] } })
+          await writer.update(table, { ...live, metadata: { ...metadata, finalizers: [...finalizers, finalizer] } })
       } else if (isProtected && !isUsed(cluster, metadata.name)) {
         const left = finalizers.filter((one) => one !== finalizer)
-        await hand.update(table, { ...live, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } })
+        await writer.update(table, { ...live, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } })
       }
       return undefined
     },
@@ -40,7 +40,7 @@ function isUsed(cluster: SimulatedState, name: string): boolean {
   )
 }
 
-/** A claim names the class that it wants, the one that it has, and the one that it is on the way to. */
+/** A claim names its desired class, its current one, and the target of a change in progress. */
 function namedByClaim({ spec, status }: StoredIn<'persistentvolumeclaims'>): readonly string[] {
   return [
     spec?.volumeAttributesClassName,

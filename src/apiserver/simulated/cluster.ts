@@ -1,7 +1,7 @@
 /**
- * The cluster as its controllers see it: objects by name, by who controls them and, for pods, by where they run. It
- * reads what is stored and copies nothing; the indexes follow each change at once, so nobody here ever acts on a stale
- * view, and none of the caches and expectations of real controllers are needed.
+ * The cluster state as controllers read it, indexed by name, by controlling owner and, for pods, by node. It reads the
+ * storage directly and copies nothing; the indexes are updated with each change, so no controller acts on stale data,
+ * and none of the caches and expectations of real controllers are needed.
  */
 import type { Clock } from '../../clock/clock.ts'
 import { controllerOf } from '../../kube/owner.ts'
@@ -25,7 +25,7 @@ import type { StorageClass, VolumeAttributesClass } from '../../kube/types/stora
 import type { ClusterState } from '../cluster/state.ts'
 import type { StorageChange, StoredObject } from '../storage/storage.ts'
 
-/** The kinds that the simulation knows, by their table. */
+/** The kinds that the simulation uses, by their table. */
 export interface Kinds {
   readonly 'controllerrevisions.apps': ControllerRevision
   readonly 'cronjobs.batch': CronJob
@@ -51,7 +51,7 @@ export interface Kinds {
 }
 
 export type TableName = keyof Kinds
-/** An object as stored: it has a name, a uid and a version. */
+/** A stored object: name, uid and resourceVersion are set. */
 export type Stored<T> = T & { readonly metadata: StoredObject['metadata'] }
 export type StoredIn<K extends TableName> = Stored<Kinds[K]>
 export type StoredPod = StoredIn<'pods'>
@@ -61,9 +61,9 @@ export interface SimulatedState {
   now(): number
   get<K extends TableName>(table: K, namespace: string | undefined, name: string): StoredIn<K> | undefined
   list<K extends TableName>(table: K, namespace?: string): readonly StoredIn<K>[]
-  /** What this object controls. */
+  /** Objects that this owner controls. */
   controlled<K extends TableName>(table: K, owner: StoredObject | Stored<object>): readonly StoredIn<K>[]
-  /** What nobody controls. */
+  /** Objects without a controller. */
   orphans<K extends TableName>(table: K, namespace: string): readonly StoredIn<K>[]
   /** Pods that are bound to this node. */
   podsOn(node: string): readonly StoredPod[]
@@ -73,7 +73,7 @@ export interface IndexedCluster extends SimulatedState {
   follow(table: string, change: StorageChange): void
 }
 
-/** Tables whose objects are found by their controller. */
+/** Tables that are indexed by controller. */
 const controlledTables = new Set<string>(['pods', 'replicasets.apps', 'controllerrevisions.apps', 'jobs.batch'])
 
 export function indexCluster({ storage, clock }: ClusterState): IndexedCluster {
@@ -113,7 +113,7 @@ function isMoved(table: string, object: StoredObject, previous: StoredObject): b
   )
 }
 
-/** A uid has no slash, so the namespace of an orphan cannot be mistaken for one. */
+/** A uid contains no slash, so the key of a namespace's orphans cannot collide with one. */
 function controllerGroup(table: string, object: StoredObject): string {
   return `${table} ${controllerOf(object)?.uid ?? `/${object.metadata.namespace}`}`
 }
@@ -137,7 +137,7 @@ function createGroups(): Groups {
   }
 }
 
-/** `default/web`: how work queues name an object. */
+/** `default/web`: the key of an object in work queues. */
 export function simulatedKey({ metadata }: Stored<object>): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`
 }

@@ -1,35 +1,35 @@
 /**
- * A container as a state machine: waiting, running, terminated, and round again, with longer and longer pauses when it
- * keeps ending. Its whole state is what its status says, so a cluster that was stopped goes on where it was.
+ * A container as a state machine: waiting, running, terminated, and around again, with a growing back-off when it keeps
+ * terminating. Its whole state is its status, so a restarted simulation continues where it was.
  *
- * `advance` is a function of (status, script, now). It says how the container stands and when it will stand differently.
+ * `advance` is a function of (status, script, now). It returns the new status and when it will change next.
  */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { Container, ContainerState, ContainerStatus, Pod } from '../../kube/types/core/v1.ts'
 import type { ContainerScript } from '../kinds/pod-script.ts'
 
-/** The pauses between restarts, of each container that had one. */
+/** The restart back-off of each container. */
 export interface BackOff {
-  /** How long to wait after an end at this moment. */
+  /** The delay before a container that terminated at this time is restarted. */
   delay(container: string, endedAt: number): number
   restarted(container: string, at: number): void
 }
 
-const firstPauseMs = 10_000
-const longestPauseMs = 300_000
+const initialDelayMs = 10_000
+const maxDelayMs = 300_000
 
 export function createBackOff(): BackOff {
-  const pauses = new Map<string, { readonly ms: number; readonly at: number }>()
+  const delays = new Map<string, { readonly ms: number; readonly at: number }>()
   return {
     delay(container, endedAt) {
-      const pause = pauses.get(container)
-      // Who held out for long is forgiven.
-      if (pause && endedAt - pause.at > 2 * longestPauseMs) pauses.delete(container)
-      return pauses.get(container)?.ms ?? 0
+      const current = delays.get(container)
+      // A container that ran for long enough starts with the shortest delay again.
+      if (current && endedAt - current.at > 2 * maxDelayMs) delays.delete(container)
+      return delays.get(container)?.ms ?? 0
     },
     restarted(container, at) {
-      const ms = pauses.get(container)?.ms
-      pauses.set(container, { ms: ms === undefined ? firstPauseMs : Math.min(2 * ms, longestPauseMs), at })
+      const ms = delays.get(container)?.ms
+      delays.set(container, { ms: ms === undefined ? initialDelayMs : Math.min(2 * ms, maxDelayMs), at })
     },
   }
 }
@@ -42,16 +42,16 @@ export interface ContainerSituation {
   readonly script: ContainerScript
   readonly policy: RestartPolicy
   readonly backOff: BackOff
-  /** From when on it may start; undefined: not yet. */
+  /** The earliest start time; undefined: not known yet. */
   readonly startAt: number | undefined
-  /** What it waits for until then. */
+  /** The reason for waiting until then. */
   readonly waitingFor: 'ContainerCreating' | 'PodInitializing'
   readonly now: number
 }
 
 export interface Advance {
   readonly status: ContainerStatus
-  /** When it will stand differently by itself. */
+  /** When the status will change next without an external event. */
   readonly wakeAt: number | undefined
 }
 
@@ -66,7 +66,7 @@ export function advance(status: ContainerStatus | undefined, situation: Containe
     return { status: { ...current, state: { waiting: { reason: waitingFor } } }, wakeAt: startAt }
   }
   if (!script.hasImage)
-    return { status: { ...current, state: { waiting: imageTrouble(container) } }, wakeAt: undefined }
+    return { status: { ...current, state: { waiting: imagePullBackOff(container) } }, wakeAt: undefined }
   return advanceRunning(start(current, pod, now), situation)
 }
 
@@ -83,7 +83,7 @@ function fresh({ name, image = '' }: Container, reason: string): ContainerStatus
   }
 }
 
-function imageTrouble({ image = '' }: Container): NonNullable<ContainerState['waiting']> {
+function imagePullBackOff({ image = '' }: Container): NonNullable<ContainerState['waiting']> {
   return { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": ErrImagePull: ${image}: not found` }
 }
 
@@ -98,7 +98,7 @@ function start(status: ContainerStatus, pod: Pod, at: number): ContainerStatus {
   }
 }
 
-/** 64 hexadecimal digits that are always the same for the same text. */
+/** 64 hexadecimal digits, deterministic for the text. */
 function digits(text: string): string {
   let found = ''
   for (let part = 0; part < 8; part++) {
@@ -125,7 +125,7 @@ function advanceRunning(status: ContainerStatus, situation: ContainerSituation):
   }
 }
 
-/** The container as one that has ended. */
+/** The status of a terminated container. */
 export function terminated(status: ContainerStatus, exitCode: number, at: number): ContainerStatus {
   const { state, containerID } = status
   return {
@@ -152,19 +152,19 @@ function advanceEnded(
   const { pod, container, policy, backOff, now } = situation
   if (!isRestarted(policy, ended.exitCode)) return { status, wakeAt: undefined }
   const endedAt = timeOf(ended.finishedAt)
-  const pause = backOff.delay(container.name, endedAt)
-  if (now >= endedAt + pause) {
+  const delayMs = backOff.delay(container.name, endedAt)
+  if (now >= endedAt + delayMs) {
     backOff.restarted(container.name, now)
     const { restartCount } = status
     const again = start({ ...status, lastState: { terminated: ended }, restartCount: restartCount + 1 }, pod, now)
-    // The next thing that happens to it happens at a later look: a container that ends at once must not spin.
+    // The next transition happens in a later reconcile: a container that exits at once must not loop here.
     const next = { ...again, ready: false }
     return { status: next, wakeAt: now + 1000 }
   }
   const { name, namespace, uid } = pod.metadata
-  const message = `back-off ${goSpan(pause)} restarting failed container=${container.name} pod=${name}_${namespace}(${uid})`
+  const message = `back-off ${goSpan(delayMs)} restarting failed container=${container.name} pod=${name}_${namespace}(${uid})`
   const state = { waiting: { reason: 'CrashLoopBackOff', message } }
-  return { status: { ...status, state, lastState: { terminated: ended } }, wakeAt: endedAt + pause }
+  return { status: { ...status, state, lastState: { terminated: ended } }, wakeAt: endedAt + delayMs }
 }
 
 export function isRestarted(policy: RestartPolicy, exitCode: number): boolean {

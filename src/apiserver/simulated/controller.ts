@@ -1,40 +1,45 @@
 /**
- * A controller: it is told whose objects changed, and brings each into the shape that its spec asks for. What all of
- * them share is here: how they are told, what they hold in hand, and how they come by the objects that are theirs.
+ * A controller reconciles each changed object towards its spec. This file holds what all controllers share: how watch
+ * events become keys, the tools they get, and how they adopt and release dependents.
  */
 import { controllerOf, ownerReference, removeOwner } from '../../kube/owner.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { labelsOf, type LabelSelector, type LabelSelectorSpec, matchLabels } from '../../kube/selector.ts'
 import type { StoredObject } from '../storage/storage.ts'
 import type { SimulatedState, StoredIn, TableName } from './cluster.ts'
-import type { Hand } from './object-writer.ts'
+import type { ObjectWriter } from './object-writer.ts'
 import type { Recorder } from './recorder.ts'
 
 /** What a component of the cluster works with. */
 export interface Tools {
   readonly cluster: SimulatedState
-  readonly hand: Hand
+  readonly writer: ObjectWriter
   readonly record: Recorder
 }
 
-/** Whom a change of an object concerns: the keys of those to look at. */
-export type Concern<K extends TableName> = (object: StoredIn<K>) => Iterable<string>
+/** Maps a changed object to the keys to reconcile. */
+export type KeyMapper<K extends TableName> = (object: StoredIn<K>) => Iterable<string>
 
 export interface SimulatedController {
   readonly workers?: number
-  /** Looked at when it starts, whatever is there. */
+  /** Keys to reconcile at the start, whatever is stored. */
   readonly first?: readonly string[]
-  /** Looked at as soon as it changes. */
-  readonly own?: { readonly [K in TableName]?: Concern<K> }
-  /** Looked at when the dust has settled. */
-  readonly others?: { readonly [K in TableName]?: Concern<K> }
-  /** Told of every change at once, for what it keeps in mind. At the start, all that is there is new. */
+  /** Objects whose change is reconciled immediately. */
+  readonly own?: { readonly [K in TableName]?: KeyMapper<K> }
+  /**
+   * Objects whose change is reconciled after a short delay, so that changes in quick succession cause one reconcile.
+   */
+  readonly others?: { readonly [K in TableName]?: KeyMapper<K> }
+  /**
+   * Called synchronously with every change, for state that the controller keeps in memory. At the start it is called
+   * with every stored object.
+   */
   readonly follow?: (table: string, object: StoredObject | undefined, previous: StoredObject | undefined) => void
-  /** Says in how many milliseconds to look again. */
+  /** Returns in how many milliseconds to requeue the key. */
   reconcile(key: string): Promise<number | undefined>
 }
 
-/** The key of the object of this kind that controls it. */
+/** The key of the controlling owner of this kind. */
 export function ownerOf(kind: string): (object: KubeObject) => readonly string[] {
   return (object) => {
     const owner = controllerOf(object)
@@ -46,7 +51,7 @@ interface Selecting {
   readonly spec?: { readonly selector?: LabelSelectorSpec }
 }
 
-/** The same, or, for one that nobody controls, the keys of those who would adopt it. */
+/** The same; for an object without a controller, the keys of the owners that would adopt it. */
 export function ownerOrAdopters(
   cluster: SimulatedState,
   kind: string,
@@ -63,7 +68,7 @@ export function ownerOrAdopters(
   }
 }
 
-// Labels are compared for each pod again and again: a selector is read once.
+// Labels are matched for each pod again and again: each selector is parsed once.
 const selectors = new WeakMap<object, LabelSelector>()
 
 export function selectorOf({ spec }: Selecting): LabelSelector {
@@ -75,11 +80,11 @@ export function selectorOf({ spec }: Selecting): LabelSelector {
 }
 
 /**
- * The objects that the owner controls and its selector matches. Orphans that match are adopted, controlled objects that
- * do not are released; `finalizer` is added with the one and removed with the other.
+ * The objects that the owner controls and its selector matches. Matching orphans are adopted, controlled objects that
+ * no longer match are released; `finalizer` is added on adoption and removed on release.
  */
 export async function claim<K extends 'pods' | 'replicasets.apps'>(
-  { cluster, hand }: Tools,
+  { cluster, writer }: Tools,
   table: K,
   owner: StoredIn<TableName>,
   selector: LabelSelector,
@@ -90,7 +95,7 @@ export async function claim<K extends 'pods' | 'replicasets.apps'>(
   for (const own of cluster.controlled(table, owner)) {
     if (fits(own) || own.metadata.deletionTimestamp) continue
     const released = removeOwner(own as KubeObject, owner as KubeObject) as StoredIn<K>
-    await hand.update(table, finalizer === undefined ? released : withoutFinalizer(released, finalizer))
+    await writer.update(table, finalizer === undefined ? released : withoutFinalizer(released, finalizer))
   }
   if (!owner.metadata.deletionTimestamp) {
     for (const stray of cluster.orphans(table, namespace)) {
@@ -105,7 +110,7 @@ export async function claim<K extends 'pods' | 'replicasets.apps'>(
         ownerReferences,
         ...(finalizers.size > 0 && { finalizers: [...finalizers] }),
       }
-      await hand.update(table, { ...stray, metadata })
+      await writer.update(table, { ...stray, metadata })
     }
   }
   return cluster.controlled(table, owner).filter(fits)
@@ -120,7 +125,7 @@ export function withoutFinalizer<T extends { readonly metadata: StoredObject['me
   return { ...object, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } }
 }
 
-/** Of a Deployment, a ReplicaSet: which pods it means. Old controllers say it by a plain map. */
+/** The selector of a ReplicationController or Service, which is a plain map. */
 export function selectorOfMap(matchLabelsMap: Readonly<Record<string, string>> | undefined): LabelSelector {
   return matchLabelsMap ? labelsOf({ matchLabels: matchLabelsMap }) : labelsOf(undefined)
 }

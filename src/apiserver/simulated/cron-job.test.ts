@@ -15,7 +15,7 @@ async function cron(
 const minutes = async (cluster: SimulatedCluster, count: number): Promise<void> => await cluster.seconds(count * 60)
 
 describe('a CronJob', () => {
-  it('starts a Job at each of its moments, and keeps so many of the past ones', async () => {
+  it('creates a Job at each scheduled time, and keeps a limited history', async () => {
     const cluster = await simulated()
     const made: string[] = []
     cluster.state.storage.onChange(({ name }, { type, object }) => {
@@ -30,7 +30,7 @@ describe('a CronJob', () => {
     expect((await cluster.get('CronJob', 'tick')).status?.active).toBeUndefined()
   })
 
-  it('takes its Jobs and their running pods along', async () => {
+  it('is deleted with its Jobs and their running pods', async () => {
     const cluster = await simulated()
     await cron(cluster, {}, { 'run-seconds': '100000' })
     await minutes(cluster, 11)
@@ -44,7 +44,7 @@ describe('a CronJob', () => {
     ['Allow', 2],
     ['Forbid', 1],
     ['Replace', 1],
-  ])('%s: what becomes of a Job that still runs', async (concurrencyPolicy, count) => {
+  ])('concurrency policy %s', async (concurrencyPolicy, count) => {
     const cluster = await simulated()
     await cron(cluster, { concurrencyPolicy }, { 'run-seconds': '100000' })
     await minutes(cluster, 6)
@@ -86,13 +86,13 @@ describe('a schedule', () => {
     expect(next(text)).toBe(expected)
   })
 
-  it('follows the clock of its time zone through the change to summer time', () => {
+  it('follows its time zone through the change to summer time', () => {
     const zone = 'Europe/Berlin'
     expect(next('0 12 * * *', zone, Date.UTC(2026, 2, 28))).toBe('2026-03-28T11:00')
     expect(next('0 12 * * *', zone, Date.UTC(2026, 2, 29))).toBe('2026-03-29T10:00')
   })
 
-  it('is always in the future, and never skips a moment', () => {
+  it('yields a future time, and skips none', () => {
     const field = (most: number): fc.Arbitrary<string> =>
       fc.oneof(
         fc.constant('*'),
@@ -105,7 +105,7 @@ describe('a schedule', () => {
         const after = start + offset
         const found = schedule(after)!
         expect(found).toBeGreaterThan(after)
-        // From anywhere before it, the same moment is the next.
+        // From any time in between, the next one is the same.
         expect(schedule(after + Math.floor((found - after) / 2))).toBe(found)
       }),
     )

@@ -1,4 +1,4 @@
-/** CronJobs: a Job at each moment that the schedule names, and only so many of the past ones kept. */
+/** CronJobs: creates a Job at each scheduled time, and deletes finished Jobs beyond the history limits. */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import { ownerReference } from '../../kube/owner.ts'
 import { splitKey, type StoredIn } from './cluster.ts'
@@ -10,8 +10,8 @@ import { finishOf } from './job-facts.ts'
 type CronJob = StoredIn<'cronjobs.batch'>
 type Job = StoredIn<'jobs.batch'>
 
-/** Who missed more than that is told so, and goes on from now. */
-const mostMissed = 100
+/** After this many missed starts the search for the latest one skips to the last 24 hours. */
+const maxMissed = 100
 
 export function cronJobController(tools: Tools): SimulatedController {
   const { cluster } = tools
@@ -33,7 +33,7 @@ export function cronJobController(tools: Tools): SimulatedController {
   }
 }
 
-/** The last moment that has come and was not seen to. */
+/** The latest scheduled time that has passed without a Job. */
 function latestMissed(cron: CronJob, schedule: Schedule, now: number): number | undefined {
   const { startingDeadlineSeconds: deadline } = cron.spec
   const since = parseTime(cron.status?.lastScheduleTime ?? cron.metadata.creationTimestamp ?? '') ?? now
@@ -42,14 +42,14 @@ function latestMissed(cron: CronJob, schedule: Schedule, now: number): number | 
   let at = schedule(from)
   for (let count = 0; at !== undefined && at <= now; count++) {
     latest = at
-    // After a long sleep the last of many is all that matters.
-    at = count < mostMissed ? schedule(at) : schedule(Math.max(at, now - 86_400_000))
+    // After many missed starts only the latest one matters.
+    at = count < maxMissed ? schedule(at) : schedule(Math.max(at, now - 86_400_000))
   }
   return latest
 }
 
 async function start(tools: Tools, cron: CronJob, at: number): Promise<Job | 'skipped' | undefined> {
-  const { cluster, hand, record } = tools
+  const { cluster, writer, record } = tools
   const running = cluster.controlled('jobs.batch', cron).filter((job) => !finishOf(job))
   if (cron.spec?.concurrencyPolicy === 'Forbid' && running.length > 0) {
     record(
@@ -62,7 +62,7 @@ async function start(tools: Tools, cron: CronJob, at: number): Promise<Job | 'sk
   }
   if (cron.spec?.concurrencyPolicy === 'Replace') {
     for (const job of running) {
-      await hand.remove('jobs.batch', job, { propagation: 'Background' })
+      await writer.remove('jobs.batch', job, { propagation: 'Background' })
       record(cron, 'Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
     }
   }
@@ -70,7 +70,7 @@ async function start(tools: Tools, cron: CronJob, at: number): Promise<Job | 'sk
   const { namespace = '' } = cron.metadata
   const name = `${cron.metadata.name}-${Math.floor(at / 60_000)}`
   try {
-    const job = await hand.create('jobs.batch', {
+    const job = await writer.create('jobs.batch', {
       apiVersion: 'batch/v1',
       kind: 'Job',
       metadata: {
@@ -86,12 +86,12 @@ async function start(tools: Tools, cron: CronJob, at: number): Promise<Job | 'sk
     return job
   } catch (error) {
     if (!isOvertaken(error)) throw error
-    // It was made before, by who did not live to write it down.
+    // A former run created the Job, but stopped before it wrote the status.
     return cluster.get('jobs.batch', namespace, name) ?? 'skipped'
   }
 }
 
-async function report({ cluster, hand }: Tools, cron: CronJob, started: Job | 'skipped' | undefined): Promise<void> {
+async function report({ cluster, writer }: Tools, cron: CronJob, started: Job | 'skipped' | undefined): Promise<void> {
   const live = cluster.get('cronjobs.batch', cron.metadata.namespace, cron.metadata.name)
   if (!live) return
   const jobs = cluster.controlled('jobs.batch', live)
@@ -105,7 +105,7 @@ async function report({ cluster, hand }: Tools, cron: CronJob, started: Job | 's
       uid: metadata.uid,
       resourceVersion: metadata.resourceVersion,
     }))
-  // A reference names the version it was made of, and stays as it was.
+  // A reference contains the resourceVersion of when it was created, and is kept as it is.
   const known = new Map((live.status?.active ?? []).map((one) => [one.uid, one]))
   const successes = jobs
     .filter((job) => finishOf(job)?.type === 'Complete')
@@ -117,14 +117,14 @@ async function report({ cluster, hand }: Tools, cron: CronJob, started: Job | 's
       ? started.metadata.annotations?.['batch.kubernetes.io/cronjob-scheduled-timestamp']
       : undefined
   const lastScheduleTime = scheduled ?? live.status?.lastScheduleTime
-  await hand.updateStatus('cronjobs.batch', live, {
+  await writer.updateStatus('cronjobs.batch', live, {
     ...(active.length > 0 && { active: active.map((one) => known.get(one.uid) ?? one) }),
     ...(lastScheduleTime && { lastScheduleTime }),
     ...(lastSuccessfulTime && { lastSuccessfulTime }),
   })
 }
 
-async function forgetOld({ cluster, hand, record }: Tools, cron: CronJob): Promise<void> {
+async function forgetOld({ cluster, writer, record }: Tools, cron: CronJob): Promise<void> {
   const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = cron.spec
   for (const [type, limit] of [
     ['Complete', successfulJobsHistoryLimit],
@@ -135,7 +135,7 @@ async function forgetOld({ cluster, hand, record }: Tools, cron: CronJob): Promi
       .filter((job) => finishOf(job)?.type === type && !job.metadata.deletionTimestamp)
       .toSorted((a, b) => ((a.status?.startTime ?? '') < (b.status?.startTime ?? '') ? -1 : 1))
     for (const job of jobs.slice(0, Math.max(0, jobs.length - limit))) {
-      await hand.remove('jobs.batch', job, { propagation: 'Background' })
+      await writer.remove('jobs.batch', job, { propagation: 'Background' })
       record(cron, 'Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The moments that a schedule names: the next after a given one. Five fields in a time zone; a day fits if the day of
- * the month or that of the week does, unless one of them is `*`.
+ * Evaluates cron schedules: the next time after a given one. Five fields in a time zone; a day matches if the day of
+ * the month or the day of the week does, unless one of them is `*`.
  */
 import { durationToMs, parseDuration } from '../../kube/duration.ts'
 
@@ -28,14 +28,14 @@ const words: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ])
 
-/** The first moment after `after`; undefined when there is none in the next years. */
+/** The first time after `after`; undefined when there is none in the next years. */
 export type Schedule = (after: number) => number | undefined
 
 const minuteMs = 60_000
 const dayMs = 86_400_000
 const longestSearchDays = 366 * 5
 
-/** A schedule that the server has accepted. */
+/** Parses a schedule that the server has validated. */
 export function parseSchedule(text: string, zone = 'UTC'): Schedule {
   const [, inText, rest = text] = /^(?:CRON_)?TZ=(\S+)\s+([^]*)$/.exec(text) ?? []
   if (rest.startsWith('@every ')) {
@@ -55,7 +55,7 @@ export function parseSchedule(text: string, zone = 'UTC'): Schedule {
     while (moment < end) {
       const now = local(moment)
       if (!isDay(now)) {
-        // Hour by hour, and not from midnight to midnight: some days have an hour more, some one less.
+        // Hour by hour, not from midnight to midnight: daylight saving makes some days an hour longer or shorter.
         moment += (60 - now.minute) * minuteMs
       } else if (!hours.values.has(now.hour)) moment += (60 - now.minute) * minuteMs
       else if (!minutes.values.has(now.minute)) moment += minuteMs

@@ -7,7 +7,7 @@ async function nodesOf(cluster: SimulatedCluster): Promise<readonly string[]> {
 }
 
 describe('a DaemonSet', () => {
-  it('has one pod on every node, also on those that come later', async () => {
+  it('has one pod on every node, including nodes that are added later', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(2) })
     await cluster.create('DaemonSet', 'agent', { spec: { selector: webSelector, template: template() } })
     await cluster.seconds(3)
@@ -22,7 +22,7 @@ describe('a DaemonSet', () => {
     })
   })
 
-  it('records its template as clients in Go compute it: members in the order of their names', async () => {
+  it('records its template as Go clients compute it: members sorted by name', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(1) })
     await cluster.create('DaemonSet', 'agent', { spec: { selector: webSelector, template: template() } })
     await cluster.seconds(3)
@@ -43,7 +43,7 @@ describe('a DaemonSet', () => {
     expect(ofPodSpec).toEqual(ofPodSpec.toSorted())
   })
 
-  it('heeds selectors and taints, and tolerates a cordon', async () => {
+  it('respects selectors and taints, and tolerates a cordon', async () => {
     const cluster = await simulated({
       nodes: [
         { name: 'a', labels: { gpu: 'yes' } },
@@ -62,7 +62,7 @@ describe('a DaemonSet', () => {
     expect(await nodesOf(cluster)).toEqual([])
   })
 
-  it('updates as many at a time as may be unavailable', async () => {
+  it('updates maxUnavailable pods at a time', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(4) })
     await cluster.create('DaemonSet', 'agent', {
       spec: {

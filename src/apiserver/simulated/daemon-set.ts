@@ -1,18 +1,18 @@
-/** DaemonSets: one pod on every node that fits, whatever else runs there. */
+/** The DaemonSet controller: one pod on every matching node. */
 import type { DaemonSetStatus } from '../../kube/types/apps/v1.ts'
 import type { NodeSelectorTerm, PodSpec, Toleration } from '../../kube/types/core/v1.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { claim, type SimulatedController, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
 import { isTolerated, matchesNode } from './fit.ts'
 import { isAvailable, isFinished, isPodReady, isPodTerminating, podOf, untilAvailable } from './pod-facts.ts'
-import { positive } from './replica-set.ts'
+import { omitZero } from './replica-set.ts'
 import { forgetRevisions, revisionHash, revisionName, revisionLabel, syncRevisions } from './revision.ts'
 import { shareOf } from './share.ts'
 
 type DaemonSet = StoredIn<'daemonsets.apps'>
 type Node = StoredIn<'nodes'>
 
-const troubles: readonly Toleration[] = [
+const daemonTolerations: readonly Toleration[] = [
   ['not-ready', 'NoExecute'],
   ['unreachable', 'NoExecute'],
   ['disk-pressure', 'NoSchedule'],
@@ -20,14 +20,14 @@ const troubles: readonly Toleration[] = [
   ['pid-pressure', 'NoSchedule'],
   ['unschedulable', 'NoSchedule'],
 ].map(([name, effect]) => ({ key: `node.kubernetes.io/${name}`, operator: 'Exists', effect: effect! }))
-const noNetwork: Toleration = {
+const networkToleration: Toleration = {
   key: 'node.kubernetes.io/network-unavailable',
   operator: 'Exists',
   effect: 'NoSchedule',
 }
 
 export function daemonSetController(tools: Tools): SimulatedController {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   return {
     own: { 'daemonsets.apps': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
     others: {
@@ -42,11 +42,15 @@ export function daemonSetController(tools: Tools): SimulatedController {
       const revisions = await syncRevisions(tools, set)
       const hash = revisionHash(revisions.at(-1)!)
       const placed = byNode(cluster.controlled('pods', set))
-      await arrange(tools, set, placed, hash)
+      await syncPods(tools, set, placed, hash)
       const live = cluster.get('daemonsets.apps', namespace, name)
       if (!live) return undefined
       const now = byNode(cluster.controlled('pods', live))
-      await hand.updateStatus('daemonsets.apps', live, statusOf(live, cluster.list('nodes'), now, hash, cluster.now()))
+      await writer.updateStatus(
+        'daemonsets.apps',
+        live,
+        statusOf(live, cluster.list('nodes'), now, hash, cluster.now()),
+      )
       const hashes = new Set([...now.values()].flat().map(({ metadata }) => metadata.labels?.[revisionLabel]))
       const used = new Set(
         revisions.filter((one) => hashes.has(revisionHash(one)) || revisionHash(one) === hash).map(revisionName),
@@ -57,7 +61,7 @@ export function daemonSetController(tools: Tools): SimulatedController {
   }
 }
 
-/** The node that a pod of a DaemonSet is meant for, even before it is there. */
+/** The node that a pod of a DaemonSet is intended for, even before it is bound. */
 function targetOf({ spec }: StoredPod): string {
   if (spec?.nodeName) return spec.nodeName
   const terms = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
@@ -70,33 +74,36 @@ function byNode(pods: readonly StoredPod[]): ReadonlyMap<string, readonly Stored
 
 function specFor(set: DaemonSet): PodSpec {
   const { template } = set.spec
-  const tolerations = [...troubles, ...(template.spec?.hostNetwork ? [noNetwork] : [])]
+  const tolerations = [...daemonTolerations, ...(template.spec?.hostNetwork ? [networkToleration] : [])]
   return { ...template.spec!, tolerations: [...(template.spec?.tolerations ?? []), ...tolerations] }
 }
 
-/** Whether a pod should come to this node, and whether one that is there may stay. */
-function verdict(spec: PodSpec, node: Node): { readonly shouldRun: boolean; readonly mayStay: boolean } {
+/** Whether a pod should run on this node, and whether a running one may stay. */
+function placementOf(spec: PodSpec, node: Node): { readonly shouldRun: boolean; readonly mayStay: boolean } {
   const isMatch = matchesNode({ spec }, node)
-  const bears = (effects: readonly string[]): boolean =>
+  const toleratesTaints = (effects: readonly string[]): boolean =>
     (node.spec?.taints ?? []).every((taint) => !effects.includes(taint.effect) || isTolerated(taint, spec.tolerations))
-  return { shouldRun: isMatch && bears(['NoSchedule', 'NoExecute']), mayStay: isMatch && bears(['NoExecute']) }
+  return {
+    shouldRun: isMatch && toleratesTaints(['NoSchedule', 'NoExecute']),
+    mayStay: isMatch && toleratesTaints(['NoExecute']),
+  }
 }
 
-async function arrange(
+async function syncPods(
   tools: Tools,
   set: DaemonSet,
   placed: ReadonlyMap<string, readonly StoredPod[]>,
   hash: string,
 ): Promise<void> {
-  const { cluster, hand, record } = tools
+  const { cluster, writer, record } = tools
   const spec = specFor(set)
   const nodes = cluster.list('nodes')
   const remove = async (pod: StoredPod): Promise<void> => {
-    await hand.remove('pods', pod)
+    await writer.remove('pods', pod)
     record(set, 'Normal', 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`)
   }
   for (const node of nodes) {
-    const { shouldRun, mayStay } = verdict(spec, node)
+    const { shouldRun, mayStay } = placementOf(spec, node)
     const pods = (placed.get(node.metadata.name) ?? []).toSorted((a, b) => (a.metadata.uid < b.metadata.uid ? -1 : 1))
     const active = pods.filter((pod) => !isPodTerminating(pod) && !isFinished(pod))
     for (const pod of pods) if (isFinished(pod) && !isPodTerminating(pod)) await remove(pod)
@@ -105,13 +112,13 @@ async function arrange(
   }
   if (set.spec?.updateStrategy?.type === 'OnDelete') return
   const active = [...placed.values()].flat().filter((pod) => !isPodTerminating(pod) && !isFinished(pod))
-  const wanted = nodes.filter((node) => verdict(spec, node).shouldRun)
-  const limit = Math.max(1, shareOf(set.spec?.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, wanted.length, 'up'))
-  const isWell = (pod: StoredPod): boolean => isAvailable(pod, set.spec?.minReadySeconds, cluster.now())
-  let allowed = limit - (wanted.length - active.filter(isWell).length)
+  const desired = nodes.filter((node) => placementOf(spec, node).shouldRun)
+  const limit = Math.max(1, shareOf(set.spec?.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, desired.length, 'up'))
+  const isPodAvailable = (pod: StoredPod): boolean => isAvailable(pod, set.spec?.minReadySeconds, cluster.now())
+  let allowed = limit - (desired.length - active.filter(isPodAvailable).length)
   for (const pod of active.filter(({ metadata }) => metadata.labels?.[revisionLabel] !== hash)) {
-    // What does not work may go at any time.
-    if (isWell(pod) && allowed-- <= 0) continue
+    // Pods that are not available may be replaced at any time.
+    if (isPodAvailable(pod) && allowed-- <= 0) continue
     await remove(pod)
   }
 }
@@ -134,7 +141,7 @@ async function create(tools: Tools, set: DaemonSet, spec: PodSpec, node: string,
     [revisionLabel]: hash,
     'pod-template-generation': set.metadata.annotations?.['deprecated.daemonset.template.generation'] ?? '1',
   }
-  const made = await tools.hand.create('pods', { ...pod, metadata: { ...pod.metadata, labels } })
+  const made = await tools.writer.create('pods', { ...pod, metadata: { ...pod.metadata, labels } })
   tools.record(set, 'Normal', 'SuccessfulCreate', `Created pod: ${made.metadata.name}`)
 }
 
@@ -148,21 +155,21 @@ function statusOf(
   const spec = specFor(set)
   const podOn = ({ metadata }: Node): StoredPod | undefined =>
     (placed.get(metadata.name) ?? []).find((pod) => !isFinished(pod))
-  const wanted = nodes.filter((node) => verdict(spec, node).shouldRun)
-  const pods = wanted.map(podOn).filter((pod) => pod !== undefined)
+  const desired = nodes.filter((node) => placementOf(spec, node).shouldRun)
+  const pods = desired.map(podOn).filter((pod) => pod !== undefined)
   const available = pods.filter((pod) => isPodReady(pod) && isAvailable(pod, set.spec?.minReadySeconds, now)).length
   return {
     currentNumberScheduled: pods.length,
-    numberMisscheduled: nodes.filter((node) => !wanted.includes(node) && podOn(node)).length,
-    desiredNumberScheduled: wanted.length,
+    numberMisscheduled: nodes.filter((node) => !desired.includes(node) && podOn(node)).length,
+    desiredNumberScheduled: desired.length,
     numberReady: pods.filter(isPodReady).length,
     observedGeneration: set.metadata.generation ?? 0,
-    ...positive(
+    ...omitZero(
       'updatedNumberScheduled',
       pods.filter(({ metadata }) => metadata.labels?.[revisionLabel] === hash).length,
     ),
-    ...positive('numberAvailable', available),
-    ...positive('numberUnavailable', wanted.length - available),
+    ...omitZero('numberAvailable', available),
+    ...omitZero('numberUnavailable', desired.length - available),
     ...(set.status?.collisionCount !== undefined && { collisionCount: set.status.collisionCount }),
   }
 }

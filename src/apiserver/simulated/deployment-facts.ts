@@ -1,4 +1,4 @@
-/** What can be read off a Deployment and its ReplicaSets, without looking at anything else. */
+/** Values derived from a Deployment and its ReplicaSets alone. */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { DeploymentStatus } from '../../kube/types/apps/v1.ts'
 import type { PodTemplateSpec } from '../../kube/types/core/v1.ts'
@@ -22,7 +22,7 @@ export function unavailableOf(deployment: DeploymentFacts): number {
   const { replicas = 1, strategy } = deployment.spec
   if (strategy?.type === 'Recreate' || replicas === 0) return 0
   const unavailable = shareOf(strategy?.rollingUpdate?.maxUnavailable, replicas, 'down')
-  // Rounded down to nothing on both sides, nothing could move.
+  // If both were rounded down to zero, the rollout could not progress.
   if (unavailable === 0 && surgeOf(deployment) === 0) return 1
   return Math.min(unavailable, replicas)
 }
@@ -42,7 +42,7 @@ export function byAge(sets: readonly ReplicaSet[]): readonly ReplicaSet[] {
   return sets.toSorted((a, b) => (at(a) < at(b) ? -1 : 1))
 }
 
-/** A revision is a signed 64-bit integer, which a number of JavaScript cannot hold. An unreadable one counts as none. */
+/** A revision is a signed 64-bit integer, which a JavaScript number cannot hold. An invalid one counts as absent. */
 export function revisionOf({ metadata }: ReplicaSet | DeploymentFacts): bigint {
   return readRevision(metadata.annotations?.[revisionAnnotation]) ?? 0n
 }
@@ -53,7 +53,9 @@ export function readRevision(text: string | undefined): bigint | undefined {
   return BigInt.asIntN(64, revision) === revision ? revision : undefined
 }
 
-/** Its pods, as far as the spec leaves them: those that are to go do not count as available any more. */
+/**
+ * The replicas of a set as its spec limits them: replicas that are about to be deleted no longer count as available.
+ */
 export function deploymentSize({ spec, status }: ReplicaSet): SetSize {
   const { replicas = 1 } = spec
   return { spec: replicas, available: Math.min(replicas, status?.availableReplicas ?? 0) }

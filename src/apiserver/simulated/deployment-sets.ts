@@ -1,4 +1,4 @@
-/** The ReplicaSets of a Deployment: one for each version of its template, numbered as they came to be used. */
+/** The ReplicaSets of a Deployment: one for each version of its template, with ascending revisions. */
 import { describeError } from '../../kube/errors.ts'
 import { equalJson } from '../../kube/json.ts'
 import { ownerReference } from '../../kube/owner.ts'
@@ -22,7 +22,7 @@ import { shiftOf, type Sizes } from './rollout.ts'
 import { templateHash } from './template-hash.ts'
 
 const historyAnnotation = 'deployment.kubernetes.io/revision-history'
-/** In characters, of the history in its annotation. */
+/** Maximum length of the revision history annotation, in characters. */
 const historyLength = 2000
 export const desiredAnnotation = 'deployment.kubernetes.io/desired-replicas'
 export const maximumAnnotation = 'deployment.kubernetes.io/max-replicas'
@@ -35,14 +35,14 @@ const notCopied = new Set([
   'deprecated.deployment.rollback.to',
 ])
 
-/** The ReplicaSet of the template as it is now; made, if it may be. */
-export async function presentSet(
+/** The ReplicaSet of the current template; created if it does not exist and may be created. */
+export async function currentReplicaSet(
   tools: Tools,
   deployment: DeploymentFacts,
   sets: readonly ReplicaSet[],
   mayCreate: boolean,
 ): Promise<ReplicaSet | undefined> {
-  const { hand } = tools
+  const { writer } = tools
   const known = byAge(sets).find((set) => isSameTemplate(set.spec.template, deployment.spec.template))
   const old = sets.filter((set) => set !== known)
   const newest = old.map(revisionOf).reduce((max, one) => (one > max ? one : max), 0n)
@@ -55,7 +55,7 @@ export async function presentSet(
     const { minReadySeconds: _ready, ...spec } = known.spec
     const present = isSame
       ? known
-      : await hand.update('replicasets.apps', {
+      : await writer.update('replicasets.apps', {
           ...known,
           metadata: { ...known.metadata, annotations },
           spec: { ...spec, ...(ready > 0 && { minReadySeconds: ready }) },
@@ -72,7 +72,7 @@ async function createSet(
   old: readonly ReplicaSet[],
   revision: bigint,
 ): Promise<ReplicaSet> {
-  const { hand, record, cluster } = tools
+  const { writer, record, cluster } = tools
   const { name, namespace = '' } = deployment.metadata
   const { template, selector } = deployment.spec
   const collisions = deployment.status?.collisionCount ?? 0
@@ -84,7 +84,7 @@ async function createSet(
       ? sizes.desired
       : shiftOf(sizes, { spec: 0, available: 0 }, old.map(deploymentSize)).present
   try {
-    const made = await hand.create('replicasets.apps', {
+    const made = await writer.create('replicasets.apps', {
       apiVersion: 'apps/v1',
       kind: 'ReplicaSet',
       metadata: {
@@ -114,21 +114,23 @@ async function createSet(
   } catch (error) {
     if (!(error instanceof StatusError)) throw error
     if (error.status.reason === 'AlreadyExists') {
-      // Somebody else's: another hash for the same template.
+      // A ReplicaSet of another owner has the name: the collision count changes the hash.
       const status = { ...deployment.status, collisionCount: collisions + 1 }
-      await hand.updateStatus('deployments.apps', deployment, status)
+      await writer.updateStatus('deployments.apps', deployment, status)
     } else {
       const message = `Failed to create new replica set "${name}-${hash}": ${describeError(error)}`
       record(deployment, 'Warning', 'ReplicaSetCreateError', message)
       const failed = { type: 'Progressing', status: 'False', reason: 'ReplicaSetCreateError', message } as const
       const conditions = setDeploymentCondition(deployment.status?.conditions ?? [], failed, cluster.now())
-      await hand.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions })
+      await writer.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions })
     }
     throw error
   }
 }
 
-/** What a ReplicaSet tells of its Deployment. A set that is used again becomes the newest revision. */
+/**
+ * The annotations of a ReplicaSet that its Deployment controls. A set that is used again becomes the newest revision.
+ */
 function annotationsOf(
   deployment: DeploymentFacts,
   set: ReplicaSet | undefined,
@@ -136,7 +138,7 @@ function annotationsOf(
 ): Readonly<Record<string, string>> {
   const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !notCopied.has(name))
   const before = set?.metadata.annotations ?? {}
-  // A revision that is no number was set by a user, and stays.
+  // A revision that is not a number was set by a user, and is kept.
   const isReadable = !before[revisionAnnotation] || readRevision(before[revisionAnnotation]) !== undefined
   const isNewer = !set || (isReadable && revisionOf(set) < revision)
   const past = historyOf(before)
@@ -149,7 +151,7 @@ function annotationsOf(
   }
 }
 
-/** The revisions that a set had before, oldest first. The oldest ones give way to the length limit. */
+/** The former revisions of a set, oldest first. The oldest ones are dropped at the length limit. */
 function historyOf(before: Readonly<Record<string, string>>): string {
   const last = before[revisionAnnotation]
   const earlier = before[historyAnnotation]?.split(',') ?? []
@@ -164,7 +166,7 @@ function sizeAnnotations(deployment: DeploymentFacts): Readonly<Record<string, s
 }
 
 async function noteRevision(
-  { hand, cluster }: Tools,
+  { writer, cluster }: Tools,
   deployment: DeploymentFacts,
   set: ReplicaSet,
   { reason, text }: { readonly reason: string; readonly text: string },
@@ -181,7 +183,7 @@ async function noteRevision(
   if (isKnown && noted === conditions) return
   const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
   const status = { ...deployment.status, ...(noted.length > 0 && { conditions: noted }) }
-  await hand.updateStatus(
+  await writer.updateStatus(
     'deployments.apps',
     { ...deployment, metadata: { ...deployment.metadata, annotations } },
     status,
@@ -189,7 +191,7 @@ async function noteRevision(
 }
 
 export async function resize(
-  { hand, record }: Tools,
+  { writer, record }: Tools,
   deployment: DeploymentFacts,
   set: ReplicaSet,
   replicas: number,
@@ -197,7 +199,7 @@ export async function resize(
   const before = set.spec.replicas ?? 1
   const annotations = { ...set.metadata.annotations, ...sizeAnnotations(deployment) }
   if (before === replicas && equalJson(set.metadata.annotations ?? {}, annotations)) return
-  await hand.update('replicasets.apps', {
+  await writer.update('replicasets.apps', {
     ...set,
     metadata: { ...set.metadata, annotations },
     spec: { ...set.spec, replicas },

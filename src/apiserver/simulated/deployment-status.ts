@@ -1,4 +1,4 @@
-/** How far a Deployment is: its counts, and whether it is available and makes progress. */
+/** The status of a Deployment: counts, and the conditions Available, Progressing and ReplicaFailure. */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { DeploymentCondition, DeploymentStatus } from '../../kube/types/apps/v1.ts'
 import type { Tools } from './controller.ts'
@@ -11,11 +11,14 @@ import {
   type ReplicaSet,
   unavailableOf,
 } from './deployment-facts.ts'
-import { positive } from './replica-set.ts'
+import { omitZero } from './replica-set.ts'
 import { oldReplicasOf } from './rollout.ts'
 
-/** A pause stops the clock of the deadline. */
-export async function notePause({ hand, cluster }: Tools, deployment: DeploymentFacts): Promise<DeploymentFacts> {
+/** Pausing a Deployment suspends its progress deadline. */
+export async function setPausedCondition(
+  { writer, cluster }: Tools,
+  deployment: DeploymentFacts,
+): Promise<DeploymentFacts> {
   if (!hasDeadline(deployment)) return deployment
   const { conditions = [] } = deployment.status ?? {}
   const known = conditions.find(({ type }) => type === 'Progressing')
@@ -27,7 +30,7 @@ export async function notePause({ hand, cluster }: Tools, deployment: Deployment
     ? { reason: 'DeploymentPaused', message: 'Deployment is paused' }
     : { reason: 'DeploymentResumed', message: 'Deployment is resumed' }
   const noted = setDeploymentCondition(conditions, { type: 'Progressing', status: 'Unknown', ...update }, cluster.now())
-  return await hand.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions: noted })
+  return await writer.updateStatus('deployments.apps', deployment, { ...deployment.status, conditions: noted })
 }
 
 export async function reportDeployment(
@@ -35,11 +38,11 @@ export async function reportDeployment(
   deployment: DeploymentFacts,
   sets: readonly ReplicaSet[],
 ): Promise<number | undefined> {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   const all = sets.map((set) => cluster.get('replicasets.apps', set.metadata.namespace, set.metadata.name) ?? set)
   const present = byAge(all).find((set) => isSameTemplate(set.spec.template, deployment.spec.template))
   const status = statusOf(deployment, all, present, cluster.now())
-  await hand.updateStatus('deployments.apps', deployment, status)
+  await writer.updateStatus('deployments.apps', deployment, status)
   const progressing = status.conditions?.find(({ type }) => type === 'Progressing')
   const isOver = progressing?.status === 'False' || progressing?.reason === 'NewReplicaSetAvailable'
   if (!hasDeadline(deployment) || deployment.spec.paused || !progressing || isOver) return undefined
@@ -60,17 +63,17 @@ function statusOf(
   const available = sum(({ status }) => status?.availableReplicas)
   const counts: DeploymentStatus = {
     observedGeneration: deployment.metadata.generation ?? 0,
-    ...positive(
+    ...omitZero(
       'replicas',
       sum(({ status }) => status?.replicas),
     ),
-    ...positive('updatedReplicas', present?.status?.replicas ?? 0),
-    ...positive(
+    ...omitZero('updatedReplicas', present?.status?.replicas ?? 0),
+    ...omitZero(
       'readyReplicas',
       sum(({ status }) => status?.readyReplicas),
     ),
-    ...positive('availableReplicas', available),
-    ...positive('unavailableReplicas', Math.max(oldReplicasOf(sets) - available, 0)),
+    ...omitZero('availableReplicas', available),
+    ...omitZero('unavailableReplicas', Math.max(oldReplicasOf(sets) - available, 0)),
     terminatingReplicas: sum(({ status }) => status?.terminatingReplicas),
     ...(before.collisionCount !== undefined && { collisionCount: before.collisionCount }),
   }
@@ -139,7 +142,7 @@ function isProgress(before: DeploymentStatus, after: DeploymentStatus): boolean 
   )
 }
 
-/** A set that cannot make pods is the Deployment's trouble too. */
+/** A ReplicaSet's ReplicaFailure becomes a condition of the Deployment. */
 function withFailure(
   conditions: readonly DeploymentCondition[],
   sets: readonly ReplicaSet[],
@@ -153,7 +156,7 @@ function withFailure(
   return [...others, { ...failure, lastUpdateTime: failure.lastTransitionTime! }]
 }
 
-/** The same status for the same reason is no news. */
+/** A condition with the same status and reason is not changed. */
 export function setDeploymentCondition(
   conditions: readonly DeploymentCondition[],
   update: Pick<DeploymentCondition, 'type' | 'status' | 'reason' | 'message'>,

@@ -20,7 +20,7 @@ const isGoing = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || status?.phase === 'Failed' || status?.phase === 'Succeeded'
 
 describe('a rolling update', () => {
-  it('ends with the new version alone, and remembers the old one', async () => {
+  it('ends with the new version only, and keeps the old ReplicaSet', async () => {
     const cluster = await simulated()
     await deploy(cluster)
     await cluster.merge('Deployment', 'web', image('2'))
@@ -94,7 +94,7 @@ describe('a rolling update', () => {
           await cluster.seconds(60)
           expect(offences).toEqual([])
           expect(cluster.failures).toEqual([])
-          // When nobody is sick any more, it comes to its end.
+          // Once every pod is healthy, the rollout completes.
           for (const { metadata } of await cluster.list('Pod')) {
             await cluster.merge('Pod', metadata.name!, {
               metadata: { annotations: { 'simulated.muster.dev/ready': null } },
@@ -114,7 +114,7 @@ describe('a rolling update', () => {
     )
   })
 
-  it('gives up waiting when the deadline has passed, and says so', async () => {
+  it('reports that the progress deadline is exceeded', async () => {
     const cluster = await simulated()
     await deploy(cluster, { progressDeadlineSeconds: 60 })
     await cluster.merge('Deployment', 'web', {
@@ -129,7 +129,7 @@ describe('a rolling update', () => {
     expect(deployment.status?.availableReplicas).toBe(3)
   })
 
-  it('does not move while paused, but scales', async () => {
+  it('does not progress while paused, but scales', async () => {
     const cluster = await simulated()
     await deploy(cluster)
     await cluster.merge('Deployment', 'web', { spec: { paused: true } })
@@ -146,7 +146,7 @@ describe('a rolling update', () => {
     expect((await cluster.get('Deployment', 'web')).status).toMatchObject({ updatedReplicas: 6, availableReplicas: 6 })
   })
 
-  it('counts revisions of nineteen digits one by one', async () => {
+  it('increments revisions of nineteen digits exactly', async () => {
     const cluster = await simulated()
     await deploy(cluster, { replicas: 1 })
     const revision = 'deployment.kubernetes.io/revision'
@@ -166,7 +166,7 @@ describe('a rolling update', () => {
     })
   })
 
-  it('keeps no more old versions than revisionHistoryLimit', async () => {
+  it('keeps no more old ReplicaSets than revisionHistoryLimit', async () => {
     const cluster = await simulated()
     await deploy(cluster, { replicas: 1, revisionHistoryLimit: 1 })
     for (const tag of ['2', '3', '4']) {
@@ -185,8 +185,8 @@ describe('a rolling update', () => {
   })
 })
 
-describe('recreating', () => {
-  it('lets no new pod come before the last old one is gone', async () => {
+describe('strategy Recreate', () => {
+  it('creates no new pod before the last old one is gone', async () => {
     const cluster = await simulated({ stopSeconds: 10 })
     await deploy(cluster, { strategy: { type: 'Recreate' } })
     const images = new Set<string>()

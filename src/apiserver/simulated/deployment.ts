@@ -1,9 +1,9 @@
 /**
- * Deployments: each version of the template is a ReplicaSet, and a change of the template is a shift of replicas from
- * the old ones to the new one, as fast as `maxSurge` and `maxUnavailable` allow.
+ * The Deployment controller: each version of the template is a ReplicaSet, and a change of the template shifts replicas
+ * from the old ones to the new one, as fast as `maxSurge` and `maxUnavailable` allow.
  *
- * A look goes like this: find or make the ReplicaSet of the present template; scale, or shift by one step; say how far
- * it is. Each step changes a ReplicaSet, and that change is the reason for the next look.
+ * A reconcile finds or creates the ReplicaSet of the current template, scales or shifts by one step, and updates the
+ * status. Each step changes a ReplicaSet, and that change triggers the next reconcile.
  */
 import { controllerOf } from '../../kube/owner.ts'
 import { type SimulatedState, splitKey } from './cluster.ts'
@@ -19,8 +19,8 @@ import {
   surgeOf,
   unavailableOf,
 } from './deployment-facts.ts'
-import { desiredAnnotation, maximumAnnotation, presentSet, resize } from './deployment-sets.ts'
-import { notePause, reportDeployment } from './deployment-status.ts'
+import { desiredAnnotation, maximumAnnotation, currentReplicaSet, resize } from './deployment-sets.ts'
+import { setPausedCondition, reportDeployment } from './deployment-status.ts'
 import { isFinished } from './pod-facts.ts'
 import { oldReplicasOf, proportions, shiftOf, type Sizes } from './rollout.ts'
 
@@ -30,7 +30,7 @@ export function deploymentController(tools: Tools): SimulatedController {
     own: { 'deployments.apps': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
     others: {
       'replicasets.apps': ownerOrAdopters(cluster, 'Deployment', 'deployments.apps'),
-      // Whoever recreates waits for the last old pod to go.
+      // Strategy Recreate waits for the removal of the last old pod.
       pods: (pod) => {
         const [owner] = ownerOf('ReplicaSet')(pod)
         const set = owner && cluster.get('replicasets.apps', splitKey(owner).namespace, splitKey(owner).name)
@@ -43,9 +43,9 @@ export function deploymentController(tools: Tools): SimulatedController {
       if (!found) return undefined
       const sets = await claim(tools, 'replicasets.apps', found, selectorOf(found))
       if (found.metadata.deletionTimestamp) return await reportDeployment(tools, found, sets)
-      const deployment = await notePause(tools, found)
+      const deployment = await setPausedCondition(tools, found)
       const isPaused = deployment.spec.paused === true
-      const present = await presentSet(tools, deployment, sets, !isPaused && !mustWait(tools, deployment, sets))
+      const present = await currentReplicaSet(tools, deployment, sets, !isPaused && !mustWait(tools, deployment, sets))
       const live = cluster.get('deployments.apps', namespace, name) ?? deployment
       const all = cluster.controlled('replicasets.apps', live)
       const old = all.filter((one) => one.metadata.uid !== present?.metadata.uid)
@@ -64,7 +64,7 @@ function isRecreated(cluster: SimulatedState, set: ReplicaSet): boolean {
   return deployment?.spec.strategy?.type === 'Recreate'
 }
 
-/** Somebody changed the number of replicas, or how many there may be besides, since the sets were last scaled. */
+/** Whether the replicas or the surge changed since the ReplicaSets were last scaled. */
 function isScaled(deployment: DeploymentFacts, sets: readonly ReplicaSet[]): boolean {
   const { replicas = 1 } = deployment.spec
   return sets.some(({ spec, metadata }) => {
@@ -123,7 +123,7 @@ async function roll(
   }
 }
 
-/** Recreating, nothing new comes before the last old pod is gone. */
+/** With strategy Recreate, no new pod is created before the last old one is removed. */
 function mustWait({ cluster }: Tools, deployment: DeploymentFacts, sets: readonly ReplicaSet[]): boolean {
   if (deployment.spec.strategy?.type !== 'Recreate') return false
   const old = sets.filter((set) => !isSameTemplate(set.spec.template, deployment.spec.template))
@@ -141,8 +141,8 @@ async function recreate(
     await resize(tools, deployment, present, deployment.spec.replicas ?? 1)
 }
 
-async function forgetOld({ hand }: Tools, deployment: DeploymentFacts, old: readonly ReplicaSet[]): Promise<void> {
-  // While a change is under way, an old set may be needed for the way back.
+async function forgetOld({ writer }: Tools, deployment: DeploymentFacts, old: readonly ReplicaSet[]): Promise<void> {
+  // During a rollout an old ReplicaSet may be needed for a rollback.
   if (!isComplete(deployment, deployment.status ?? {})) return
   const limit = deployment.spec.revisionHistoryLimit ?? 10
   const kept = old.filter(({ metadata }) => !metadata.deletionTimestamp)
@@ -152,6 +152,6 @@ async function forgetOld({ hand }: Tools, deployment: DeploymentFacts, old: read
   for (const set of oldest) {
     const isEmpty = (set.status?.replicas ?? 0) === 0 && (set.spec.replicas ?? 1) === 0
     const isSeen = (set.metadata.generation ?? 0) <= (set.status?.observedGeneration ?? 0)
-    if (isEmpty && isSeen) await hand.remove('replicasets.apps', set)
+    if (isEmpty && isSeen) await writer.remove('replicasets.apps', set)
   }
 }

@@ -1,4 +1,7 @@
-/** Disruption budgets: how many pods are well, and how many of them may be taken away at the moment. */
+/**
+ * The disruption controller: computes for each PodDisruptionBudget how many pods are healthy, and how many disruptions
+ * are allowed.
+ */
 import { parseTime } from '../../kube/duration.ts'
 import { type Condition, setCondition } from '../../kube/condition.ts'
 import { controllerOf } from '../../kube/owner.ts'
@@ -11,11 +14,11 @@ import { shareOf } from './share.ts'
 type Budget = StoredIn<'poddisruptionbudgets.policy'>
 
 const table = 'poddisruptionbudgets.policy'
-/** An eviction that was allowed, and then did not happen, is forgotten. */
+/** An allowed eviction that did not delete its pod within this time is forgotten. */
 const spentMs = 120_000
 
 export function disruptionBudgetController(tools: Tools): SimulatedController {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   return {
     own: { [table]: (budget: Budget) => [simulatedKey(budget)] },
     others: {
@@ -33,7 +36,7 @@ export function disruptionBudgetController(tools: Tools): SimulatedController {
         .list('pods', namespace)
         .filter((pod) => !isFinished(pod) && matchLabels(selectorOf(budget), pod.metadata.labels))
       const disrupted = stillDisrupted(cluster, budget)
-      await hand.updateStatus(table, budget, statusOf(cluster, budget, pods, disrupted))
+      await writer.updateStatus(table, budget, statusOf(cluster, budget, pods, disrupted))
       const moments = [...disrupted.values()].map((time) => (parseTime(time) ?? 0) + spentMs - cluster.now())
       return moments.length === 0
         ? undefined
@@ -90,7 +93,7 @@ function statusOf(
   }
 }
 
-/** A share is one of all that there should be, which those know who make them. */
+/** A percentage refers to the desired replicas of the controllers of the pods. */
 function replicasOf(cluster: SimulatedState, pods: readonly StoredPod[]): number {
   const owners = new Map<string, number>()
   for (const pod of pods) {

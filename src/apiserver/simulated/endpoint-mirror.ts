@@ -1,6 +1,6 @@
 /**
- * Endpoints that a user wrote, as EndpointSlices: of a Service without a selector, one slice for each subset and address
- * family.
+ * Mirrors Endpoints that a user wrote for a Service without a selector to EndpointSlices: one slice for each subset and
+ * address family.
  */
 import { ownerReference } from '../../kube/owner.ts'
 import type { EndpointAddress } from '../../kube/types/core/v1.ts'
@@ -85,7 +85,7 @@ function endpointOf({ ip, targetRef, nodeName, hostname }: EndpointAddress, read
 }
 
 async function write(
-  { hand }: Tools,
+  { writer }: Tools,
   endpoints: Endpoints | undefined,
   known: readonly Slice[],
   desired: readonly Desired[],
@@ -110,7 +110,7 @@ async function write(
     const content = { ports: one.ports, endpoints: one.endpoints }
     if (!target) {
       if (endpoints.metadata.deletionTimestamp) continue
-      await hand.create(sliceTable, {
+      await writer.create(sliceTable, {
         apiVersion: 'discovery.k8s.io/v1',
         kind: 'EndpointSlice',
         metadata: {
@@ -124,14 +124,14 @@ async function write(
         ...content,
       })
     } else if (!isSame(target, { ...content, labels, annotations })) {
-      await hand.update(sliceTable, { ...target, metadata: { ...target.metadata, labels, annotations }, ...content })
+      await writer.update(sliceTable, { ...target, metadata: { ...target.metadata, labels, annotations }, ...content })
     }
   }
-  for (const slice of free) await hand.remove(sliceTable, slice)
+  for (const slice of free) await writer.remove(sliceTable, slice)
 }
 
-function isSame(slice: Slice, wanted: object): boolean {
+function isSame(slice: Slice, desired: object): boolean {
   const { labels = {}, annotations = {} } = slice.metadata
   const has = { ports: slice.ports ?? [], endpoints: slice.endpoints ?? [], labels, annotations }
-  return isSameContent(has, wanted)
+  return isSameContent(has, desired)
 }

@@ -1,6 +1,6 @@
 /**
- * The EndpointSlices of a Service: the pods that it selects, with their state, at most a hundred in a slice. Pods that
- * offer different ports are in different slices.
+ * The EndpointSlices of a Service: the selected pods and their conditions, at most a hundred per slice. Pods with
+ * different ports are in different slices.
  */
 import { formatTime } from '../../kube/duration.ts'
 import { equalJson } from '../../kube/json.ts'
@@ -38,7 +38,7 @@ export function endpointSliceController(tools: Tools): SimulatedController {
   }
 }
 
-/** The key of what a slice of this manager is made from. */
+/** The key of the object that a slice of this manager is made from. */
 export function ownersOfSlice({ metadata }: Slice, by: string): readonly string[] {
   const { [sliceManagedBy]: found, [serviceLabel]: name } = metadata.labels ?? {}
   return found === by && name ? [`${metadata.namespace}/${name}`] : []
@@ -50,7 +50,7 @@ export function slicesOf(cluster: SimulatedState, namespace: string, name: strin
     .filter(({ metadata }) => metadata.labels?.[serviceLabel] === name && metadata.labels[sliceManagedBy] === by)
 }
 
-/** Ports as slices name them: a port without a name has an empty one. */
+/** Ports in the form of slices: a port without a name has an empty one. */
 export function slicePorts(ports: readonly EndpointPort[]): readonly EndpointPort[] {
   return ports.map((port) => ({ ...port, name: port.name ?? '' }))
 }
@@ -60,7 +60,7 @@ interface Group {
   readonly endpoints: Endpoint[]
 }
 
-/** Pods by the ports they offer. */
+/** Pods by their ports. */
 function groupsOf(cluster: SimulatedState, service: Service): ReadonlyMap<string, Group> {
   const groups = new Map<string, Group>()
   for (const pod of endpointPodsOf(cluster, service)) {
@@ -93,7 +93,7 @@ function endpointOf(pod: StoredPod, service: Service, zone: string | undefined):
 }
 
 async function write(tools: Tools, service: Service): Promise<void> {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   const { namespace = '', name, uid, deletionTimestamp } = service.metadata
   const known = slicesOf(cluster, namespace, name, manager)
   const isOwn = ({ metadata }: Slice): boolean => metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
@@ -107,7 +107,7 @@ async function write(tools: Tools, service: Service): Promise<void> {
       else if (own[index]) free.push(own[index])
     }
   }
-  // A Service without endpoints has one slice that says so.
+  // A Service without endpoints has one empty slice.
   if (contents.length === 0) contents.push({ slice: undefined, content: { ports: [], endpoints: [] } })
   for (const { slice, content } of contents) {
     const target = slice ?? free.shift()
@@ -115,7 +115,7 @@ async function write(tools: Tools, service: Service): Promise<void> {
     // The garbage collector is about to delete the slices of a Service that is being deleted.
     else if (!deletionTimestamp) await createSlice(tools, service, content)
   }
-  for (const slice of [...free, ...known.filter((one) => !isOwn(one))]) await hand.remove(sliceTable, slice)
+  for (const slice of [...free, ...known.filter((one) => !isOwn(one))]) await writer.remove(sliceTable, slice)
 }
 
 interface Content {
@@ -134,8 +134,8 @@ function labelsOf({ metadata, spec }: Service): Readonly<Record<string, string>>
   }
 }
 
-async function createSlice({ cluster, hand }: Tools, service: Service, { ports, endpoints }: Content): Promise<void> {
-  await hand.create(sliceTable, {
+async function createSlice({ cluster, writer }: Tools, service: Service, { ports, endpoints }: Content): Promise<void> {
+  await writer.create(sliceTable, {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
@@ -152,7 +152,7 @@ async function createSlice({ cluster, hand }: Tools, service: Service, { ports, 
 }
 
 async function updateSlice(
-  { cluster, hand }: Tools,
+  { cluster, writer }: Tools,
   service: Service,
   slice: Slice,
   { ports, endpoints }: Content,
@@ -164,10 +164,10 @@ async function updateSlice(
     equalJson(slice.metadata.labels ?? {}, labels)
   if (isSame) return
   const annotations = { ...slice.metadata.annotations, [changedAnnotation]: formatTime(cluster.now()) }
-  await hand.update(sliceTable, { ...slice, metadata: { ...slice.metadata, labels, annotations }, endpoints, ports })
+  await writer.update(sliceTable, { ...slice, metadata: { ...slice.metadata, labels, annotations }, endpoints, ports })
 }
 
-/** Which slice has which endpoints: each stays where it is, new ones go where room is. */
+/** Distributes endpoints over slices: known ones stay in their slice, new ones fill free places. */
 function spread(known: readonly Slice[], endpoints: readonly Endpoint[]): readonly (readonly Endpoint[])[] {
   const parts: Endpoint[][] = known.map(() => [])
   const home = new Map<string | undefined, number>()

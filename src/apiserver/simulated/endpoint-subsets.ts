@@ -1,12 +1,12 @@
 /**
- * Subsets of Endpoints in their canonical form: addresses that offer the same ports stand together. A pod resolves a
- * named port by its own containers, so the pods of one Service may offer different ports.
+ * Subsets of Endpoints in their canonical form: addresses with the same ports are grouped. A named port is resolved by
+ * each pod's containers, so the pods of one Service may have different ports.
  */
 import { equalJson, type Json } from '../../kube/json.ts'
 import type { EndpointAddress, EndpointPort, EndpointSubset, ServicePort } from '../../kube/types/core/v1.ts'
 import type { StoredIn, StoredPod } from './cluster.ts'
 
-/** The ports of a Service as this pod offers them. A named port that the pod does not have is left out. */
+/** The ports of a Service as this pod resolves them. A named port that the pod does not have is omitted. */
 export function portsOf({ spec }: StoredIn<'services'>, pod: StoredPod): readonly EndpointPort[] {
   return (spec?.ports ?? []).flatMap((one) => {
     const port = numberOf(one, pod)
@@ -28,7 +28,7 @@ export function hostnameOf({ spec }: StoredPod, { metadata }: StoredIn<'services
   return spec?.subdomain === metadata.name && spec?.hostname ? spec.hostname : undefined
 }
 
-/** Ports in an order of their own, as a text: equal for equal sets of ports. */
+/** Sorted ports as a string: equal for equal sets of ports. */
 export function portsKey(
   ports: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[],
 ): string {
@@ -47,7 +47,7 @@ export function portsKey(
 
 interface Offer {
   readonly address: EndpointAddress
-  /** The ports it offers, and whether it is ready at each. */
+  /** Its ports, and whether it is ready on each. */
   readonly ports: Map<string, { readonly port: EndpointPort | undefined; isReady: boolean }>
 }
 
@@ -60,7 +60,7 @@ export function repack(subsets: readonly EndpointSubset[]): readonly EndpointSub
     offers.set(key, offer)
     const portKey = port ? portsKey([port]) : ''
     const known = offer.ports.get(portKey)
-    // An address that is listed as ready and as not ready is not ready.
+    // An address that is listed both as ready and as not ready counts as not ready.
     if (known) known.isReady &&= isReady
     else offer.ports.set(portKey, { port, isReady })
   }
@@ -70,7 +70,7 @@ export function repack(subsets: readonly EndpointSubset[]): readonly EndpointSub
       for (const address of notReadyAddresses) add(address, port, false)
     }
   }
-  // Ports with the same addresses, equally ready, share a subset.
+  // Ports with the same addresses and readiness share a subset.
   const byPort = new Map<string, { port: EndpointPort | undefined; offers: [string, EndpointAddress, boolean][] }>()
   for (const [key, { address, ports }] of offers) {
     for (const [portKey, { port, isReady }] of ports) {

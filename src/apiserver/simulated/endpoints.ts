@@ -1,4 +1,4 @@
-/** The Endpoints of a Service: the addresses of the pods that it selects, ready ones and others, by the ports they offer. */
+/** The Endpoints of a Service: the addresses of the selected pods, ready and not ready, grouped by ports. */
 import { formatTime } from '../../kube/duration.ts'
 import { equalJson } from '../../kube/json.ts'
 import { matchLabels } from '../../kube/selector.ts'
@@ -15,12 +15,12 @@ export const headlessLabel = 'service.kubernetes.io/headless'
 const overCapacityAnnotation = 'endpoints.kubernetes.io/over-capacity'
 const managedBy = 'endpoints.kubernetes.io/managed-by'
 const manager = 'endpoint-controller'
-/** Addresses in one Endpoints object. */
+/** Maximum number of addresses in one Endpoints object. */
 const capacity = 1000
 
 export function endpointsController(tools: Tools): SimulatedController {
-  const { cluster, hand } = tools
-  /** Services that were deleted: their Endpoints go with them. Endpoints that never had a Service stay. */
+  const { cluster, writer } = tools
+  /** Deleted Services: their Endpoints are deleted. Endpoints that never had a Service stay. */
   const deleted = new Set<string>()
   return {
     own: { services: (service) => [simulatedKey(service)] },
@@ -38,7 +38,7 @@ export function endpointsController(tools: Tools): SimulatedController {
       const live = cluster.get('endpoints', namespace, name)
       if (!service) {
         if (live && (deleted.has(key) || live.metadata.labels?.[managedBy] === manager))
-          await hand.remove('endpoints', live)
+          await writer.remove('endpoints', live)
         deleted.delete(key)
         return undefined
       }
@@ -57,7 +57,7 @@ export function servicesOf(cluster: SimulatedState, { metadata }: StoredPod): re
     .map(simulatedKey)
 }
 
-/** The pods that a Service selects and that have an address. */
+/** The pods that a Service selects and that have an IP. */
 export function endpointPodsOf(cluster: SimulatedState, { spec, metadata }: Service): readonly StoredPod[] {
   const selector = selectorOfMap(spec?.selector)
   return cluster
@@ -66,7 +66,7 @@ export function endpointPodsOf(cluster: SimulatedState, { spec, metadata }: Serv
 }
 
 async function write(
-  { cluster, hand }: Tools,
+  { cluster, writer }: Tools,
   service: Service,
   live: StoredIn<'endpoints'> | undefined,
 ): Promise<void> {
@@ -91,14 +91,14 @@ async function write(
   const content = subsets.length > 0 ? { subsets } : {}
   if (!live) {
     const metadata = { name, namespace, labels, annotations }
-    await hand.create('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata, ...content })
+    await writer.create('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata, ...content })
     return
   }
   const { subsets: _subsets, ...rest } = live
-  await hand.update('endpoints', { ...rest, metadata: { ...live.metadata, labels, annotations }, ...content })
+  await writer.update('endpoints', { ...rest, metadata: { ...live.metadata, labels, annotations }, ...content })
 }
 
-/** One pod: a subset for each port that it offers. */
+/** The subsets of one pod: one for each of its ports. */
 function subsetsOf(service: Service, pod: StoredPod): readonly EndpointSubset[] {
   const isTolerant = service.spec?.publishNotReadyAddresses === true
   if (isPodTerminating(pod) && !isTolerant) return []
@@ -116,7 +116,7 @@ function subsetsOf(service: Service, pod: StoredPod): readonly EndpointSubset[] 
   return portsOf(service, pod).map((port) => ({ [member]: [address], ports: [port] }))
 }
 
-/** No more addresses than one object may hold: ready ones first, each subset with its share. */
+/** Truncates to the capacity of one object: ready addresses first, each subset with its share. */
 function cut(subsets: readonly EndpointSubset[]): {
   readonly subsets: readonly EndpointSubset[]
   readonly isCut: boolean

@@ -1,6 +1,6 @@
 /**
- * Whether a pod fits a node, and why not, in the scheduler's words. What is about other pods (affinity, spreading) is
- * counted once for a pod and asked for each node.
+ * The scheduler's filters: whether a pod fits a node, and why not, in the scheduler's words. Constraints about other
+ * pods (affinity, topology spread) are counted once per pod and evaluated for each node.
  */
 import { labelsOf, matchLabels } from '../../kube/selector.ts'
 import type {
@@ -13,56 +13,56 @@ import type {
 } from '../../kube/types/core/v1.ts'
 import type { SimulatedState, StoredIn, StoredPod } from './cluster.ts'
 import { isPodTerminating } from './pod-facts.ts'
-import { type Needs, needsOf, type RoomPlace, type Room } from './node-capacity.ts'
+import { type Needs, needsOf, type NodeInfo, type SchedulerCache } from './node-capacity.ts'
 
 type Node = StoredIn<'nodes'>
 
 export interface Misfit {
   readonly reasons: readonly string[]
-  /** Whether it would help if other pods went. */
-  readonly isCurable: boolean
+  /** Whether preemption of other pods could help. */
+  readonly isResolvable: boolean
 }
 
-/** Asks whether a pod fits a place as it stands; undefined when it does. */
-export type Fit = (place: RoomPlace) => Misfit | undefined
+/** Whether a pod fits a node as it is; undefined when it does. */
+export type Fit = (nodeInfo: NodeInfo) => Misfit | undefined
 
-/** `reserved` are pods that were promised room on a node. */
+/** `reserved` are the nominated pods of a node. */
 export function fitOf(
   cluster: SimulatedState,
-  room: Room,
+  cache: SchedulerCache,
   pod: StoredPod,
   reserved: (node: string) => readonly StoredPod[],
 ): Fit {
   const needs = needsOf(pod)
-  const nearby = neighbourhoodOf(cluster, room, pod)
-  return (place) => {
-    const { node } = place
+  const podConstraints = podConstraintsOf(cluster, cache, pod)
+  return (nodeInfo) => {
+    const { node } = nodeInfo
     if (node.spec?.unschedulable && !isTolerated(unschedulableTaint, pod.spec?.tolerations)) {
-      return incurable('node(s) were unschedulable')
+      return unresolvable('node(s) were unschedulable')
     }
     const repelling = new Set(['NoSchedule', 'NoExecute'])
     const isRepelled = (node.spec?.taints ?? []).some(
       (taint) => repelling.has(taint.effect) && !isTolerated(taint, pod.spec?.tolerations),
     )
-    if (isRepelled) return incurable('node(s) had untolerated taint(s)')
-    if (!matchesNode(pod, node)) return incurable("node(s) didn't match Pod's node affinity/selector")
+    if (isRepelled) return unresolvable('node(s) had untolerated taint(s)')
+    if (!matchesNode(pod, node)) return unresolvable("node(s) didn't match Pod's node affinity/selector")
     const others = reserved(node.metadata.name)
-    if (needs.ports.length > 0 && hasPortConflict(needs, [...place.pods.values(), ...others])) {
-      return curable("node(s) didn't have free ports for the requested pod ports")
+    if (needs.ports.length > 0 && hasPortConflict(needs, [...nodeInfo.pods.values(), ...others])) {
+      return resolvable("node(s) didn't have free ports for the requested pod ports")
     }
-    const short = shortages(needs, place, others)
+    const short = shortages(needs, nodeInfo, others)
     if (short.length > 0)
-      return { reasons: short.map(({ reason }) => reason), isCurable: !short.some(({ isHopeless }) => isHopeless) }
-    return nearby(node)
+      return { reasons: short.map(({ reason }) => reason), isResolvable: !short.some(({ isUnresolvable }) => isUnresolvable) }
+    return podConstraints(node)
   }
 }
 
-function curable(...reasons: readonly string[]): Misfit {
-  return { reasons, isCurable: true }
+function resolvable(...reasons: readonly string[]): Misfit {
+  return { reasons, isResolvable: true }
 }
 
-function incurable(...reasons: readonly string[]): Misfit {
-  return { reasons, isCurable: false }
+function unresolvable(...reasons: readonly string[]): Misfit {
+  return { reasons, isResolvable: false }
 }
 
 const unschedulableTaint: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
@@ -94,7 +94,7 @@ export function matchesTerm(
   { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
   { metadata }: Node,
 ): boolean {
-  // A term that says nothing means no node.
+  // An empty term matches no node.
   if (matchExpressions.length === 0 && matchFields.length === 0) return false
   return (
     matchExpressions.every((one) => matchesRequirement(one, metadata.labels ?? {})) &&
@@ -140,74 +140,83 @@ export function hasPortConflict({ ports }: Needs, others: readonly StoredPod[]):
 
 interface Shortage {
   readonly reason: string
-  /** The node would be too small even if it were empty. */
-  readonly isHopeless: boolean
+  /** Whether the pod would not even fit the empty node. */
+  readonly isUnresolvable: boolean
 }
 
-function shortages({ requests }: Needs, place: RoomPlace, others: readonly StoredPod[]): readonly Shortage[] {
+function shortages({ requests }: Needs, nodeInfo: NodeInfo, others: readonly StoredPod[]): readonly Shortage[] {
   const found: Shortage[] = []
-  const most = place.allocatable.get('pods') ?? 0
-  if (place.pods.size + others.length + 1 > most) found.push({ reason: 'Too many pods', isHopeless: most < 1 })
+  const most = nodeInfo.allocatable.get('pods') ?? 0
+  if (nodeInfo.pods.size + others.length + 1 > most) found.push({ reason: 'Too many pods', isUnresolvable: most < 1 })
   for (const [name, amount] of requests) {
     if (amount === 0) continue
-    const all = place.allocatable.get(name) ?? 0
-    const promised = others.reduce((sum, other) => sum + (needsOf(other).requests.get(name) ?? 0), 0)
-    const used = (place.used.get(name) ?? 0) + promised
-    if (used + amount > all) found.push({ reason: `Insufficient ${name}`, isHopeless: amount > all })
+    const all = nodeInfo.allocatable.get(name) ?? 0
+    const nominated = others.reduce((sum, other) => sum + (needsOf(other).requests.get(name) ?? 0), 0)
+    const used = (nodeInfo.used.get(name) ?? 0) + nominated
+    if (used + amount > all) found.push({ reason: `Insufficient ${name}`, isUnresolvable: amount > all })
   }
   return found
 }
 
-/** What other pods have to say. */
-function neighbourhoodOf(cluster: SimulatedState, room: Room, pod: StoredPod): (node: Node) => Misfit | undefined {
+/** Constraints by other pods: affinity, anti-affinity, topology spread. */
+function podConstraintsOf(
+  cluster: SimulatedState,
+  cache: SchedulerCache,
+  pod: StoredPod,
+): (node: Node) => Misfit | undefined {
   const { affinity, topologySpreadConstraints = [] } = pod.spec ?? {}
-  const near = affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
-  const far = affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  const affinityTerms = affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  const antiAffinityTerms = affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const spread = topologySpreadConstraints.filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule')
-  const isFree = near.length + far.length + spread.length + room.guarded.size === 0
-  if (isFree) return () => undefined
-  const spreading = spread.map((constraint) => spreadOf(room, pod, constraint))
-  const wanted = near.map((term) => ({ term, counts: countsOf(cluster, room, pod, term) }))
-  const avoided = far.map((term) => ({ term, counts: countsOf(cluster, room, pod, term) }))
-  const guards = guardsOf(cluster, room, pod)
-  // The first of a group that wants company may start it.
-  const isFirst = wanted.every(({ term, counts }) => counts.size === 0 && termMatches(cluster, term, pod, pod))
+  const isUnconstrained =
+    affinityTerms.length + antiAffinityTerms.length + spread.length + cache.antiAffinityPods.size === 0
+  if (isUnconstrained) return () => undefined
+  const spreading = spread.map((constraint) => spreadOf(cache, pod, constraint))
+  const requiredAffinity = affinityTerms.map((term) => ({ term, counts: countsOf(cluster, cache, pod, term) }))
+  const requiredAntiAffinity = antiAffinityTerms.map((term) => ({ term, counts: countsOf(cluster, cache, pod, term) }))
+  const excludedTopologies = excludedTopologiesOf(cluster, cache, pod)
+  // The first pod of a group with affinity to itself may start the group.
+  const isFirst = requiredAffinity.every(
+    ({ term, counts }) => counts.size === 0 && termMatches(cluster, term, pod, pod),
+  )
   return (node) => {
     const { labels = {} } = node.metadata
-    if (spreading.some((fits) => !fits(node))) return curable("node(s) didn't match pod topology spread constraints")
-    const isNear = wanted.every(({ term, counts }) => {
+    if (spreading.some((fits) => !fits(node))) return resolvable("node(s) didn't match pod topology spread constraints")
+    const hasAffinity = requiredAffinity.every(({ term, counts }) => {
       const value = labels[term.topologyKey]
       return value !== undefined && (isFirst || (counts.get(value) ?? 0) > 0)
     })
-    if (!isNear) return incurable("node(s) didn't match pod affinity rules")
-    const isCrowded = avoided.some(({ term, counts }) => (counts.get(labels[term.topologyKey] ?? '') ?? 0) > 0)
-    if (isCrowded) return curable("node(s) didn't match pod anti-affinity rules")
-    const isKeptOff = guards.some(({ key, value }) => labels[key] === value)
-    return isKeptOff ? curable("node(s) didn't satisfy existing pods anti-affinity rules") : undefined
+    if (!hasAffinity) return unresolvable("node(s) didn't match pod affinity rules")
+    const hasConflict = requiredAntiAffinity.some(
+      ({ term, counts }) => (counts.get(labels[term.topologyKey] ?? '') ?? 0) > 0,
+    )
+    if (hasConflict) return resolvable("node(s) didn't match pod anti-affinity rules")
+    const isExcluded = excludedTopologies.some(({ key, value }) => labels[key] === value)
+    return isExcluded ? resolvable("node(s) didn't satisfy existing pods anti-affinity rules") : undefined
   }
 }
 
-/** Whether `term`, which `owner` has, means `other`. */
+/** Whether the affinity term of `owner` matches `other`. */
 function termMatches(cluster: SimulatedState, term: PodAffinityTerm, owner: StoredPod, other: StoredPod): boolean {
   const { namespaces = [], namespaceSelector, labelSelector } = term
   const { namespace = '', labels } = other.metadata
-  const isHome = namespaces.length === 0 && !namespaceSelector && namespace === owner.metadata.namespace
+  const isOwnNamespace = namespaces.length === 0 && !namespaceSelector && namespace === owner.metadata.namespace
   const isNamed = namespaces.includes(namespace)
-  const isMeant = (): boolean =>
+  const isSelected = (): boolean =>
     namespaceSelector !== undefined &&
     matchLabels(labelsOf(namespaceSelector), cluster.get('namespaces', undefined, namespace)?.metadata.labels)
-  return (isHome || isNamed || isMeant()) && matchLabels(labelsOf(labelSelector), labels)
+  return (isOwnNamespace || isNamed || isSelected()) && matchLabels(labelsOf(labelSelector), labels)
 }
 
-/** How many pods the term means, by the value of its topology. */
+/** The number of pods that match a term, by the value of its topology key. */
 function countsOf(
   cluster: SimulatedState,
-  room: Room,
+  cache: SchedulerCache,
   pod: StoredPod,
   term: PodAffinityTerm,
 ): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  for (const { node, pods } of room.places()) {
+  for (const { node, pods } of cache.nodeInfos()) {
     const value = node.metadata.labels?.[term.topologyKey]
     if (value === undefined) continue
     for (const other of pods.values()) {
@@ -217,26 +226,30 @@ function countsOf(
   return counts
 }
 
-/** Where pods are that do not want this one near. */
-function guardsOf(
+/** Topology values with pods whose anti-affinity excludes this one. */
+function excludedTopologiesOf(
   cluster: SimulatedState,
-  room: Room,
+  cache: SchedulerCache,
   pod: StoredPod,
 ): readonly { readonly key: string; readonly value: string }[] {
-  return [...room.guarded.values()].flatMap((guard) => {
-    const labels = room.place(guard.spec?.nodeName ?? '')?.node.metadata.labels ?? {}
-    const terms = guard.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  return [...cache.antiAffinityPods.values()].flatMap((holder) => {
+    const labels = cache.nodeInfo(holder.spec?.nodeName ?? '')?.node.metadata.labels ?? {}
+    const terms = holder.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
     return terms
-      .filter((term) => labels[term.topologyKey] !== undefined && termMatches(cluster, term, guard, pod))
+      .filter((term) => labels[term.topologyKey] !== undefined && termMatches(cluster, term, holder, pod))
       .map(({ topologyKey }) => ({ key: topologyKey, value: labels[topologyKey]! }))
   })
 }
 
-function spreadOf(room: Room, pod: StoredPod, constraint: TopologySpreadConstraint): (node: Node) => boolean {
+function spreadOf(
+  cache: SchedulerCache,
+  pod: StoredPod,
+  constraint: TopologySpreadConstraint,
+): (node: Node) => boolean {
   const { topologyKey, maxSkew, labelSelector, minDomains = 1 } = constraint
   const selector = labelsOf(labelSelector)
   const counts = new Map<string, number>()
-  for (const { node, pods } of room.places()) {
+  for (const { node, pods } of cache.nodeInfos()) {
     const value = node.metadata.labels?.[topologyKey]
     if (value === undefined || !matchesNode(pod, node)) continue
     const own = [...pods.values()].filter(

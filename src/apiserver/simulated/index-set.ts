@@ -1,4 +1,4 @@
-/** Sets of small numbers as Jobs write them: `0-2,5,7`. */
+/** Sets of completion indexes as Jobs write them: `0-2,5,7`. */
 export function formatIndexes(indexes: Iterable<number>): string {
   const parts: [number, number][] = []
   for (const index of [...new Set(indexes)].toSorted((a, b) => a - b)) {
@@ -11,7 +11,7 @@ export function formatIndexes(indexes: Iterable<number>): string {
     .join(',')
 }
 
-/** What cannot be read is left out. */
+/** Invalid parts are ignored. */
 export function parseIndexes(text: string | undefined): ReadonlySet<number> {
   const found = new Set<number>()
   for (const part of (text ?? '').split(',')) {

@@ -1,6 +1,6 @@
 /**
- * The finalizer by which a Job keeps its pods until they are counted, and who removes it from pods that no Job counts:
- * their Job is gone or over, or they lost their controller.
+ * The finalizer by which a Job keeps its pods until they are counted, and the controller that removes it from pods that
+ * no Job counts: their Job is gone or finished, or they lost their controller.
  */
 import { controllerOf } from '../../kube/owner.ts'
 import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
@@ -14,13 +14,13 @@ export function isTracked({ metadata }: StoredPod): boolean {
 }
 
 /** Removes the finalizer, if the pod still has it. */
-export async function releasePod({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
+export async function releasePod({ cluster, writer }: Tools, pod: StoredPod): Promise<void> {
   const live = cluster.get('pods', pod.metadata.namespace, pod.metadata.name)
   if (live?.metadata.uid !== pod.metadata.uid || !isTracked(live)) return
-  await hand.update('pods', withoutFinalizer(live, trackingFinalizer))
+  await writer.update('pods', withoutFinalizer(live, trackingFinalizer))
 }
 
-/** Releases pods that wait for a Job that will never count them. */
+/** Removes the finalizer from pods whose Job will never count them. */
 export function trackedPodController(tools: Tools): SimulatedController {
   const { cluster } = tools
   return {

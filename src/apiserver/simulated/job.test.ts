@@ -13,7 +13,7 @@ async function job(
 }
 
 describe('a Job', () => {
-  it('runs so many pods, so many at a time, and is complete', async () => {
+  it('runs its completions with its parallelism, and completes', async () => {
     const cluster = await simulated()
     await job(cluster, { completions: 5, parallelism: 2 }, { 'run-seconds': '10' })
     await cluster.seconds(5)
@@ -29,7 +29,7 @@ describe('a Job', () => {
     expect(pods.flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([])
   })
 
-  it('ends whatever happens, and counts every pod once', async () => {
+  it('finishes whatever happens, and counts every pod once', async () => {
     const shape = fc.record({
       completions: fc.integer({ min: 1, max: 4 }),
       parallelism: fc.integer({ min: 1, max: 3 }),
@@ -63,7 +63,7 @@ describe('a Job', () => {
     )
   })
 
-  it('gives up when too many pods failed, waiting longer before each', async () => {
+  it('fails after backoffLimit failures, with a growing back-off', async () => {
     const cluster = await simulated()
     await job(cluster, { backoffLimit: 2 }, { 'run-seconds': '1', 'exit-code': '1' })
     await cluster.seconds(25)
@@ -74,7 +74,7 @@ describe('a Job', () => {
     expect(done.status?.failed).toBe(3)
   })
 
-  it('gives each pod its index, and replaces that of a failed one', async () => {
+  it('gives each pod its index, and replaces a failed one with the same index', async () => {
     const cluster = await simulated()
     await job(cluster, { completionMode: 'Indexed', completions: 3, parallelism: 3 }, { 'run-seconds': '5' })
     await cluster.seconds(3)
@@ -94,7 +94,7 @@ describe('a Job', () => {
     expect(await cluster.list('Pod')).toEqual([])
   })
 
-  it('goes away when its time is over', async () => {
+  it('is deleted when its TTL expires', async () => {
     const cluster = await simulated()
     await job(cluster, { ttlSecondsAfterFinished: 100 })
     await cluster.seconds(60)
@@ -104,7 +104,7 @@ describe('a Job', () => {
     expect(await cluster.list('Pod')).toEqual([])
   })
 
-  it.each(['Background', 'Foreground'])('takes its running pods along when it is deleted: %s', async (propagation) => {
+  it.each(['Background', 'Foreground'])('is deleted with its running pods: %s', async (propagation) => {
     const cluster = await simulated()
     await job(cluster, { parallelism: 2 }, { 'run-seconds': '1000' })
     await cluster.seconds(5)
@@ -115,7 +115,7 @@ describe('a Job', () => {
     expect(await cluster.list('Pod')).toEqual([])
   })
 
-  it('leaves its pods, without the finalizer, when it orphans them', async () => {
+  it('orphans its pods without the finalizer', async () => {
     const cluster = await simulated()
     await job(cluster, { parallelism: 2 }, { 'run-seconds': '1000' })
     await cluster.seconds(5)
@@ -131,7 +131,7 @@ describe('a Job', () => {
     expect(await cluster.list('Pod')).toHaveLength(1)
   })
 
-  it('adopts matching orphans, and releases pods that match no more', async () => {
+  it('adopts matching orphans, and releases pods that no longer match', async () => {
     const cluster = await simulated()
     await job(cluster, { parallelism: 2 }, { 'run-seconds': '1000' })
     await cluster.seconds(5)
@@ -151,7 +151,7 @@ describe('a Job', () => {
     expect(cluster.failures).toEqual([])
   })
 
-  it('sleeps while suspended', async () => {
+  it('runs no pods while suspended', async () => {
     const cluster = await simulated()
     await job(cluster, { suspend: true })
     await cluster.seconds(10)
@@ -170,7 +170,7 @@ describe('a Job', () => {
   it.each([
     ['FailJob', 'True PodFailurePolicy', 1],
     ['Count', 'True BackoffLimitExceeded', 1],
-  ])('does what its failure policy says: %s', async (action, expected, failed) => {
+  ])('applies its pod failure policy: %s', async (action, expected, failed) => {
     const cluster = await simulated()
     const podFailurePolicy = { rules: [{ action, onExitCodes: { operator: 'In', values: [42] } }] }
     const backoffLimit = action === 'FailJob' ? 6 : 0
@@ -182,7 +182,7 @@ describe('a Job', () => {
 })
 
 describe('a set of indexes', () => {
-  it('is read back as it was written', () => {
+  it('survives formatting and parsing', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(40)), (indexes) => {
         expect([...parseIndexes(formatIndexes(indexes))].toSorted((a, b) => a - b)).toEqual(

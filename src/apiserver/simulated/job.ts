@@ -1,6 +1,7 @@
 /**
- * Jobs: pods that run until so many have succeeded. What has ended is counted once: a pod carries a finalizer until its
- * end is written down in the Job, so nothing is lost if somebody deletes it, or if this stops in between.
+ * The Job controller: runs pods until enough have succeeded. Each finished pod is counted once: a pod has a finalizer
+ * until its result is recorded in the Job's status, so no result is lost if a client deletes the pod, or if the
+ * simulation stops in between.
  */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { JobCondition, JobStatus } from '../../kube/types/batch/v1.ts'
@@ -12,13 +13,13 @@ import { formatIndexes, parseIndexes } from './index-set.ts'
 import { finishOf, isManagedElsewhere } from './job-facts.ts'
 import { isTracked, releasePod, trackingFinalizer } from './job-tracking.ts'
 import { isActive, isFinished, isPodReady, isPodTerminating, podOf, restartsOf } from './pod-facts.ts'
-import { type FailureVerdict, judgeFailure } from './pod-failure-policy.ts'
+import { type FailureVerdict, applyFailurePolicy } from './pod-failure-policy.ts'
 
 type Job = StoredIn<'jobs.batch'>
 
 const indexAnnotation = 'batch.kubernetes.io/job-completion-index'
-const firstPauseMs = 10_000
-const longestPauseMs = 600_000
+const initialBackOffMs = 10_000
+const maxBackOffMs = 600_000
 
 export function jobController(tools: Tools): SimulatedController {
   const { cluster } = tools
@@ -30,11 +31,11 @@ export function jobController(tools: Tools): SimulatedController {
       const found = cluster.get('jobs.batch', namespace, name)
       if (!found) return undefined
       if (isManagedElsewhere(found)) return undefined
-      if (finishOf(found)) return await afterwards(tools, found)
+      if (finishOf(found)) return await cleanUp(tools, found)
       await claim(tools, 'pods', found, selectorOf(found), trackingFinalizer)
       const job = await count(tools, found)
       if (job && !job.metadata.deletionTimestamp) return await work(tools, job)
-      // A Job that is being deleted counts no more pods, so it holds none.
+      // A Job that is being deleted counts no more pods, so it releases them.
       for (const pod of cluster.controlled('pods', found)) await releasePod(tools, pod)
       return undefined
     },
@@ -49,15 +50,21 @@ function indexOf({ metadata }: StoredPod): number {
   return Number(metadata.annotations?.[indexAnnotation] ?? -1)
 }
 
-/** What is deleted before it has ended counts as failed at once, unless its successor is to wait for its end. */
+/**
+ * A pod that is deleted before it finishes counts as failed at once, unless its replacement must wait until it has
+ * stopped.
+ */
 function hasFailed({ spec }: Job, pod: StoredPod): boolean {
   if (pod.status?.phase === 'Failed') return true
   return spec?.podReplacementPolicy !== 'Failed' && isPodTerminating(pod) && !isFinished(pod)
 }
 
-/** Writes down which pods have ended, lets go of them, and counts them: in this order, so that each counts once. */
+/**
+ * Records finished pods in `uncountedTerminatedPods`, removes their finalizers, and counts them: in this order, so that
+ * each counts once.
+ */
 async function count(tools: Tools, job: Job): Promise<Job | undefined> {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   const ended = cluster
     .controlled('pods', job)
     .filter((pod) => isTracked(pod) && (isFinished(pod) || hasFailed(job, pod)))
@@ -65,8 +72,8 @@ async function count(tools: Tools, job: Job): Promise<Job | undefined> {
   const isKnown = new Set([...(before.succeeded ?? []), ...(before.failed ?? [])])
   const fresh = ended.filter(({ metadata }) => !isKnown.has(metadata.uid))
   const counted = fresh.filter((pod) => verdictOf(job, pod).action !== 'Ignore')
-  const uidsOf = (isWell: boolean): readonly string[] =>
-    counted.filter(({ status }) => (status?.phase === 'Succeeded') === isWell).map(({ metadata }) => metadata.uid)
+  const uidsOf = (hasSucceeded: boolean): readonly string[] =>
+    counted.filter(({ status }) => (status?.phase === 'Succeeded') === hasSucceeded).map(({ metadata }) => metadata.uid)
   const succeeded = [...(before.succeeded ?? []), ...(isIndexed(job) ? [] : uidsOf(true))]
   const failed = [...(before.failed ?? []), ...uidsOf(false)]
   const done = new Set([
@@ -74,7 +81,7 @@ async function count(tools: Tools, job: Job): Promise<Job | undefined> {
     ...ended.filter(({ status }) => status?.phase === 'Succeeded').map(indexOf),
   ])
   const indexes = isIndexed(job) ? formatIndexes([...done].filter((index) => index >= 0)) : ''
-  const noted = await hand.updateStatus('jobs.batch', job, {
+  const noted = await writer.updateStatus('jobs.batch', job, {
     ...job.status,
     ...(indexes !== '' && { completedIndexes: indexes, succeeded: parseIndexes(indexes).size }),
     uncountedTerminatedPods: {
@@ -87,7 +94,7 @@ async function count(tools: Tools, job: Job): Promise<Job | undefined> {
   if (succeeded.length + failed.length === 0) return noted
   const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
   if (live?.metadata.uid !== job.metadata.uid) return undefined
-  return await hand.updateStatus('jobs.batch', live, {
+  return await writer.updateStatus('jobs.batch', live, {
     ...status,
     ...(succeeded.length > 0 && { succeeded: (status.succeeded ?? 0) + succeeded.length }),
     ...(failed.length > 0 && { failed: (status.failed ?? 0) + failed.length }),
@@ -96,7 +103,7 @@ async function count(tools: Tools, job: Job): Promise<Job | undefined> {
 }
 
 function verdictOf(job: Job, pod: StoredPod): FailureVerdict {
-  return hasFailed(job, pod) ? judgeFailure(job.spec?.podFailurePolicy, pod) : { action: 'Count', message: '' }
+  return hasFailed(job, pod) ? applyFailurePolicy(job.spec?.podFailurePolicy, pod) : { action: 'Count', message: '' }
 }
 
 interface End {
@@ -113,19 +120,19 @@ async function work(tools: Tools, job: Job): Promise<number | undefined> {
   const end = endOf(job, pods, now)
   if (end) return await finish(tools, job, active, end)
   if (job.spec?.suspend) {
-    for (const pod of active) await tools.hand.remove('pods', pod)
+    for (const pod of active) await tools.writer.remove('pods', pod)
     return await report(tools, job, suspended(job, true, now))
   }
   const started = job.status?.startTime && !isSuspended(job) ? job.status : suspended(job, false, now)
-  const pauseMs = await fill(tools, job, active)
+  const backOffMs = await syncPods(tools, job, active)
   const deadline = job.spec?.activeDeadlineSeconds
   const dueAt = deadline === undefined ? undefined : (parseTime(started.startTime ?? '') ?? now) + deadline * 1000
   await report(tools, job, started)
-  const wakeAt = earliest([dueAt, pauseMs === undefined ? undefined : now + pauseMs])
+  const wakeAt = earliest([dueAt, backOffMs === undefined ? undefined : now + backOffMs])
   return wakeAt === undefined ? undefined : Math.max(wakeAt - now, 0)
 }
 
-/** Why the Job is over, if it is. */
+/** Why the Job is finished, if it is. */
 function endOf(job: Job, pods: readonly StoredPod[], now: number): End | undefined {
   const { spec, status = {} } = job
   const known = status.conditions?.find(({ type, status: value }) => type === 'FailureTarget' && value === 'True')
@@ -135,8 +142,9 @@ function endOf(job: Job, pods: readonly StoredPod[], now: number): End | undefin
   const { backoffLimit = 6, activeDeadlineSeconds: deadline, completions } = spec!
   const isOnFailure = spec?.template.spec?.restartPolicy === 'OnFailure'
   const restarts = isOnFailure ? pods.filter(isActive).reduce((sum, pod) => sum + restartsOf(pod), 0) : 0
-  const isSpent = (status.failed ?? 0) > backoffLimit || (restarts > 0 && restarts >= Math.max(backoffLimit, 1))
-  if (isSpent) {
+  const isBackoffLimitExceeded =
+    (status.failed ?? 0) > backoffLimit || (restarts > 0 && restarts >= Math.max(backoffLimit, 1))
+  if (isBackoffLimitExceeded) {
     return { type: 'Failed', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit' }
   }
   const since = parseTime(status.startTime ?? '')
@@ -150,10 +158,13 @@ function endOf(job: Job, pods: readonly StoredPod[], now: number): End | undefin
   return isComplete ? { type: 'Complete', reason: 'CompletionsReached', message } : undefined
 }
 
-/** First it is said that it will end; when its last pod has stopped, it has. */
+/**
+ * The Job first gets the condition SuccessCriteriaMet or FailureTarget; when its last pod has stopped, Complete or
+ * Failed.
+ */
 async function finish(tools: Tools, job: Job, active: readonly StoredPod[], end: End): Promise<undefined> {
-  const { cluster, hand, record } = tools
-  for (const pod of active) await hand.remove('pods', pod)
+  const { cluster, writer, record } = tools
+  for (const pod of active) await writer.remove('pods', pod)
   const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
   if (!live) return undefined
   const now = formatTime(cluster.now())
@@ -176,7 +187,7 @@ async function finish(tools: Tools, job: Job, active: readonly StoredPod[], end:
   ]
   const status = countsOf(pods, live.status ?? {})
   const uncountedTerminatedPods = isStill ? {} : status.uncountedTerminatedPods
-  await hand.updateStatus('jobs.batch', live, {
+  await writer.updateStatus('jobs.batch', live, {
     ...status,
     ...(uncountedTerminatedPods && { uncountedTerminatedPods }),
     ...(isStill && end.type === 'Complete' && { completionTime: now }),
@@ -208,37 +219,37 @@ function suspended(job: Job, isSuspending: boolean, now: number): JobStatus {
   return {
     ...status,
     ...(!isSuspending && { startTime: time }),
-    // Who never was suspended needs not be told that it goes on.
+    // A Job that was never suspended needs no condition that it is not.
     ...((isSuspending || known) && { conditions: [...others, condition] }),
   }
 }
 
-/** Makes the pods that are missing, deletes those too many. Says how long to wait before more may come. */
-async function fill(tools: Tools, job: Job, active: readonly StoredPod[]): Promise<number | undefined> {
-  const { cluster, hand, record } = tools
+/** Creates missing pods, deletes surplus ones. Returns the back-off before more may be created. */
+async function syncPods(tools: Tools, job: Job, active: readonly StoredPod[]): Promise<number | undefined> {
+  const { cluster, writer, record } = tools
   const { parallelism = 1, completions } = job.spec!
   const succeeded = job.status?.succeeded ?? 0
   const isEnding = completions === undefined && succeeded > 0
-  const wanted = isEnding ? active.length : Math.min(parallelism, (completions ?? Infinity) - succeeded)
-  for (const pod of active.slice(Math.max(wanted, 0))) await hand.remove('pods', pod)
-  const missing = wanted - active.length
+  const desired = isEnding ? active.length : Math.min(parallelism, (completions ?? Infinity) - succeeded)
+  for (const pod of active.slice(Math.max(desired, 0))) await writer.remove('pods', pod)
+  const missing = desired - active.length
   if (missing <= 0) return undefined
-  // A pod that stops still is one, where its successor shall wait for its end.
+  // With `podReplacementPolicy: Failed`, a pod that is still stopping counts as active.
   const stopping = cluster.controlled('pods', job).filter((pod) => isPodTerminating(pod) && !isFinished(pod)).length
   const waitsFor = job.spec?.podReplacementPolicy === 'Failed' || job.spec?.podFailurePolicy ? stopping : 0
-  const pause = pauseOf(cluster, job)
-  if (pause > 0) return pause
+  const delay = backOffMsOf(cluster, job)
+  if (delay > 0) return delay
   const indexes = isIndexed(job) ? freeIndexes(job, active) : undefined
   const most = Math.min(missing - waitsFor, indexes?.length ?? Infinity, 500)
   for (let made = 0; made < most; made++) {
-    const pod = await hand.create('pods', podFor(job, indexes?.[made]))
+    const pod = await writer.create('pods', podFor(job, indexes?.[made]))
     record(job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`)
   }
   return undefined
 }
 
-/** The more pods failed in a row, the longer the next one has to wait. */
-function pauseOf(cluster: SimulatedState, job: Job): number {
+/** The back-off before the next pod: it doubles with each failed pod. */
+function backOffMsOf(cluster: SimulatedState, job: Job): number {
   const failures = job.status?.failed ?? 0
   const ends = cluster
     .controlled('pods', job)
@@ -246,8 +257,8 @@ function pauseOf(cluster: SimulatedState, job: Job): number {
     .map(endedAt)
   if (failures === 0 || ends.length === 0) return 0
   const last = ends.reduce((latest, end) => Math.max(latest, end))
-  const pause = Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs)
-  return Math.max(last + pause - cluster.now(), 0)
+  const delay = Math.min(initialBackOffMs * 2 ** (failures - 1), maxBackOffMs)
+  return Math.max(last + delay - cluster.now(), 0)
 }
 
 function endedAt({ status, metadata }: StoredPod): number {
@@ -303,26 +314,26 @@ function countsOf(pods: readonly StoredPod[], status: JobStatus): JobStatus {
   }
 }
 
-async function report({ cluster, hand }: Tools, job: Job, status: JobStatus): Promise<undefined> {
+async function report({ cluster, writer }: Tools, job: Job, status: JobStatus): Promise<undefined> {
   const live = cluster.get('jobs.batch', job.metadata.namespace, job.metadata.name)
   if (!live) return undefined
   const pods = cluster.controlled('pods', live)
-  await hand.updateStatus('jobs.batch', live, {
+  await writer.updateStatus('jobs.batch', live, {
     ...countsOf(pods, status),
     uncountedTerminatedPods: status.uncountedTerminatedPods ?? {},
   })
   return undefined
 }
 
-/** What is left to do for a Job that is over: let go of its pods, and go itself when it is time. */
-async function afterwards(tools: Tools, job: Job): Promise<number | undefined> {
-  const { cluster, hand } = tools
+/** Cleans up after a finished Job: releases its pods, and deletes the Job when its TTL expires. */
+async function cleanUp(tools: Tools, job: Job): Promise<number | undefined> {
+  const { cluster, writer } = tools
   for (const pod of cluster.controlled('pods', job)) await releasePod(tools, pod)
   const { ttlSecondsAfterFinished: ttl } = job.spec ?? {}
   if (ttl === undefined || job.metadata.deletionTimestamp) return undefined
   const endedMs = parseTime(finishOf(job)?.lastTransitionTime ?? '') ?? 0
   const left = endedMs + ttl * 1000 - cluster.now()
   if (left > 0) return left
-  await hand.remove('jobs.batch', job, { propagation: 'Foreground' })
+  await writer.remove('jobs.batch', job, { propagation: 'Foreground' })
   return undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Admission of a pod by the kubelet of its node. A pod that names its node itself never meets the scheduler: where it
- * does not fit, the kubelet rejects it, and the pod fails at once.
+ * Admission of a pod by the kubelet of its node. A pod that sets `nodeName` itself bypasses the scheduler: if it does
+ * not fit, the kubelet rejects it, and the pod fails at once.
  */
 import { formatTime } from '../../kube/duration.ts'
 import type { PodStatus } from '../../kube/types/core/v1.ts'

@@ -56,7 +56,7 @@ describe('the kubelet', () => {
     expect(await outcome('small')).toBe('Running')
   })
 
-  it('runs ephemeral containers, which count neither for readiness nor for the phase', async () => {
+  it('runs ephemeral containers, which affect neither readiness nor phase', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'run-seconds.short': '5', 'exit-code.short': '3' })
     await cluster.seconds(3)
@@ -82,7 +82,7 @@ describe('the kubelet', () => {
     expect(await state(cluster)).toBe('Running Running 0 ready')
   })
 
-  it('starts a pod step by step, and tells what it waits for', async () => {
+  it('starts a pod step by step, and reports what it waits for', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'start-seconds': '5', 'ready-after-seconds': '10' })
     await cluster.seconds(2)
@@ -101,7 +101,7 @@ describe('the kubelet', () => {
     expect(one.status).toMatchObject({ podIP: '10.244.0.1', qosClass: 'BestEffort', observedGeneration: 1 })
   })
 
-  it('restarts what ends, with longer and longer pauses', async () => {
+  it('restarts terminated containers with a growing back-off', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'run-seconds': '2', 'exit-code': '3' })
     const restarts: number[] = []
@@ -113,14 +113,14 @@ describe('the kubelet', () => {
       known = count
     }
     const pauses = restarts.slice(1).map((at, index) => at - restarts[index]!)
-    // Each round is two seconds of work and the pause: 10, 20, 40.
+    // Each round is two seconds of running and the back-off: 10, 20, 40.
     expect(pauses).toEqual([12, 22, 42])
     expect(await state(cluster)).toBe('Running CrashLoopBackOff 4 unready')
     const { status } = await cluster.get('Pod', 'one')
     expect(status?.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({ exitCode: 3, reason: 'Error' })
   })
 
-  it('lets a container recover that fails a given number of times', async () => {
+  it('lets a container recover after a given number of failures', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'run-seconds': '1', 'exit-code': '1', 'fail-times': '2' })
     await cluster.seconds(60)
@@ -131,7 +131,7 @@ describe('the kubelet', () => {
     ['Never', '0', 'Succeeded Completed 0 unready', 'False PodCompleted'],
     ['Never', '1', 'Failed Error 0 unready', 'False PodFailed'],
     ['OnFailure', '0', 'Succeeded Completed 0 unready', 'False PodCompleted'],
-  ])('ends a pod with restartPolicy %s and exit code %s', async (restartPolicy, code, expected, ready) => {
+  ])('finishes a pod with restartPolicy %s and exit code %s', async (restartPolicy, code, expected, ready) => {
     const cluster = await simulated()
     await pod(cluster, { 'run-seconds': '3', 'exit-code': code }, { restartPolicy })
     await cluster.seconds(10)
@@ -139,7 +139,7 @@ describe('the kubelet', () => {
     expect(condition(await cluster.get('Pod', 'one'), 'Ready')).toBe(ready)
   })
 
-  it('cannot pull what is said to be missing, until it can', async () => {
+  it('reports ImagePullBackOff until the image can be pulled', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'fail-image-pull': 'true' })
     await cluster.seconds(5)
@@ -151,7 +151,7 @@ describe('the kubelet', () => {
     expect(await state(cluster)).toBe('Running Running 0 ready')
   })
 
-  it('runs init containers in turn, and none after one that failed', async () => {
+  it('runs init containers in turn, and none after a failed one', async () => {
     const initContainers = [
       { name: 'first', image: 'x' },
       { name: 'side', image: 'x', restartPolicy: 'Always' },
@@ -177,7 +177,7 @@ describe('the kubelet', () => {
     expect(await state(failing)).toBe('Failed PodInitializing 0 unready')
   })
 
-  it('is not ready before its readiness gates are', async () => {
+  it('reports a pod as ready only if its readiness gates are true', async () => {
     const cluster = await simulated()
     await pod(cluster, {}, { readinessGates: [{ conditionType: 'example.com/ok' }] })
     await cluster.seconds(3)
@@ -193,7 +193,7 @@ describe('the kubelet', () => {
     expect(condition(await cluster.get('Pod', 'one'), 'Ready')).toBe('True')
   })
 
-  it('lets a pod end within its grace, and kills it after', async () => {
+  it('stops a pod within its grace period, and kills it afterwards', async () => {
     const cluster = await simulated()
     await pod(cluster, { 'stop-seconds': '20' }, { terminationGracePeriodSeconds: 60 })
     await cluster.seconds(3)
@@ -205,7 +205,7 @@ describe('the kubelet', () => {
     expect(await cluster.find('Pod', 'one')).toBeUndefined()
   })
 
-  it('ends a pod that is active for longer than it may', async () => {
+  it('fails a pod that exceeds activeDeadlineSeconds', async () => {
     const cluster = await simulated()
     await pod(cluster, {}, { activeDeadlineSeconds: 30 })
     await cluster.seconds(40)

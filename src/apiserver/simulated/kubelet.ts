@@ -1,6 +1,7 @@
 /**
- * The kubelets of all nodes, as one: what a pod does on its node, until it is done or was asked to stop. Nothing really
- * runs; `pod-script.ts` says what would. A node that is down reports nothing, and its pods stay as they were last seen.
+ * The kubelets of all nodes: they report what each pod does on its node until it finishes or is deleted. No container
+ * runs; `pod-script.ts` says what it would do. A node that is down reports nothing, and its pods keep their last
+ * status.
  */
 import { parseTime } from '../../kube/duration.ts'
 import { type SimulatedState, simulatedKey, splitKey, type StoredIn, type StoredPod } from './cluster.ts'
@@ -12,7 +13,7 @@ import { isFinished } from './pod-facts.ts'
 import { advancePod, stoppedStatus } from './pod-machine.ts'
 import { type Pace, podScript } from '../kinds/pod-script.ts'
 
-export function kubelet({ cluster, hand, record }: Tools, pace: Pace): SimulatedController {
+export function kubelet({ cluster, writer, record }: Tools, pace: Pace): SimulatedController {
   const backOffs = new Map<string, BackOff>()
   const addresses = createAddresses(cluster)
 
@@ -30,9 +31,9 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Simulated
     const stopAt = hasStarted ? askedAt + Math.min(stopSeconds, grace) * 1000 : 0
     if (cluster.now() < stopAt) return stopAt - cluster.now()
     const stopped = hasStarted
-      ? await hand.updateStatus('pods', pod, stoppedStatus(pod, stopSeconds > grace ? 137 : 0, cluster.now()))
+      ? await writer.updateStatus('pods', pod, stoppedStatus(pod, stopSeconds > grace ? 137 : 0, cluster.now()))
       : pod
-    await hand.remove('pods', stopped, { grace: 0 })
+    await writer.remove('pods', stopped, { grace: 0 })
     return undefined
   }
 
@@ -40,7 +41,7 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Simulated
   const admit = async (pod: StoredPod, node: StoredIn<'nodes'>): Promise<boolean> => {
     const rejection = pod.status?.startTime === undefined ? rejectionOf(cluster, pod, node) : undefined
     if (!rejection) return true
-    await hand.updateStatus('pods', pod, rejectedStatus(pod, rejection, cluster.now()))
+    await writer.updateStatus('pods', pod, rejectedStatus(pod, rejection, cluster.now()))
     record(pod, 'Warning', rejection.reason, rejection.message)
     return false
   }
@@ -48,13 +49,13 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Simulated
   const run = async (pod: StoredPod, hostIP: string): Promise<number | undefined> => {
     const host = { hostIP, podIP: () => addresses.take(pod), backOff: backOffOf(simulatedKey(pod)), pace }
     const { status, wakeAt } = advancePod(pod, host, cluster.now())
-    await hand.updateStatus('pods', pod, status)
-    tell(pod, status)
+    await writer.updateStatus('pods', pod, status)
+    recordEvents(pod, status)
     return wakeAt === undefined ? undefined : Math.max(wakeAt - cluster.now(), 0)
   }
 
-  /** The little that people look for: what was started, and what keeps failing. */
-  const tell = (pod: StoredPod, status: StoredPod['status']): void => {
+  /** Records the events that users look for: started containers and restart back-off. */
+  const recordEvents = (pod: StoredPod, status: StoredPod['status']): void => {
     for (const after of status?.containerStatuses ?? []) {
       const before = pod.status?.containerStatuses?.find(({ name }) => name === after.name)
       const waiting = after.state?.waiting
@@ -70,7 +71,7 @@ export function kubelet({ cluster, hand, record }: Tools, pace: Pace): Simulated
     workers: 20,
     own: {
       pods: (pod) => (pod.spec?.nodeName ? [simulatedKey(pod)] : []),
-      // A node that comes back looks after its pods at once.
+      // A node that comes back reconciles its pods at once.
       nodes: (node) => cluster.podsOn(node.metadata.name).map(simulatedKey),
     },
     async reconcile(key) {
@@ -93,13 +94,16 @@ interface Addresses {
 
 const addressCount = 2 ** 16 - 2
 
-/** 10.244.0.0/16, taken in turn. Nobody gives one back: it is free when the pod that had it is gone or done. */
+/**
+ * Pod IPs of 10.244.0.0/16, allocated in turn. An address needs no release: it is free when its pod is gone or
+ * finished.
+ */
 function createAddresses(cluster: SimulatedState): Addresses {
   const holders = new Map<string, StoredPod>()
   for (const pod of cluster.list('pods')) if (pod.status?.podIP) holders.set(pod.status.podIP, pod)
   let next = 0
 
-  const isHeld = (address: string): boolean => {
+  const isInUse = (address: string): boolean => {
     const holder = holders.get(address)
     if (!holder) return false
     const { namespace, name, uid } = holder.metadata
@@ -113,7 +117,7 @@ function createAddresses(cluster: SimulatedState): Addresses {
       for (let tries = 0; tries < addressCount; tries++) {
         const number = (next++ % addressCount) + 1
         address = `10.244.${number >> 8}.${number & 255}`
-        if (!isHeld(address)) break
+        if (!isInUse(address)) break
       }
       holders.set(address, pod)
       return address

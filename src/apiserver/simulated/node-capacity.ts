@@ -1,6 +1,6 @@
 /**
- * Room: what is left on each node. It follows every change of nodes and pods, so a scheduling decision looks at nodes
- * and never counts pods.
+ * Free capacity of each node. It is updated with every change of nodes and pods, so a scheduling decision iterates over
+ * nodes and never over pods.
  */
 import { parseQuantity, quantityToMilli, quantityToNumber } from '../../kube/quantity.ts'
 import type { PodSpec } from '../../kube/types/core/v1.ts'
@@ -9,11 +9,11 @@ import type { StoredIn, StoredPod } from './cluster.ts'
 import { isFinished } from './pod-facts.ts'
 
 /** CPU in thousandths, all else in whole units. */
-export type RoomAmounts = ReadonlyMap<string, number>
+export type ResourceAmounts = ReadonlyMap<string, number>
 
 export interface Needs {
-  readonly requests: RoomAmounts
-  /** With a small something for who asks for nothing, so that such pods spread too. */
+  readonly requests: ResourceAmounts
+  /** Requests for scoring, with a small minimum for pods without requests, so that such pods spread too. */
   readonly weight: { readonly cpu: number; readonly memory: number }
   /** `TCP 0.0.0.0 8080`. */
   readonly ports: readonly HostPort[]
@@ -25,22 +25,22 @@ export interface HostPort {
   readonly port: number
 }
 
-const leastCpu = 100
-const leastMemory = 200 * 1024 * 1024
+const minCpu = 100
+const minMemory = 200 * 1024 * 1024
 
 function amountOf(resource: string, quantity: Parameters<typeof parseQuantity>[0]): number {
   const parsed = parseQuantity(quantity)
   return resource === 'cpu' ? Number(quantityToMilli(parsed)) : quantityToNumber(parsed)
 }
 
-export function amountsOf(list: Readonly<Record<string, string | number>> | undefined): RoomAmounts {
+export function amountsOf(list: Readonly<Record<string, string | number>> | undefined): ResourceAmounts {
   return new Map(Object.entries(list ?? {}).map(([name, quantity]) => [name, amountOf(name, quantity)]))
 }
 
 const known = new WeakMap<PodSpec, Needs>()
 
 export function needsOf({ spec }: StoredPod): Needs {
-  if (!spec) return { requests: new Map(), weight: { cpu: leastCpu, memory: leastMemory }, ports: [] }
+  if (!spec) return { requests: new Map(), weight: { cpu: minCpu, memory: minMemory }, ports: [] }
   const before = known.get(spec)
   if (before) return before
   const needs = readNeeds(spec)
@@ -62,108 +62,112 @@ function readNeeds(spec: PodSpec): Needs {
   )
   return {
     requests,
-    weight: { cpu: requests.get('cpu') || leastCpu, memory: requests.get('memory') || leastMemory },
+    weight: { cpu: requests.get('cpu') || minCpu, memory: requests.get('memory') || minMemory },
     ports,
   }
 }
 
-/** One node and what stands on it. */
-export interface RoomPlace {
+/** One node and its pods. */
+export interface NodeInfo {
   node: StoredIn<'nodes'>
-  allocatable: RoomAmounts
+  allocatable: ResourceAmounts
   readonly used: Map<string, number>
   readonly weight: { cpu: number; memory: number }
   readonly pods: Map<string, StoredPod>
 }
 
-export interface Room {
-  /** Counts what may make a pod fit that did not. */
+export interface SchedulerCache {
+  /** Incremented by each change that may make an unschedulable pod fit. */
   readonly version: number
-  places(): Iterable<RoomPlace>
-  place(node: string): RoomPlace | undefined
-  /** Pods with required anti-affinity, which have a say in who comes near them. */
-  readonly guarded: ReadonlyMap<string, StoredPod>
+  nodeInfos(): Iterable<NodeInfo>
+  nodeInfo(node: string): NodeInfo | undefined
+  /** Pods with required anti-affinity, which may exclude other pods. */
+  readonly antiAffinityPods: ReadonlyMap<string, StoredPod>
   setNode(node: StoredIn<'nodes'> | undefined, previous: StoredIn<'nodes'> | undefined): void
   setPod(pod: StoredPod | undefined, previous: StoredPod | undefined): void
-  /** Something else than nodes and pods gave hope. */
-  hope(): void
+  /** Increments the version because of a change other than of nodes and pods. */
+  invalidate(): void
 }
 
-export function createRoom(): Room {
-  const places = new Map<string, RoomPlace>()
-  /** On nodes that are not there (yet). */
-  const homeless = new Map<string, Map<string, StoredPod>>()
-  const guarded = new Map<string, StoredPod>()
+export function createSchedulerCache(): SchedulerCache {
+  const nodeInfos = new Map<string, NodeInfo>()
+  /** Pods on nodes that do not exist (yet). */
+  const podsOfMissingNodes = new Map<string, Map<string, StoredPod>>()
+  const antiAffinityPods = new Map<string, StoredPod>()
 
   const put = (pod: StoredPod): void => {
     const name = pod.spec!.nodeName!
-    const place = places.get(name)
-    if (place) occupy(place, pod, 1)
-    else homeless.set(name, (homeless.get(name) ?? new Map<string, StoredPod>()).set(pod.metadata.uid, pod))
+    const nodeInfo = nodeInfos.get(name)
+    if (nodeInfo) occupy(nodeInfo, pod, 1)
+    else
+      podsOfMissingNodes.set(
+        name,
+        (podsOfMissingNodes.get(name) ?? new Map<string, StoredPod>()).set(pod.metadata.uid, pod),
+      )
     if (pod.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.length) {
-      guarded.set(pod.metadata.uid, pod)
+      antiAffinityPods.set(pod.metadata.uid, pod)
     }
   }
 
   const take = (pod: StoredPod): void => {
     const name = pod.spec!.nodeName!
-    const place = places.get(name)
-    if (place) occupy(place, pod, -1)
-    else homeless.get(name)?.delete(pod.metadata.uid)
-    guarded.delete(pod.metadata.uid)
+    const nodeInfo = nodeInfos.get(name)
+    if (nodeInfo) occupy(nodeInfo, pod, -1)
+    else podsOfMissingNodes.get(name)?.delete(pod.metadata.uid)
+    antiAffinityPods.delete(pod.metadata.uid)
   }
 
-  const room: Room & { version: number } = {
+  const cache: SchedulerCache & { version: number } = {
     version: 0,
-    places: () => places.values(),
-    place: (node) => places.get(node),
-    guarded,
-    hope: () => void room.version++,
+    nodeInfos: () => nodeInfos.values(),
+    nodeInfo: (node) => nodeInfos.get(node),
+    antiAffinityPods,
+    invalidate: () => void cache.version++,
     setNode(node, previous) {
       const name = (node ?? previous)!.metadata.name
-      const before = places.get(name)
+      const before = nodeInfos.get(name)
       if (!node) {
-        places.delete(name)
-        if (before) homeless.set(name, before.pods)
+        nodeInfos.delete(name)
+        if (before) podsOfMissingNodes.set(name, before.pods)
         return
       }
-      if (before && isSameRoom(node, before.node)) {
+      if (before && isSameCapacity(node, before.node)) {
         before.node = node
         return
       }
-      room.version++
+      cache.version++
       const allocatable = amountsOf(node.status?.allocatable)
       if (before) {
         before.node = node
         before.allocatable = allocatable
         return
       }
-      const place: RoomPlace = { node, allocatable, used: new Map(), weight: { cpu: 0, memory: 0 }, pods: new Map() }
-      places.set(name, place)
-      for (const pod of homeless.get(name)?.values() ?? []) occupy(place, pod, 1)
-      homeless.delete(name)
+      const nodeInfo: NodeInfo = { node, allocatable, used: new Map(), weight: { cpu: 0, memory: 0 }, pods: new Map() }
+      nodeInfos.set(name, nodeInfo)
+      for (const pod of podsOfMissingNodes.get(name)?.values() ?? []) occupy(nodeInfo, pod, 1)
+      podsOfMissingNodes.delete(name)
     },
     setPod(pod, previous) {
       const isOn = (one: StoredPod | undefined): one is StoredPod => Boolean(one?.spec?.nodeName) && !isFinished(one!)
       if (isOn(previous)) take(previous)
       if (isOn(pod)) put(pod)
-      else if (isOn(previous)) room.version++
+      else if (isOn(previous)) cache.version++
     },
   }
-  return room
+  return cache
 }
 
-function occupy(place: RoomPlace, pod: StoredPod, sign: 1 | -1): void {
+function occupy(nodeInfo: NodeInfo, pod: StoredPod, sign: 1 | -1): void {
   const { requests, weight } = needsOf(pod)
-  for (const [name, amount] of requests) place.used.set(name, (place.used.get(name) ?? 0) + sign * amount)
-  place.weight.cpu += sign * weight.cpu
-  place.weight.memory += sign * weight.memory
-  if (sign > 0) place.pods.set(pod.metadata.uid, pod)
-  else place.pods.delete(pod.metadata.uid)
+  for (const [name, amount] of requests) nodeInfo.used.set(name, (nodeInfo.used.get(name) ?? 0) + sign * amount)
+  nodeInfo.weight.cpu += sign * weight.cpu
+  nodeInfo.weight.memory += sign * weight.memory
+  if (sign > 0) nodeInfo.pods.set(pod.metadata.uid, pod)
+  else nodeInfo.pods.delete(pod.metadata.uid)
 }
 
-/** What a heartbeat changes is no reason to look again. */
-function isSameRoom(a: StoredIn<'nodes'>, b: StoredIn<'nodes'>): boolean {
+/** Whether an update of a node, such as a heartbeat, leaves its capacity, labels and taints unchanged. */
+function isSameCapacity(a: StoredIn<'nodes'>, b: StoredIn<'nodes'>): boolean {
   const text = ({ metadata, spec, status }: StoredIn<'nodes'>): string =>
     JSON.stringify([metadata.labels, spec, status?.allocatable])
   return text(a) === text(b)

@@ -1,9 +1,9 @@
 /**
- * Nodes, and the kubelets' sign of life. A node of the fleet is an object like any other: whoever creates one has a
- * machine that is ready a moment later, whoever deletes it has one less.
+ * Nodes and their leases. A Node is an object like any other: after a client creates one its kubelet registers and
+ * becomes ready, after a client deletes it the machine is gone.
  *
- * Every node has a Lease that says it is alive. It is renewed just before it would be seen as stale, and is the only
- * thing that is written while nothing happens.
+ * Every node has a Lease as its heartbeat. It is renewed just before it would count as stale, and is the only object
+ * that is written while nothing happens.
  */
 import { formatMicroTime, formatTime } from '../../kube/duration.ts'
 import type { ManagedFieldsEntry } from '../../kube/object.ts'
@@ -15,19 +15,19 @@ import type { ObjectDraft } from './object-writer.ts'
 
 export interface SimulatedNode {
   readonly name: string
-  /** @default "4" */
+  /** CPUs. @default "4" */
   readonly cpu?: string
-  /** @default "16Gi" */
+  /** Memory. @default "16Gi" */
   readonly memory?: string
-  /** How many pods. @default "110" */
+  /** Maximum number of pods. @default "110" */
   readonly pods?: string
-  /** Anything else it has: `nvidia.com/gpu`. */
+  /** Extended resources: `nvidia.com/gpu`. */
   readonly resources?: Readonly<Record<string, string>>
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: NodeSpec['taints']
 }
 
-/** A node with this annotation set to "true" has lost its power. */
+/** A node with this annotation set to "true" is powered off. */
 export const downAnnotation = 'simulated.muster.dev/down'
 
 export function isDown({ metadata }: Node): boolean {
@@ -37,7 +37,7 @@ export function isDown({ metadata }: Node): boolean {
 const leaseTable = 'leases.coordination.k8s.io'
 export const leaseNamespace: string = 'kube-node-lease'
 export const leaseSeconds: number = 40
-/** No network loses a message here, so once before the end is enough. */
+/** No heartbeat is ever lost here, so one before the lease expires is enough. */
 const renewMs = 30_000
 
 function nodeOf({ name, cpu = '4', memory = '16Gi', pods = '110', ...node }: SimulatedNode): ObjectDraft<Node> {
@@ -54,25 +54,25 @@ export function nodeAddressOf(cluster: SimulatedState, name: string): string | u
   return cluster.get('nodes', undefined, name)?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address
 }
 
-/** The kubelet's side of a node: it registers what the machine has, and says that it is ready. */
-export function nodeController({ cluster, hand }: Tools, nodes: readonly SimulatedNode[]): SimulatedController {
-  /** Not created yet. Who deletes one later means it. */
-  const wanted = new Map(nodes.map((node) => [node.name, node]))
+/** The kubelet's side of a node: it registers the capacity, and reports that the node is ready. */
+export function nodeController({ cluster, writer }: Tools, nodes: readonly SimulatedNode[]): SimulatedController {
+  /** Nodes not created yet. A node that a client deletes later is not recreated. */
+  const desired = new Map(nodes.map((node) => [node.name, node]))
   return {
-    first: [...wanted.keys()].map((name) => `/${name}`),
-    // One at a time: no two may take the same address.
+    first: [...desired.keys()].map((name) => `/${name}`),
+    // One at a time: no two nodes may get the same address.
     workers: 1,
     own: { nodes: ({ metadata }) => [`/${metadata.name}`] },
     async reconcile(key) {
       const { name } = splitKey(key)
-      const plan = wanted.get(name)
-      if (plan && !cluster.get('nodes', undefined, name)) await hand.create('nodes', nodeOf(plan))
-      wanted.delete(name)
+      const plan = desired.get(name)
+      if (plan && !cluster.get('nodes', undefined, name)) await writer.create('nodes', nodeOf(plan))
+      desired.delete(name)
       const node = cluster.get('nodes', undefined, name)
       if (!node || isDown(node)) return undefined
-      await ensureLease({ cluster, hand }, node)
-      const named = await withWellKnownLabels({ hand }, node)
-      await hand.updateStatus(
+      await ensureLease({ cluster, writer }, node)
+      const named = await withWellKnownLabels({ writer }, node)
+      await writer.updateStatus(
         'nodes',
         named,
         registered(named, cluster.now(), () => freeAddress(cluster)),
@@ -86,11 +86,14 @@ function wellKnownLabels(name: string): Readonly<Record<string, string>> {
   return { 'kubernetes.io/arch': 'amd64', 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': name }
 }
 
-async function withWellKnownLabels({ hand }: Pick<Tools, 'hand'>, node: StoredIn<'nodes'>): Promise<StoredIn<'nodes'>> {
-  const wanted = wellKnownLabels(node.metadata.name)
+async function withWellKnownLabels(
+  { writer }: Pick<Tools, 'writer'>,
+  node: StoredIn<'nodes'>,
+): Promise<StoredIn<'nodes'>> {
+  const desired = wellKnownLabels(node.metadata.name)
   const { labels = {} } = node.metadata
-  if (Object.keys(wanted).every((name) => Object.hasOwn(labels, name))) return node
-  return await hand.update('nodes', { ...node, metadata: { ...node.metadata, labels: { ...wanted, ...labels } } })
+  if (Object.keys(desired).every((name) => Object.hasOwn(labels, name))) return node
+  return await writer.update('nodes', { ...node, metadata: { ...node.metadata, labels: { ...desired, ...labels } } })
 }
 
 const healthy: readonly NodeCondition[] = [
@@ -115,7 +118,7 @@ const healthy: readonly NodeCondition[] = [
   { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' },
 ]
 
-/** What the kubelet reports. What somebody else says of the node (a pressure, a trouble of its own kind) stands. */
+/** The status that the kubelet reports. Conditions that another client wrote (a pressure, a custom condition) stay. */
 function registered(node: StoredIn<'nodes'>, now: number, address: () => string): object {
   const { status = {} } = node
   const time = formatTime(now)
@@ -140,7 +143,10 @@ function registered(node: StoredIn<'nodes'>, now: number, address: () => string)
   }
 }
 
-/** A pressure or an end of readiness that somebody wrote is their experiment; what was lost with the power comes back. */
+/**
+ * A pressure or unreadiness that another client wrote is a deliberate test and stays; conditions lost by a power-off
+ * are restored.
+ */
 function reported(before: NodeCondition | undefined, condition: NodeCondition, time: string): NodeCondition {
   if (before && before.reason !== 'NodeStatusUnknown') return before
   return { ...condition, lastHeartbeatTime: time, lastTransitionTime: time }
@@ -171,10 +177,13 @@ function freeAddress(cluster: SimulatedState): string {
   }
 }
 
-async function ensureLease({ cluster, hand }: Pick<Tools, 'cluster' | 'hand'>, node: StoredIn<'nodes'>): Promise<void> {
+async function ensureLease(
+  { cluster, writer }: Pick<Tools, 'cluster' | 'writer'>,
+  node: StoredIn<'nodes'>,
+): Promise<void> {
   const { name, uid } = node.metadata
   if (cluster.get(leaseTable, leaseNamespace, name)) return
-  await hand.create(leaseTable, {
+  await writer.create(leaseTable, {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { name, namespace: leaseNamespace, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
@@ -182,8 +191,8 @@ async function ensureLease({ cluster, hand }: Pick<Tools, 'cluster' | 'hand'>, n
   })
 }
 
-/** Keeps all leases fresh. Returns how to stop. */
-export function keepLeases(state: ClusterState, cluster: SimulatedState): () => void {
+/** Renews all leases. Returns a function that stops it. */
+export function renewLeases(state: ClusterState, cluster: SimulatedState): () => void {
   const tick = (): void => {
     timer = state.clock.after(renewMs, tick)
     const now = state.clock.now()
@@ -193,7 +202,7 @@ export function keepLeases(state: ClusterState, cluster: SimulatedState): () => 
   return () => timer.cancel()
 }
 
-/** Only the time changes, so who owns which field stays as it is: this is cheap enough for a thousand nodes. */
+/** Only renewTime changes, so managedFields stay as they are: cheap enough for a thousand nodes. */
 function renew(state: ClusterState, name: string, now: number): void {
   const lease = state.storage.table(leaseTable).get(leaseNamespace, name)
   if (!lease || lease.metadata.deletionTimestamp) return

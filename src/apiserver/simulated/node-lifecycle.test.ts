@@ -9,7 +9,7 @@ async function taints(cluster: SimulatedCluster, name: string): Promise<readonly
 }
 
 describe('a node', () => {
-  it('is ready from the start, whoever created it', async () => {
+  it('becomes ready, whether initial or created by a client', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(1) })
     await cluster.create('Node', 'bare', {})
     await cluster.seconds(1)
@@ -19,7 +19,7 @@ describe('a node', () => {
     }
   })
 
-  it('that loses power is noticed, and its pods move after as long as they bear it', async () => {
+  it('that is powered off becomes unreachable, and its pods are evicted after their toleration seconds', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(2) })
     await cluster.create('Deployment', 'web', { spec: { replicas: 4, selector: webSelector, template: template() } })
     await cluster.seconds(5)
@@ -43,7 +43,7 @@ describe('a node', () => {
     expect(await cluster.list('Pod')).toHaveLength(4)
   })
 
-  it('that is deleted takes its pods along', async () => {
+  it('that is deleted loses its pods', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(2) })
     await cluster.create('Deployment', 'web', { spec: { replicas: 4, selector: webSelector, template: template() } })
     await cluster.seconds(5)
@@ -53,7 +53,7 @@ describe('a node', () => {
     expect(pods.map(({ spec }) => spec?.nodeName)).toEqual(['node-1', 'node-1', 'node-1', 'node-1'])
   })
 
-  it('with a taint that somebody put there lets those pods go that do not bear it', async () => {
+  it('with a NoExecute taint evicts pods that do not tolerate it', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(1) })
     const tolerations = [{ key: 'repair', operator: 'Exists', tolerationSeconds: 30, effect: 'NoExecute' }]
     const containers = [{ name: 'main', image: 'x' }]
@@ -68,7 +68,7 @@ describe('a node', () => {
     expect(await cluster.list('Pod')).toEqual([])
   })
 
-  it('has a lease that never runs out while it lives', async () => {
+  it('has a lease that never expires while it is up', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(1) })
     for (let round = 0; round < 100; round++) {
       await cluster.seconds(7)

@@ -1,7 +1,7 @@
 /**
- * What becomes of a node that fails, and of the pods on it. A node whose lease ran out is unreachable; what is wrong
- * with a node is written on it as taints; pods that do not tolerate such a taint are asked to leave, at once or after
- * as long as they bear it. The pods of a node that is gone are gone too.
+ * The node lifecycle controller. A node whose lease expired becomes unreachable; problems of a node are written as
+ * taints; pods that do not tolerate a NoExecute taint are evicted, at once or after their tolerationSeconds. The pods
+ * of a deleted node are deleted.
  */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import { equalJson, type Json } from '../../kube/json.ts'
@@ -26,8 +26,8 @@ const ownKeys = new Set(
   ['not-ready', 'unreachable', 'unschedulable', ...pressures.values()].map((name) => prefix + name),
 )
 
-/** How long a node may be missing before its pods are given up. */
-const patienceMs = 40_000
+/** How long a Node object may be missing before its pods are deleted. */
+const missingNodeGraceMs = 40_000
 
 export function nodeLifecycle(tools: Tools): SimulatedController {
   const { cluster } = tools
@@ -43,7 +43,7 @@ export function nodeLifecycle(tools: Tools): SimulatedController {
       const node = cluster.get('nodes', undefined, name)
       if (node) {
         missingSince.delete(name)
-        return await look(tools, node)
+        return await reconcileNode(tools, node)
       }
       if (pods.length === 0) {
         missingSince.delete(name)
@@ -51,26 +51,26 @@ export function nodeLifecycle(tools: Tools): SimulatedController {
       }
       const since = missingSince.get(name) ?? cluster.now()
       missingSince.set(name, since)
-      if (cluster.now() < since + patienceMs) return since + patienceMs - cluster.now()
-      for (const pod of pods) await giveUp(tools, pod)
+      if (cluster.now() < since + missingNodeGraceMs) return since + missingNodeGraceMs - cluster.now()
+      for (const pod of pods) await deleteOrphanedPod(tools, pod)
       return undefined
     },
   }
 }
 
-async function look(tools: Tools, node: Node): Promise<number | undefined> {
-  const { cluster, hand } = tools
+async function reconcileNode(tools: Tools, node: Node): Promise<number | undefined> {
+  const { cluster, writer } = tools
   const lostAt = isDown(node) ? lastSeen(tools, node) + leaseSeconds * 1000 : undefined
   const isLost = lostAt !== undefined && cluster.now() >= lostAt
-  const seen = isLost ? await hand.updateStatus('nodes', node, lostStatus(node, cluster.now())) : node
+  const seen = isLost ? await writer.updateStatus('nodes', node, lostStatus(node, cluster.now())) : node
   const taints = taintsOf(seen, cluster.now())
   const { taints: _taints, ...spec } = seen.spec ?? {}
   const tainted = equalJson((seen.spec?.taints ?? []) as unknown as Json, taints as unknown as Json)
     ? seen
-    : await hand.update('nodes', { ...seen, spec: { ...spec, ...(taints.length > 0 && { taints }) } })
-  if (isLost) await doubtPods(tools, node)
-  const leaveAt = await evict(tools, tainted)
-  const wakeAt = earliest([leaveAt, isLost ? undefined : lostAt])
+    : await writer.update('nodes', { ...seen, spec: { ...spec, ...(taints.length > 0 && { taints }) } })
+  if (isLost) await markPodsNotReady(tools, node)
+  const nextEviction = await evict(tools, tainted)
+  const wakeAt = earliest([nextEviction, isLost ? undefined : lostAt])
   return wakeAt === undefined ? undefined : Math.max(wakeAt - cluster.now(), 0)
 }
 
@@ -95,16 +95,16 @@ function lostCondition(condition: NodeCondition, now: number): NodeCondition {
   }
 }
 
-/** What others put on the node, and then what is known to be wrong with it. */
+/** Taints that other clients set, and then those of the known problems. */
 function taintsOf({ spec, status }: Node, now: number): readonly Taint[] {
   const known = spec?.taints ?? []
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status
-  const trouble = ready === 'True' ? undefined : ready === 'Unknown' ? 'unreachable' : 'not-ready'
+  const problem = ready === 'True' ? undefined : ready === 'Unknown' ? 'unreachable' : 'not-ready'
   const names: (readonly [string, string])[] = []
-  if (trouble !== undefined) {
-    names.push([trouble, 'NoSchedule'])
-    // A node that has never been ready has no pods to lose.
-    if (ready !== undefined) names.push([trouble, 'NoExecute'])
+  if (problem !== undefined) {
+    names.push([problem, 'NoSchedule'])
+    // A node that has never been ready has no pods to evict.
+    if (ready !== undefined) names.push([problem, 'NoExecute'])
   }
   for (const { type, status: value } of status?.conditions ?? []) {
     if (value === 'True' && pressures.has(type)) names.push([pressures.get(type)!, 'NoSchedule'])
@@ -121,57 +121,57 @@ function taintsOf({ spec, status }: Node, now: number): readonly Taint[] {
   return [...known.filter(({ key }) => !ownKeys.has(key)), ...own]
 }
 
-/** Of a node that does not answer, nobody knows whether its pods still serve. */
-async function doubtPods({ cluster, hand }: Tools, { metadata }: Node): Promise<void> {
+/** The pods of an unreachable node are marked as not ready. */
+async function markPodsNotReady({ cluster, writer }: Tools, { metadata }: Node): Promise<void> {
   for (const pod of cluster.podsOn(metadata.name)) {
     if (!isPodReady(pod)) continue
     const status = withPodCondition(pod, { type: 'Ready', status: 'False' }, cluster.now())
-    await hand.updateStatus('pods', pod, status)
+    await writer.updateStatus('pods', pod, status)
   }
 }
 
-/** Returns when the next pod has to leave. */
+/** Returns when the next pod must be evicted. */
 async function evict(tools: Tools, node: Node): Promise<number | undefined> {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   const taints = (node.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute')
   if (taints.length === 0) return undefined
-  const moments: number[] = []
+  const times: number[] = []
   for (const pod of cluster.podsOn(node.metadata.name)) {
-    const at = isPodTerminating(pod) || isFinished(pod) ? undefined : leavesAt(pod, taints)
+    const at = isPodTerminating(pod) || isFinished(pod) ? undefined : evictionTimeOf(pod, taints)
     if (at === undefined) continue
     if (at > cluster.now()) {
-      moments.push(at)
+      times.push(at)
       continue
     }
-    const marked = await hand.updateStatus(
+    const marked = await writer.updateStatus(
       'pods',
       pod,
       withTarget(pod, 'DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint', cluster.now()),
     )
-    await hand.remove('pods', marked)
+    await writer.remove('pods', marked)
   }
-  return earliest(moments)
+  return earliest(times)
 }
 
-/** When a pod must leave because of these; undefined: never. */
-function leavesAt({ spec }: StoredPod, taints: readonly Taint[]): number | undefined {
-  const moments = taints.map((taint) => {
+/** When a pod must be evicted because of these taints; undefined: never. */
+function evictionTimeOf({ spec }: StoredPod, taints: readonly Taint[]): number | undefined {
+  const times = taints.map((taint) => {
     const since = parseTime(taint.timeAdded ?? '') ?? 0
-    const bearing = (spec?.tolerations ?? []).filter((toleration) => tolerates(toleration, taint))
-    if (bearing.length === 0) return since
-    const least = earliest(bearing.map(({ tolerationSeconds }) => tolerationSeconds))
+    const matching = (spec?.tolerations ?? []).filter((toleration) => tolerates(toleration, taint))
+    if (matching.length === 0) return since
+    const least = earliest(matching.map(({ tolerationSeconds }) => tolerationSeconds))
     return least === undefined ? undefined : since + Math.max(least, 0) * 1000
   })
-  return earliest(moments)
+  return earliest(times)
 }
 
 function withTarget(pod: StoredPod, reason: string, message: string, now: number): object {
   return withPodCondition(pod, { type: 'DisruptionTarget', status: 'True', reason, message }, now)
 }
 
-async function giveUp({ cluster, hand }: Tools, pod: StoredPod): Promise<void> {
+async function deleteOrphanedPod({ cluster, writer }: Tools, pod: StoredPod): Promise<void> {
   const message = 'PodGC: node no longer exists'
   const status = withTarget(pod, 'DeletionByPodGC', message, cluster.now())
-  const marked = isFinished(pod) ? pod : await hand.updateStatus('pods', pod, { ...status, phase: 'Failed' })
-  await hand.remove('pods', marked, { grace: 0 })
+  const marked = isFinished(pod) ? pod : await writer.updateStatus('pods', pod, { ...status, phase: 'Failed' })
+  await writer.remove('pods', marked, { grace: 0 })
 }

@@ -1,6 +1,6 @@
 /**
- * A hand that writes: each component of a cluster (controllers, scheduler, kubelets) is a client with a name. What it
- * writes goes the way of every write (defaults, admission, validation, managedFields), only without a request around it.
+ * The client of a simulated component (controller, scheduler, kubelet), with a user and a field manager. Its writes
+ * take the path of every write (defaults, admission, validation, managedFields), only without an HTTP request.
  */
 import { equalJson, type Json, type JsonObject } from '../../kube/json.ts'
 import type { ObjectMeta } from '../../kube/object.ts'
@@ -17,30 +17,30 @@ import { replacement } from '../write/update.ts'
 import type { Writing } from '../write/writing.ts'
 import type { Kinds, StoredIn, TableName } from './cluster.ts'
 
-export interface Hand {
-  /** A new object; what the server sets is left out. */
+export interface ObjectWriter {
+  /** Creates an object; fields that the server controls are left out. */
   create<K extends TableName>(table: K, object: ObjectDraft<Kinds[K]>): Promise<StoredIn<K>>
-  /** What lies beside status. It must be made of the present version, or it is refused as a conflict. */
+  /** Updates everything but status. The object must have the current resourceVersion, otherwise there is a conflict. */
   update<K extends TableName>(table: K, object: StoredIn<K>): Promise<StoredIn<K>>
-  /** Nothing is written when it is the same already. Annotations may go along. */
+  /** Writes nothing when the status is the same already. Annotations may change along with it. */
   updateStatus<K extends TableName>(table: K, live: StoredIn<K>, status: object): Promise<StoredIn<K>>
   remove<K extends TableName>(table: K, live: StoredIn<K>, options?: Removal): Promise<void>
   bind(pod: StoredIn<'pods'>, node: string): Promise<void>
 }
 
-/** What a component sends of an object: `status` and the server's part of the metadata are not its business. */
+/** An object without `status` and without the metadata that the server controls. */
 export type ObjectDraft<T> = Omit<T, 'metadata' | 'status'> & {
   readonly metadata: ObjectMeta
   readonly status?: unknown
 }
 
 export interface Removal {
-  /** Seconds; zero means now. @default what the pod grants itself */
+  /** Seconds; zero means now. @default the pod's terminationGracePeriodSeconds */
   readonly grace?: number
   readonly propagation?: Propagation
 }
 
-/** Of a controller, the controller manager writes under its own name as the controller's service account. */
+/** The controller manager writes as the controller's service account, but under its own name as field manager. */
 export function controllerIdentity(name: string): Identity {
   const username = serviceAccountUser('kube-system', name)
   return { username, groups: [...serviceAccountGroups('kube-system'), wellKnown.authenticated], extra: new Map() }
@@ -50,7 +50,7 @@ export function componentIdentity(username: string, ...groups: readonly string[]
   return { username, groups: [...groups, wellKnown.authenticated], extra: new Map() }
 }
 
-export function createHand(state: ClusterState, manager: string, user: Identity): Hand {
+export function createObjectWriter(state: ClusterState, manager: string, user: Identity): ObjectWriter {
   const writingOf = (table: string, { namespace, name }: ObjectMeta, subresource = ''): Writing => ({
     served: state.catalog.ofTable(table)!,
     namespace,
@@ -115,7 +115,7 @@ export function createHand(state: ClusterState, manager: string, user: Identity)
   }
 }
 
-/** Gone, changed meanwhile, or there already: the world moved on, and the next look sees how. */
+/** The object is gone, was changed meanwhile, or exists already: the next reconcile sees its new state. */
 export function isOvertaken(error: unknown): boolean {
   return error instanceof StatusError && (error.status.code === 404 || error.status.code === 409)
 }

@@ -1,4 +1,4 @@
-/** What can be said of a pod at a glance: whether it counts, is ready, is available, and which goes first. */
+/** Values derived from a pod alone: whether it is active, ready, available, and the deletion order of pods. */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import { ownerReference } from '../../kube/owner.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -14,7 +14,7 @@ export function isPodTerminating({ metadata }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined
 }
 
-/** Neither over nor on its way out. */
+/** Neither finished nor being deleted. */
 export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && !isPodTerminating(pod)
 }
@@ -27,7 +27,7 @@ export function isPodReady(pod: Pod): boolean {
   return isPodConditionTrue(pod, 'Ready')
 }
 
-/** When it has been ready for long enough; undefined when it is not even ready. */
+/** When the pod becomes or became available; undefined when it is not ready. */
 export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
   const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')
   if (ready?.status !== 'True') return undefined
@@ -40,7 +40,7 @@ export function isAvailable(pod: Pod, minReadySeconds: number | undefined, now: 
   return at !== undefined && at <= now
 }
 
-/** In how many milliseconds the next of these pods becomes available, if nothing happens to it. */
+/** In how many milliseconds the next of these pods becomes available, if its readiness does not change. */
 export function untilAvailable(
   pods: readonly Pod[],
   minReadySeconds: number | undefined,
@@ -50,7 +50,7 @@ export function untilAvailable(
   return moments.length === 0 ? undefined : moments.reduce((first, at) => Math.min(first, at)) - now
 }
 
-/** The status with this condition in it; itself when that says nothing new. */
+/** The status with this condition; the same object when nothing changes. */
 export function withPodCondition(
   { status = {}, metadata }: Pod,
   update: Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>,
@@ -69,7 +69,7 @@ export function withPodCondition(
   return { ...status, conditions: [...conditions.filter(({ type }) => type !== update.type), condition] }
 }
 
-/** The status of a pod that found no node; itself when that is known. */
+/** The status of an unschedulable pod; the same object when it says so already. */
 export function withoutNode(pod: Pod, message: string, now: number): PodStatus {
   return withPodCondition(pod, { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }, now)
 }
@@ -86,7 +86,7 @@ export function restartsOf({ status }: Pod): number {
   return (status?.containerStatuses ?? []).reduce((most, { restartCount }) => Math.max(most, restartCount), 0)
 }
 
-/** The pod that a template describes, for its controller. */
+/** The pod of a template, for its controller. */
 export function podOf(
   owner: KubeObject,
   template: PodTemplateSpec,
@@ -111,8 +111,11 @@ export function podOf(
 
 const deletionCost = 'controller.kubernetes.io/pod-deletion-cost'
 
-/** Who is missed least goes first: what does not run yet, is not ready, is cheap, crowded, new or keeps failing. */
-export function byDispensability(pods: readonly StoredPod[], now: number): readonly StoredPod[] {
+/**
+ * The order in which surplus pods are deleted: unbound, not ready, low deletion cost, many on the same node, new or
+ * often restarted first.
+ */
+export function inDeletionOrder(pods: readonly StoredPod[], now: number): readonly StoredPod[] {
   const crowd = new Map<string, number>()
   for (const { spec } of pods) crowd.set(spec?.nodeName ?? '', (crowd.get(spec?.nodeName ?? '') ?? 0) + 1)
   const phases = ['Pending', 'Unknown', 'Running']
@@ -136,7 +139,7 @@ function readySince({ status }: Pod): number {
   return parseTime(status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime ?? '') ?? 0
 }
 
-/** Ages count by their order of magnitude, so that chance has a say among those of about the same age. */
+/** Ages are compared by order of magnitude, so that the choice between pods of similar age is random. */
 function magnitude(ms: number): number {
   return Math.floor(Math.log2(Math.max(ms, 1)))
 }

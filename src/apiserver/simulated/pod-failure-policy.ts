@@ -1,15 +1,15 @@
-/** What the failure of a pod means for its Job: by how its containers ended, or by what was said of the pod. */
+/** The pod failure policy of a Job: what a failed pod means, by its containers' exit codes or by its conditions. */
 import type { PodFailurePolicy, PodFailurePolicyRule } from '../../kube/types/batch/v1.ts'
 import type { Pod } from '../../kube/types/core/v1.ts'
 
 export interface FailureVerdict {
   readonly action: 'FailJob' | 'Ignore' | 'Count'
-  /** Which rule it was that said so. */
+  /** Names the rule that matched. */
   readonly message: string
 }
 
-/** The first rule that fits decides; none means that it counts. */
-export function judgeFailure(policy: PodFailurePolicy | undefined, pod: Pod): FailureVerdict {
+/** The first matching rule decides; if none matches, the failure counts. */
+export function applyFailurePolicy(policy: PodFailurePolicy | undefined, pod: Pod): FailureVerdict {
   for (const [index, rule] of (policy?.rules ?? []).entries()) {
     const found = finding(rule, pod)
     if (found === undefined) continue
@@ -19,7 +19,7 @@ export function judgeFailure(policy: PodFailurePolicy | undefined, pod: Pod): Fa
   return { action: 'Count', message: '' }
 }
 
-/** What of the pod the rule is about; undefined when it is about another. */
+/** Why the rule matches the pod; undefined when it does not. */
 function finding(
   { onExitCodes, onPodConditions }: PodFailurePolicyRule,
   { status, metadata }: Pod,

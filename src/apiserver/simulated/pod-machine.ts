@@ -1,6 +1,6 @@
 /**
- * A pod on its node as a state machine: its init containers in turn, then its containers side by side, until all is
- * done or somebody stops it. `advancePod` is what a kubelet would report now, and when that will change by itself.
+ * A pod on its node as a state machine: its init containers in turn, then its containers in parallel, until all are
+ * finished or the pod is deleted. `advancePod` returns what a kubelet would report now, and when that will change next.
  */
 import { formatTime, parseTime } from '../../kube/duration.ts'
 import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../../kube/types/core/v1.ts'
@@ -76,9 +76,9 @@ function addresses(pod: Pod, host: PodHost, hasSandbox: boolean): Pick<PodStatus
 
 interface Inits {
   readonly advances: readonly Advance[]
-  /** The containers may start. */
+  /** Whether the regular containers may start. */
   readonly isDone: boolean
-  /** They never will. */
+  /** Whether they never will. */
   readonly hasFailed: boolean
 }
 
@@ -133,7 +133,9 @@ function advanceApps(pod: Pod, host: PodHost, startAt: number | undefined, now: 
   })
 }
 
-/** Ephemeral containers wait for no init container, are never restarted, and count neither for readiness nor for the phase. */
+/**
+ * Ephemeral containers do not wait for init containers, are never restarted, and affect neither readiness nor phase.
+ */
 function advanceEphemeral(pod: Pod, host: PodHost, startAt: number, now: number): readonly Advance[] {
   return (pod.spec?.ephemeralContainers ?? []).map((container) => {
     const before = pod.status?.ephemeralContainerStatuses?.find(({ name }) => name === container.name)
@@ -168,7 +170,7 @@ function phaseOf(pod: Pod, inits: Inits, apps: readonly Advance[]): string {
   return hasStarted ? 'Running' : 'Pending'
 }
 
-/** The last that a kubelet reports of a pod that was stopped. */
+/** The last status that a kubelet reports of a stopped pod. */
 export function stoppedStatus(pod: Pod, exitCode: number, now: number): PodStatus {
   const before = pod.status ?? {}
   const stop = (status: ContainerStatus): ContainerStatus =>
@@ -176,10 +178,10 @@ export function stoppedStatus(pod: Pod, exitCode: number, now: number): PodStatu
   const containerStatuses = (before.containerStatuses ?? []).map(stop)
   const inits = (before.initContainerStatuses ?? []).map(stop)
   const debuggers = (before.ephemeralContainerStatuses ?? []).map(stop)
-  const isWell = containerStatuses.every(({ state }) => state?.terminated?.exitCode === 0)
+  const hasSucceeded = containerStatuses.every(({ state }) => state?.terminated?.exitCode === 0)
   const status: PodStatus = {
     ...before,
-    phase: isWell ? 'Succeeded' : 'Failed',
+    phase: hasSucceeded ? 'Succeeded' : 'Failed',
     ...(inits.length > 0 && { initContainerStatuses: inits }),
     containerStatuses,
     ...(debuggers.length > 0 && { ephemeralContainerStatuses: debuggers }),

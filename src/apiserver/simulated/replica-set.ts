@@ -1,6 +1,6 @@
 /**
- * ReplicaSets, and ReplicationControllers before them: so many pods of one kind, no matter which. Pods that are missing
- * are made, those too many deleted, the least useful first.
+ * The ReplicaSet and ReplicationController controllers: create missing pods, delete surplus ones, the least useful
+ * first.
  */
 import { formatTime } from '../../kube/duration.ts'
 import { describeError } from '../../kube/errors.ts'
@@ -19,7 +19,7 @@ import {
   type Tools,
 } from './controller.ts'
 import {
-  byDispensability,
+  inDeletionOrder,
   isActive,
   isAvailable,
   isFinished,
@@ -32,11 +32,11 @@ import {
 type ReplicaTable = 'replicasets.apps' | 'replicationcontrollers'
 type Replicated = StoredIn<ReplicaTable>
 
-/** Pods made or deleted in one go. */
+/** Maximum number of pods created or deleted in one reconcile. */
 const burst = 500
 
 export function replicaController(tools: Tools, table: ReplicaTable): SimulatedController {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   const kind = table === 'replicasets.apps' ? 'ReplicaSet' : 'ReplicationController'
   return {
     own: { [table]: (object: Replicated) => [`${object.metadata.namespace}/${object.metadata.name}`] },
@@ -51,7 +51,7 @@ export function replicaController(tools: Tools, table: ReplicaTable): SimulatedC
       const live = cluster.get(table, namespace, name)
       if (!live) return undefined
       const now = cluster.controlled('pods', live).filter(({ metadata }) => matchLabels(selector, metadata.labels))
-      await hand.updateStatus(table, live, statusOf(live, now, failure, cluster.now()))
+      await writer.updateStatus(table, live, statusOf(live, now, failure, cluster.now()))
       if (failure) throw failure.error
       return untilAvailable(now, live.spec?.minReadySeconds, cluster.now())
     },
@@ -68,13 +68,13 @@ interface Failure {
 }
 
 async function fill(tools: Tools, owner: Replicated, active: readonly StoredPod[]): Promise<Failure | undefined> {
-  const { cluster, hand, record } = tools
+  const { cluster, writer, record } = tools
   const missing = (owner.spec?.replicas ?? 1) - active.length
   if (missing > 0) {
     const pod = podOf(owner, owner.spec?.template as PodTemplateSpec)
     for (let made = 0; made < Math.min(missing, burst); made++) {
       try {
-        const { metadata } = await hand.create('pods', pod)
+        const { metadata } = await writer.create('pods', pod)
         record(owner, 'Normal', 'SuccessfulCreate', `Created pod: ${metadata.name}`)
       } catch (error) {
         if (!(error instanceof StatusError)) throw error
@@ -83,8 +83,8 @@ async function fill(tools: Tools, owner: Replicated, active: readonly StoredPod[
       }
     }
   }
-  for (const pod of byDispensability(active, cluster.now()).slice(0, Math.min(Math.max(-missing, 0), burst))) {
-    await hand.remove('pods', pod)
+  for (const pod of inDeletionOrder(active, cluster.now()).slice(0, Math.min(Math.max(-missing, 0), burst))) {
+    await writer.remove('pods', pod)
     record(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`)
   }
   return undefined
@@ -104,10 +104,10 @@ function statusOf(
   const conditions = conditionsOf(owner, failure, now)
   return {
     replicas: active.length,
-    ...positive('fullyLabeledReplicas', active.filter(isFullyLabeled).length),
-    ...positive('readyReplicas', ready.length),
-    ...positive('availableReplicas', ready.filter((pod) => isAvailable(pod, owner.spec?.minReadySeconds, now)).length),
-    // Replication controllers do not tell.
+    ...omitZero('fullyLabeledReplicas', active.filter(isFullyLabeled).length),
+    ...omitZero('readyReplicas', ready.length),
+    ...omitZero('availableReplicas', ready.filter((pod) => isAvailable(pod, owner.spec?.minReadySeconds, now)).length),
+    // ReplicationControllers do not report this.
     ...(owner.kind === 'ReplicaSet' && {
       terminatingReplicas: pods.filter((pod) => isPodTerminating(pod) && !isFinished(pod)).length,
     }),
@@ -116,8 +116,8 @@ function statusOf(
   }
 }
 
-/** In Go a count of zero is left out. */
-export function positive<Name extends string>(name: Name, count: number): { readonly [N in Name]?: number } {
+/** Go omits a count of zero. */
+export function omitZero<Name extends string>(name: Name, count: number): { readonly [N in Name]?: number } {
   return count === 0 ? {} : ({ [name]: count } as { readonly [N in Name]: number })
 }
 

@@ -1,6 +1,6 @@
 /**
- * Revisions: what a StatefulSet or DaemonSet looked like, each version of its template an object of its own. They are
- * what makes going back possible, and what pods name to say which version they are.
+ * ControllerRevisions of a StatefulSet or DaemonSet: each version of its template is an object. They make rollbacks
+ * possible, and pods carry the name of theirs in a label.
  */
 import { canonicalJson } from '../../kube/apply/canonical.ts'
 import { equalJson, type JsonObject, parseJson } from '../../kube/json.ts'
@@ -15,8 +15,8 @@ export const revisionLabel = 'controller-revision-hash'
 type Owner = StoredIn<'statefulsets.apps'> | StoredIn<'daemonsets.apps'>
 export type Revision = StoredIn<'controllerrevisions.apps'>
 
-/** All revisions, oldest first; the last is that of the present template, made if it is new. */
-export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Promise<readonly Revision[]> {
+/** All revisions, oldest first; the last is that of the current template, created if it is new. */
+export async function syncRevisions({ cluster, writer }: Tools, owner: Owner): Promise<readonly Revision[]> {
   const known = cluster
     .controlled('controllerrevisions.apps', owner)
     .toSorted((a, b) => (a.revision ?? 0) - (b.revision ?? 0))
@@ -26,13 +26,13 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
   if (same && same === newest) return known
   const revision = (newest?.revision ?? 0) + 1
   if (same) {
-    // Used before: it becomes the newest again.
-    const renewed = await hand.update('controllerrevisions.apps', { ...same, revision })
+    // A rollback to an earlier template: its revision becomes the newest again.
+    const renewed = await writer.update('controllerrevisions.apps', { ...same, revision })
     return [...known.filter((one) => one !== same), renewed]
   }
   const hash = templateHash(owner.spec.template, owner.status?.collisionCount ?? 0)
   const { name, namespace = '' } = owner.metadata
-  const made = await hand.create('controllerrevisions.apps', {
+  const made = await writer.create('controllerrevisions.apps', {
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
     metadata: {
@@ -47,7 +47,7 @@ export async function syncRevisions({ cluster, hand }: Tools, owner: Owner): Pro
   return [...known, made]
 }
 
-/** Members in the order of their names: clients in Go compare the patch byte by byte with the one that they compute. */
+/** Members are sorted by name: Go clients compare the patch byte by byte with the one they compute. */
 function patchOf({ spec }: Owner): JsonObject {
   const { template } = spec as { readonly template: object }
   return parseJson(canonicalJson({ spec: { template: { ...template, $patch: 'replace' } } })) as JsonObject
@@ -59,19 +59,20 @@ export function templateOf({ data }: Revision): PodTemplateSpec {
   return template
 }
 
-/** Those beyond the limit go, but none that is still `used`. */
+/** Deletes revisions beyond the history limit, except those still `used`. */
 export async function forgetRevisions(
-  { hand }: Tools,
+  { writer }: Tools,
   owner: Owner,
   revisions: readonly Revision[],
   used: ReadonlySet<string>,
 ): Promise<void> {
   const idle = revisions.filter((one) => !used.has(revisionName(one)))
   const limit = owner.spec?.revisionHistoryLimit ?? 10
-  for (const one of idle.slice(0, Math.max(0, idle.length - limit))) await hand.remove('controllerrevisions.apps', one)
+  for (const one of idle.slice(0, Math.max(0, idle.length - limit)))
+    await writer.remove('controllerrevisions.apps', one)
 }
 
-/** What pods call it. StatefulSets use the whole name, DaemonSets the hash alone. */
+/** The revision in the label of pods. StatefulSets use the whole name, DaemonSets the hash alone. */
 export function revisionName({ metadata }: Revision): string {
   return metadata.name
 }

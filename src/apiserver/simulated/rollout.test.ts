@@ -17,7 +17,7 @@ describe('a step of a rolling update', () => {
   })
   const total = (sets: readonly number[]): number => sets.reduce((sum, one) => sum + one, 0)
 
-  it('never makes more than desired plus surge', () => {
+  it('never exceeds desired plus surge', () => {
     fc.assert(
       fc.property(situation, ({ present, old, ...sizes }) => {
         const shift = shiftOf(sizes, present, old)
@@ -28,7 +28,7 @@ describe('a step of a rolling update', () => {
     )
   })
 
-  it('never leaves fewer available than desired minus unavailable, if there were that many', () => {
+  it('never makes fewer available than desired minus unavailable', () => {
     fc.assert(
       fc.property(situation, ({ present, old, ...sizes }) => {
         const { old: next } = shiftOf(sizes, present, old)
@@ -40,7 +40,7 @@ describe('a step of a rolling update', () => {
     )
   })
 
-  it('never gives up old pods, sick ones too, that new ones do not stand in for', () => {
+  it('never removes old pods, even unavailable ones, that new ones do not replace', () => {
     fc.assert(
       fc.property(situation, ({ present, old, ...sizes }) => {
         const { old: next } = shiftOf(sizes, present, old)
@@ -51,7 +51,7 @@ describe('a step of a rolling update', () => {
     )
   })
 
-  it('gets to the end when every pod becomes available', () => {
+  it('completes when every pod becomes available', () => {
     fc.assert(
       fc.property(situation, ({ present, old, ...sizes }) => {
         fc.pre(sizes.surge + sizes.unavailable > 0)
@@ -67,8 +67,8 @@ describe('a step of a rolling update', () => {
   })
 })
 
-describe('scaling amid an update', () => {
-  it('gives out exactly what is allowed, and nothing negative', () => {
+describe('scaling during a rollout', () => {
+  it('distributes exactly the allowed replicas, and none negative', () => {
     const replicas = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 4 })
     fc.assert(
       fc.property(replicas, fc.nat(20), fc.integer({ min: 0, max: 150 }), (all, spare, allowed) => {

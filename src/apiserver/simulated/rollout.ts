@@ -1,6 +1,6 @@
 /**
- * The arithmetic of a rolling update: how many replicas the new ReplicaSet and each of the old ones may have next, so
- * that there are never more than `desired + surge` and never fewer available than `desired - unavailable`.
+ * The arithmetic of a rolling update: the next replicas of the new ReplicaSet and of each old one, so that there are
+ * never more than `desired + surge` pods and never fewer than `desired - unavailable` available ones.
  */
 
 export interface Sizes {
@@ -9,7 +9,7 @@ export interface Sizes {
   readonly unavailable: number
 }
 
-/** A ReplicaSet, as far as this is concerned. */
+/** The sizes of a ReplicaSet. */
 export interface SetSize {
   readonly spec: number
   readonly available: number
@@ -17,11 +17,11 @@ export interface SetSize {
 
 export interface Shift {
   readonly present: number
-  /** In the order of those given. */
+  /** In the order of the input. */
   readonly old: readonly number[]
 }
 
-/** One step. `old` are ordered oldest first. */
+/** One step. `old` is ordered oldest first. */
 export function shiftOf({ desired, surge, unavailable }: Sizes, present: SetSize, old: readonly SetSize[]): Shift {
   const total = present.spec + sum(old, 'spec')
   return {
@@ -37,10 +37,10 @@ function nextPresent(desired: number, most: number, spec: number, total: number)
 
 function nextOld(least: number, present: SetSize, old: readonly SetSize[], total: number): readonly number[] {
   const left = old.map(({ spec }) => spec)
-  // What of the new ones is not available yet cannot stand in for an old one.
+  // New replicas that are not available yet cannot replace old ones.
   let mayGo = total - least - (present.spec - present.available)
   if (mayGo <= 0) return left
-  // What does not work anyway goes first.
+  // Unavailable replicas are removed first.
   for (const [index, { spec, available }] of old.entries()) {
     const gone = Math.min(Math.max(mayGo, 0), spec - available)
     left[index] = spec - gone
@@ -59,7 +59,7 @@ function sum(sets: readonly SetSize[], member: keyof SetSize): number {
   return sets.reduce((total, set) => total + set[member], 0)
 }
 
-/** Replicas that these sets are to have together. */
+/** The desired replicas of these sets together. */
 export function oldReplicasOf(sets: readonly { readonly spec: { readonly replicas?: number } }[]): number {
   return sets.reduce((total, { spec }) => total + (spec.replicas ?? 1), 0)
 }
@@ -68,11 +68,11 @@ export interface RolloutMember {
   readonly name: string
   readonly created: string
   readonly replicas: number
-  /** What its Deployment could have at most when the set was last scaled. */
+  /** The maximum replicas of the Deployment when the set was last scaled. */
   readonly maximum: number
 }
 
-/** The sizes of all when a Deployment is scaled amid an update: each grows or shrinks by its share. */
+/** The sizes of all sets when a Deployment is scaled during a rollout: each grows or shrinks proportionally. */
 export function proportions(members: readonly RolloutMember[], allowed: number): ReadonlyMap<string, number> {
   const total = members.reduce((count, { replicas }) => count + replicas, 0)
   const toAdd = allowed - total

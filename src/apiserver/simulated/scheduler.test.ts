@@ -25,7 +25,7 @@ const small = { name: 'small', cpu: '1', memory: '1Gi', pods: '8' }
 const large = { name: 'large', cpu: '4', memory: '8Gi', pods: '12', labels: { disk: 'ssd' } }
 
 describe('the scheduler', () => {
-  it('never puts more on a node than fits, and leaves no pod waiting that would fit', async () => {
+  it('never overcommits a node, and leaves no pod pending that would fit', async () => {
     const wish = fc.record({ cpu: fc.constantFrom(100, 250, 350, 500, 1500), memory: fc.constantFrom(64, 128, 512) })
     await fc.assert(
       fc.asyncProperty(
@@ -63,7 +63,7 @@ describe('the scheduler', () => {
     )
   })
 
-  it('says why a pod has no node, in the words of the real one', async () => {
+  it('reports why a pod is unschedulable, in the words of the real scheduler', async () => {
     const cluster = await simulated({
       nodes: [small, large, { name: 'own', taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }] }],
     })
@@ -78,7 +78,7 @@ describe('the scheduler', () => {
     expect(events.map(({ reason }) => reason)).toEqual(['FailedScheduling'])
   })
 
-  it('tells of a node without victims apart from one where preemption cannot help', async () => {
+  it('distinguishes nodes without victims from nodes where preemption cannot help', async () => {
     const cluster = await simulated({ nodes: [small] })
     await pod(cluster, 'first', { requests: { cpu: '1' } })
     await pod(cluster, 'second', { requests: { cpu: '1' } })
@@ -125,14 +125,14 @@ describe('the scheduler', () => {
     ],
     ['another scheduler', { schedulerName: 'other' }, ''],
     ['a scheduling gate', { schedulingGates: [{ name: 'example.com/wait' }] }, ''],
-  ])('heeds %s', async (_what, spec, expected) => {
+  ])('respects %s', async (_what, spec, expected) => {
     const cluster = await simulated({ nodes: [small, large] })
     await pod(cluster, 'one', spec)
     await cluster.seconds(1)
     expect(await nodeOf(cluster, 'one')).toBe(expected)
   })
 
-  it('heeds taints, tolerations and cordons', async () => {
+  it('respects taints, tolerations and cordons', async () => {
     const cluster = await simulated({
       nodes: [{ name: 'own', taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }] }, small],
     })
@@ -149,7 +149,7 @@ describe('the scheduler', () => {
     expect(await nodeOf(cluster, 'plain')).toBe('small')
   })
 
-  it('keeps pods apart or together as their affinity says', async () => {
+  it('respects pod affinity and anti-affinity', async () => {
     const term = (app: string): readonly object[] => [
       { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app } } },
     ]
@@ -168,7 +168,7 @@ describe('the scheduler', () => {
     expect(await nodeOf(cluster, 'friend')).toBe('node-2')
   })
 
-  it('gives a host port to one pod of a node', async () => {
+  it('assigns a host port to one pod per node', async () => {
     const cluster = await simulated({ nodes: [small, large] })
     const containers = [{ name: 'main', image: 'x', ports: [{ containerPort: 80, hostPort: 80 }] }]
     for (const name of ['one', 'two', 'three']) await pod(cluster, name, { containers })
@@ -180,7 +180,7 @@ describe('the scheduler', () => {
     ])
   })
 
-  it('takes the place of less important pods, spares budgets, and lets them end well', async () => {
+  it('preempts pods of lower priority, respects budgets, and lets victims terminate gracefully', async () => {
     const cluster = await simulated({
       nodes: [
         { ...small, name: 'a' },

@@ -8,7 +8,7 @@ async function slicesOf(cluster: SimulatedCluster, service: string): Promise<rea
 }
 
 describe('the endpoints of a service', () => {
-  it('are its ready pods, in both forms', async () => {
+  it('are its ready pods, in Endpoints and EndpointSlices', async () => {
     const cluster = await simulated()
     await cluster.create('Service', 'web', {
       spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
@@ -39,7 +39,7 @@ describe('the endpoints of a service', () => {
     expect((await cluster.get('Endpoints', 'web')).subsets?.[0]?.notReadyAddresses).toHaveLength(1)
   })
 
-  it('are spread over slices of a hundred, and gone with their pods', async () => {
+  it('are spread over slices of a hundred, and removed with their pods', async () => {
     const cluster = await simulated()
     await cluster.create('Service', 'web', { spec: { selector: { app: 'web' }, ports: [{ port: 80 }] } })
     await cluster.create('ReplicaSet', 'web', { spec: { replicas: 230, selector: webSelector, template: template() } })
@@ -52,7 +52,7 @@ describe('the endpoints of a service', () => {
     expect(await sizes()).toEqual([0])
   })
 
-  it('go with their Service, while Endpoints that never had one stay', async () => {
+  it('are deleted with their Service, while Endpoints that never had one stay', async () => {
     const cluster = await simulated()
     await cluster.create('Service', 'web', { spec: { selector: { app: 'web' }, ports: [{ port: 80 }] } })
     await cluster.create('Service', 'plain', { spec: { ports: [{ port: 80 }] } })
@@ -69,7 +69,7 @@ describe('the endpoints of a service', () => {
     expect(cluster.failures).toEqual([])
   })
 
-  it('have of each pod the port that its own container names', async () => {
+  it('resolve named ports by the containers of each pod', async () => {
     const cluster = await simulated()
     await cluster.create('Service', 'web', {
       spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
@@ -102,7 +102,7 @@ describe('the endpoints of a service', () => {
     expect(left.map(({ ports }) => ports?.[0]?.port)).toEqual([9090])
   })
 
-  it('are mirrored into slices where a user writes them', async () => {
+  it('are mirrored to slices if a user writes them', async () => {
     const cluster = await simulated()
     const mirrored = async (): Promise<readonly EndpointSlice[]> =>
       (await slicesOf(cluster, 'db')).toSorted((a, b) => (a.addressType < b.addressType ? -1 : 1))
@@ -152,7 +152,7 @@ describe('the endpoints of a service', () => {
 })
 
 describe('a disruption budget', () => {
-  it('knows how many pods may be taken away', async () => {
+  it('reports how many disruptions are allowed', async () => {
     const cluster = await simulated()
     await cluster.create('PodDisruptionBudget', 'web', { spec: { maxUnavailable: '50%', selector: webSelector } })
     await cluster.create('Deployment', 'web', { spec: { replicas: 4, selector: webSelector, template: template() } })

@@ -1,4 +1,4 @@
-/** `25%` or `3`: how many of all that is. */
+/** Resolves `25%` or `3` to a count. */
 import type { IntOrString } from '../../kube/types/meta/v1.ts'
 
 export function shareOf(value: IntOrString | undefined, total: number, round: 'up' | 'down'): number {

@@ -3,7 +3,7 @@ import { condition, simulated, template, webSelector } from '../../../test/simul
 import { simulatedNodes, simulatedWorkloads } from './simulation.ts'
 
 describe('simulated workloads', () => {
-  it('bring a Deployment to life: ReplicaSet, pods, nodes, ready, available', async () => {
+  it('run a Deployment: ReplicaSet, pods, nodes, ready, available', async () => {
     const cluster = await simulated()
     await cluster.create('Deployment', 'web', { spec: { replicas: 3, selector: webSelector, template: template() } })
     await cluster.seconds(3)
@@ -29,7 +29,7 @@ describe('simulated workloads', () => {
     expect(cluster.failures).toEqual([])
   })
 
-  it('write nothing but leases when all is as it should be, a whole day long', async () => {
+  it('write nothing but leases for a whole day if nothing changes', async () => {
     const cluster = await simulated()
     await cluster.create('Deployment', 'web', { spec: { replicas: 5, selector: webSelector, template: template() } })
     await cluster.create('StatefulSet', 'db', {
@@ -53,7 +53,7 @@ describe('simulated workloads', () => {
     expect(cluster.failures).toEqual([])
   })
 
-  it('go on where they were when they are started again', async () => {
+  it('continue where they were after a restart', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(2) })
     await cluster.create('Deployment', 'web', { spec: { replicas: 4, selector: webSelector, template: template() } })
     await cluster.clock.advance(300)
@@ -66,7 +66,7 @@ describe('simulated workloads', () => {
     expect(await cluster.list('Pod')).toHaveLength(4)
   })
 
-  it('repeat themselves for the same seed', async () => {
+  it('are deterministic for the same seed', async () => {
     const run = async (): Promise<readonly unknown[]> => {
       const cluster = await simulated({}, 42)
       await cluster.create('Deployment', 'web', { spec: { replicas: 6, selector: webSelector, template: template() } })
@@ -76,7 +76,7 @@ describe('simulated workloads', () => {
     expect(await run()).toEqual(await run())
   })
 
-  it('end with everything they made when the owner goes', async () => {
+  it('delete all dependents with their owner', async () => {
     const cluster = await simulated()
     await cluster.create('Deployment', 'web', { spec: { replicas: 3, selector: webSelector, template: template() } })
     await cluster.seconds(3)
@@ -86,7 +86,7 @@ describe('simulated workloads', () => {
     expect(await cluster.list('Pod')).toEqual([])
   })
 
-  it('keep a stray pod that fits, and replace one that was relabelled', async () => {
+  it('adopt a matching pod, and replace one that was relabelled', async () => {
     const cluster = await simulated()
     await cluster.create(
       'Pod',
@@ -105,7 +105,7 @@ describe('simulated workloads', () => {
     expect((await cluster.get('ReplicaSet', 'web')).status).toMatchObject({ replicas: 2, readyReplicas: 2 })
   })
 
-  it('say what keeps pods from being made, and make them when it is gone', async () => {
+  it('report why pods cannot be created, and create them once they can', async () => {
     const cluster = await simulated()
     const spec = { replicas: 2, selector: webSelector, template: template({}, { priorityClassName: 'missing' }) }
     await cluster.create('Deployment', 'web', { spec })
@@ -118,7 +118,7 @@ describe('simulated workloads', () => {
     expect(cluster.failures).toEqual([])
   })
 
-  it('bring many pods up at once', async () => {
+  it('start many pods at once', async () => {
     const cluster = await simulated({ nodes: simulatedNodes(5) })
     await cluster.create('Deployment', 'web', { spec: { replicas: 500, selector: webSelector, template: template() } })
     await cluster.seconds(5)
@@ -128,7 +128,7 @@ describe('simulated workloads', () => {
     expect([...counts.values()].map((pods) => pods.length)).toEqual([100, 100, 100, 100, 100])
   })
 
-  it('forget what was told an hour ago', async () => {
+  it('delete events after an hour', async () => {
     const cluster = await simulated()
     await cluster.create('Pod', 'first', { spec: { containers: [{ name: 'main', image: 'x' }] } })
     await cluster.seconds(4000)

@@ -1,7 +1,6 @@
 /**
- * Simulated workloads: what a cluster has beside its API server, so that what is asked for in it comes to life. Nodes,
- * a scheduler, kubelets and the controllers of the built-in workloads, all on the cluster's clock and chance. No
- * container runs; pods do what their annotations say (see README.md).
+ * Simulated workloads: nodes, a scheduler, kubelets and the controllers of the built-in workloads, all on the cluster's
+ * clock and random numbers. No container runs; pods do what their annotations say (see README.md).
  *
  *     const server = createApiServer({ clock, workloads: simulatedWorkloads({ nodes: [{ name: 'node-1' }] }) })
  */
@@ -25,9 +24,9 @@ import { jobController } from './job.ts'
 import { trackedPodController } from './job-tracking.ts'
 import { statefulSetController } from './stateful-set.ts'
 import { volumeBinder } from './volume-binder.ts'
-import { componentIdentity, controllerIdentity, createHand } from './object-writer.ts'
+import { componentIdentity, controllerIdentity, createObjectWriter } from './object-writer.ts'
 import { kubelet } from './kubelet.ts'
-import { keepLeases, nodeController, type SimulatedNode } from './node-fleet.ts'
+import { renewLeases, nodeController, type SimulatedNode } from './node-fleet.ts'
 import { nodeLifecycle } from './node-lifecycle.ts'
 import { createRecorder } from './recorder.ts'
 import { replicaController } from './replica-set.ts'
@@ -36,13 +35,13 @@ import type { Pace } from '../kinds/pod-script.ts'
 import { createWorkQueue, type WorkQueue } from './work-queue.ts'
 
 export interface SimulatedWorkloadsOptions extends Partial<Pace> {
-  /** Nodes that are there from the start; others may be created and deleted like any object. @default three */
+  /** Initial nodes; others may be created and deleted like any object. @default three */
   readonly nodes?: readonly SimulatedNode[] | undefined
-  /** Told of failures that are the simulation's own, not an answer of the server. @default nobody */
+  /** Called with errors of the simulation itself, not with status errors of the server. @default ignored */
   readonly report?: ((error: unknown) => void) | undefined
 }
 
-/** As the option `workloads` of a server takes it. */
+/** The value of a server's option `workloads`. */
 export function simulatedWorkloads(options: SimulatedWorkloadsOptions = {}): Workloads {
   return (state) => simulate(state, options)
 }
@@ -51,10 +50,12 @@ export function simulatedNodes(count: number): readonly SimulatedNode[] {
   return Array.from({ length: count }, (_, index) => ({ name: `node-${index + 1}` }))
 }
 
-/** Controllers look at what others changed when the dust has settled. */
-const settleMs = 20
+/**
+ * Delay before a change of a secondary object is reconciled, so that changes in quick succession cause one reconcile.
+ */
+const batchMs = 20
 
-/** A disk that is full may have room a little later. */
+/** Delay before a failed write to the journal is retried: a full disk may have room by then. */
 const retryMs = 5000
 
 function simulate(state: ClusterState, options: SimulatedWorkloadsOptions): { stop(): void } {
@@ -65,50 +66,50 @@ function simulate(state: ClusterState, options: SimulatedWorkloadsOptions): { st
     taskSeconds: options.taskSeconds ?? 5,
   }
   const cluster = indexCluster(state)
-  const tools = (manager: string, user: Identity, speaker: string): Tools => {
-    const hand = createHand(state, manager, user)
-    return { cluster, hand, record: createRecorder(cluster, hand, speaker) }
+  const tools = (manager: string, user: Identity, source: string): Tools => {
+    const writer = createObjectWriter(state, manager, user)
+    return { cluster, writer, record: createRecorder(cluster, writer, source) }
   }
-  const ofController = (name: string, speaker = name): Tools =>
-    tools('kube-controller-manager', controllerIdentity(name), speaker)
-  const ofNodes = tools('kubelet', componentIdentity('system:node:simulated', 'system:nodes'), 'kubelet')
-  const ofScheduler = tools('kube-scheduler', componentIdentity('system:kube-scheduler'), 'default-scheduler')
+  const controllerTools = (name: string, source = name): Tools =>
+    tools('kube-controller-manager', controllerIdentity(name), source)
+  const kubeletTools = tools('kubelet', componentIdentity('system:node:simulated', 'system:nodes'), 'kubelet')
+  const schedulerTools = tools('kube-scheduler', componentIdentity('system:kube-scheduler'), 'default-scheduler')
   const controllers: readonly SimulatedController[] = [
-    nodeController(ofNodes, nodes),
-    nodeLifecycle(ofController('node-controller')),
-    deploymentController(ofController('deployment-controller')),
-    replicaController(ofController('replicaset-controller'), 'replicasets.apps'),
-    replicaController(ofController('replication-controller'), 'replicationcontrollers'),
-    statefulSetController(ofController('statefulset-controller')),
-    daemonSetController(ofController('daemon-set-controller', 'daemonset-controller')),
-    jobController(ofController('job-controller')),
-    trackedPodController(ofController('job-controller')),
-    cronJobController(ofController('cronjob-controller')),
-    endpointsController(ofController('endpoint-controller')),
-    endpointSliceController(ofController('endpointslice-controller')),
-    endpointMirror(ofController('endpointslicemirroring-controller')),
-    disruptionBudgetController(ofController('disruption-controller')),
-    volumeBinder(ofController('persistent-volume-binder')),
-    attributesClassProtection(ofController('volumeattributesclass-protection-controller')),
-    scheduler(ofScheduler),
-    kubelet(ofNodes, pace),
+    nodeController(kubeletTools, nodes),
+    nodeLifecycle(controllerTools('node-controller')),
+    deploymentController(controllerTools('deployment-controller')),
+    replicaController(controllerTools('replicaset-controller'), 'replicasets.apps'),
+    replicaController(controllerTools('replication-controller'), 'replicationcontrollers'),
+    statefulSetController(controllerTools('statefulset-controller')),
+    daemonSetController(controllerTools('daemon-set-controller', 'daemonset-controller')),
+    jobController(controllerTools('job-controller')),
+    trackedPodController(controllerTools('job-controller')),
+    cronJobController(controllerTools('cronjob-controller')),
+    endpointsController(controllerTools('endpoint-controller')),
+    endpointSliceController(controllerTools('endpointslice-controller')),
+    endpointMirror(controllerTools('endpointslicemirroring-controller')),
+    disruptionBudgetController(controllerTools('disruption-controller')),
+    volumeBinder(controllerTools('persistent-volume-binder')),
+    attributesClassProtection(controllerTools('volumeattributesclass-protection-controller')),
+    scheduler(schedulerTools),
+    kubelet(kubeletTools, pace),
   ]
   const running = controllers.map((controller) => run(state, controller, report))
   let isStopped = false
   let retry: Timer | undefined
-  const startOver = (): void => {
+  const requeueAll = (): void => {
     retry = undefined
     if (!isStopped) for (const one of running) one.startAll()
   }
   state.storage.onChange(({ name }, change) => {
     if (isStopped) return
     cluster.follow(name, change)
-    // What could not be kept is tried again, but not in the same breath.
-    if (change.isUndoing) retry ??= state.clock.after(retryMs, startOver)
+    // A write that the journal failed to store is retried, after a delay.
+    if (change.isUndoing) retry ??= state.clock.after(retryMs, requeueAll)
     else for (const one of running) one.follow(name, change)
   })
   for (const one of running) one.startAll()
-  const stopLeases = keepLeases(state, cluster)
+  const stopLeases = renewLeases(state, cluster)
   return {
     stop() {
       isStopped = true
@@ -122,7 +123,7 @@ function simulate(state: ClusterState, options: SimulatedWorkloadsOptions): { st
 interface Running {
   readonly queue: WorkQueue
   follow(table: string, change: StorageChange): void
-  /** All that is there already. */
+  /** Queues all stored objects. */
   startAll(): void
 }
 
@@ -141,37 +142,37 @@ function run(
     },
   })
   const tables = new Set<string>([...Object.keys(controller.own ?? {}), ...Object.keys(controller.others ?? {})])
-  const tell = (table: string, object: StoredObject): void => {
+  const enqueue = (table: string, object: StoredObject): void => {
     const own = controller.own?.[table as TableName] as ((one: StoredIn<TableName>) => Iterable<string>) | undefined
     const others = controller.others?.[table as TableName] as typeof own
     for (const key of own?.(object as never) ?? []) queue.add(key)
-    for (const key of others?.(object as never) ?? []) queue.add(key, settleMs)
+    for (const key of others?.(object as never) ?? []) queue.add(key, batchMs)
   }
-  /** Who wrote an object must not suffer for what a controller makes of it. */
-  const safely = (table: string, object: StoredObject, { previous, isGone }: Before): void => {
+  /** An error of a controller must not fail the request that changed the object. */
+  const handle = (table: string, object: StoredObject, { previous, isGone }: ChangeDetails): void => {
     if (!controller.follow && !tables.has(table)) return
     try {
       controller.follow?.(table, isGone ? undefined : object, previous)
-      if (previous) tell(table, previous)
-      tell(table, object)
+      if (previous) enqueue(table, previous)
+      enqueue(table, object)
     } catch (error) {
       report?.(error)
     }
   }
   return {
     queue,
-    follow: (table, { object, previous, type }) => safely(table, object, { previous, isGone: type === 'DELETED' }),
+    follow: (table, { object, previous, type }) => handle(table, object, { previous, isGone: type === 'DELETED' }),
     startAll() {
       for (const key of controller.first ?? []) queue.add(key)
       for (const table of tables) {
         for (const object of storage.table(table).objects())
-          safely(table, object, { previous: undefined, isGone: false })
+          handle(table, object, { previous: undefined, isGone: false })
       }
     },
   }
 }
 
-interface Before {
+interface ChangeDetails {
   readonly previous: StoredObject | undefined
   readonly isGone: boolean
 }

@@ -22,7 +22,7 @@ async function images(cluster: SimulatedCluster): Promise<readonly string[]> {
 const image = { spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:2' }] } } } }
 
 describe('a StatefulSet', () => {
-  it('brings its pods up one after the other, and takes them down in reverse', async () => {
+  it('creates its pods in order, and deletes them in reverse', async () => {
     const cluster = await simulated()
     const order: string[] = []
     cluster.state.storage.onChange(({ name }, { type, object }) => {
@@ -49,14 +49,14 @@ describe('a StatefulSet', () => {
     })
   })
 
-  it('brings them up together when they are to be managed in parallel, from its first ordinal on', async () => {
+  it('creates them together with policy Parallel, from its first ordinal on', async () => {
     const cluster = await simulated()
     await set(cluster, { podManagementPolicy: 'Parallel', ordinals: { start: 5 } }, { 'ready-after-seconds': '60' })
     await cluster.seconds(2)
     expect(await names(cluster)).toEqual(['db-5', 'db-6', 'db-7'])
   })
 
-  it('gives each pod its volumes, and gives them back to its successor', async () => {
+  it('gives each pod its volumes, and the same ones to its replacement', async () => {
     const cluster = await simulated()
     const claim = {
       metadata: { name: 'data' },
@@ -93,7 +93,7 @@ describe('a StatefulSet', () => {
     expect(after?.currentRevision).not.toBe(status?.currentRevision)
   })
 
-  it('waits for the hand of a person when its strategy is OnDelete', async () => {
+  it('waits for the deletion of pods with strategy OnDelete', async () => {
     const cluster = await simulated()
     await set(cluster, { updateStrategy: { type: 'OnDelete' } })
     await cluster.seconds(10)

@@ -1,6 +1,6 @@
 /**
- * StatefulSets: pods that are somebody. Each has its number, its name and its volumes, and gets them back when it is
- * replaced. They come up in order and go down in reverse, unless their policy is Parallel.
+ * The StatefulSet controller: pods with an identity. Each has an ordinal, a name and volumes, and keeps them when it is
+ * replaced. Pods are created in order and deleted in reverse, unless the policy is Parallel.
  */
 import type { StatefulSetStatus } from '../../kube/types/apps/v1.ts'
 import type { PodTemplateSpec, Volume } from '../../kube/types/core/v1.ts'
@@ -8,13 +8,13 @@ import { isOvertaken } from './object-writer.ts'
 import { splitKey, type StoredIn, type StoredPod } from './cluster.ts'
 import { claim, type SimulatedController, ownerOrAdopters, selectorOf, type Tools } from './controller.ts'
 import { isAvailable, isFinished, isPodReady, isPodTerminating, podOf, untilAvailable } from './pod-facts.ts'
-import { positive } from './replica-set.ts'
+import { omitZero } from './replica-set.ts'
 import { forgetRevisions, revisionName, type Revision, revisionLabel, syncRevisions, templateOf } from './revision.ts'
 
 type StatefulSet = StoredIn<'statefulsets.apps'>
 
 export function statefulSetController(tools: Tools): SimulatedController {
-  const { cluster, hand } = tools
+  const { cluster, writer } = tools
   return {
     own: { 'statefulsets.apps': ({ metadata }) => [`${metadata.namespace}/${metadata.name}`] },
     others: { pods: ownerOrAdopters(cluster, 'StatefulSet', 'statefulsets.apps') },
@@ -26,11 +26,11 @@ export function statefulSetController(tools: Tools): SimulatedController {
       const revisions = await syncRevisions(tools, set)
       const update = revisions.at(-1)!
       const current = revisions.find((one) => revisionName(one) === set.status?.currentRevision) ?? update
-      await arrange(tools, set, current, update)
+      await syncPods(tools, set, current, update)
       const live = cluster.get('statefulsets.apps', namespace, name)
       if (!live) return undefined
       const pods = cluster.controlled('pods', live)
-      await hand.updateStatus('statefulsets.apps', live, statusOf(live, pods, current, update, cluster.now()))
+      await writer.updateStatus('statefulsets.apps', live, statusOf(live, pods, current, update, cluster.now()))
       const used = new Set([revisionName(current), revisionName(update), ...pods.map(revisionOf)])
       await forgetRevisions(tools, live, revisions, used)
       return untilAvailable(pods, live.spec?.minReadySeconds, cluster.now())
@@ -47,33 +47,33 @@ function ordinalOf(set: StatefulSet, { metadata }: StoredPod): number {
   return metadata.name === `${set.metadata.name}-${number}` ? Number(number) : -1
 }
 
-/** One step towards what the spec asks for; the change it makes is the reason for the next. */
-async function arrange(tools: Tools, set: StatefulSet, current: Revision, update: Revision): Promise<void> {
-  const { cluster, hand, record } = tools
+/** One step towards the spec; the resulting change triggers the next one. */
+async function syncPods(tools: Tools, set: StatefulSet, current: Revision, update: Revision): Promise<void> {
+  const { cluster, writer, record } = tools
   const { replicas = 1, minReadySeconds, podManagementPolicy, ordinals } = set.spec
   const first = ordinals?.start ?? 0
   const isOrdered = podManagementPolicy !== 'Parallel'
   const pods = new Map(cluster.controlled('pods', set).map((pod) => [ordinalOf(set, pod), pod]))
-  const isWell = (pod: StoredPod | undefined): boolean =>
+  const isPodAvailable = (pod: StoredPod | undefined): boolean =>
     pod !== undefined && !isPodTerminating(pod) && isAvailable(pod, minReadySeconds, cluster.now())
 
   for (let ordinal = first; ordinal < first + replicas; ordinal++) {
     let pod = pods.get(ordinal)
     if (pod && isFinished(pod)) {
-      // What ended makes room for its successor.
-      await hand.remove('pods', pod)
+      // A finished pod is deleted, so that its replacement can be created.
+      await writer.remove('pods', pod)
       pod = cluster.get('pods', pod.metadata.namespace, pod.metadata.name)
     }
     if (!pod) {
       await create(tools, set, ordinal, isCurrent(set, ordinal, first) ? current : update)
       if (isOrdered) return
-    } else if (isOrdered && !isWell(pod)) return
+    } else if (isOrdered && !isPodAvailable(pod)) return
   }
   const isInRange = (ordinal: number): boolean => ordinal >= first && ordinal < first + replicas
   const condemned = [...pods].filter(([ordinal]) => !isInRange(ordinal)).toSorted(([a], [b]) => b - a)
   for (const [, pod] of condemned) {
     if (!isPodTerminating(pod)) {
-      await hand.remove('pods', pod)
+      await writer.remove('pods', pod)
       record(
         set,
         'Normal',
@@ -89,7 +89,7 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
   for (let ordinal = first + replicas - 1; ordinal >= first + partition; ordinal--) {
     const pod = pods.get(ordinal)
     if (pod && revisionOf(pod) !== revisionName(update) && !isPodTerminating(pod)) {
-      await hand.remove('pods', pod)
+      await writer.remove('pods', pod)
       record(
         set,
         'Normal',
@@ -97,12 +97,12 @@ async function arrange(tools: Tools, set: StatefulSet, current: Revision, update
         `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
       )
       allowed--
-    } else if (!isWell(pod)) allowed--
+    } else if (!isPodAvailable(pod)) allowed--
     if (allowed <= 0) return
   }
 }
 
-/** Which pods are still made after the old template while a change rolls out. */
+/** Whether a pod still uses the old template during a rollout. */
 function isCurrent({ spec, status }: StatefulSet, ordinal: number, first: number): boolean {
   const rolling = spec?.updateStrategy?.rollingUpdate
   if (!rolling) return ordinal < first + (status?.currentReplicas ?? 0)
@@ -110,7 +110,7 @@ function isCurrent({ spec, status }: StatefulSet, ordinal: number, first: number
 }
 
 async function create(tools: Tools, set: StatefulSet, ordinal: number, revision: Revision): Promise<void> {
-  const { hand, record } = tools
+  const { writer, record } = tools
   const name = `${set.metadata.name}-${ordinal}`
   await createClaims(tools, set, name)
   const template = templateOf(revision)
@@ -132,7 +132,7 @@ async function create(tools: Tools, set: StatefulSet, ordinal: number, revision:
   }
   const { generateName: _prefix, ...metadata } = podOf(set, identified).metadata
   const pod = { ...podOf(set, identified), metadata }
-  await hand.create('pods', {
+  await writer.create('pods', {
     ...pod,
     metadata: {
       ...metadata,
@@ -148,7 +148,7 @@ async function create(tools: Tools, set: StatefulSet, ordinal: number, revision:
   record(set, 'Normal', 'SuccessfulCreate', `create Pod ${name} in StatefulSet ${set.metadata.name} successful`)
 }
 
-async function createClaims({ cluster, hand }: Tools, set: StatefulSet, pod: string): Promise<void> {
+async function createClaims({ cluster, writer }: Tools, set: StatefulSet, pod: string): Promise<void> {
   const { namespace = '' } = set.metadata
   for (const template of set.spec?.volumeClaimTemplates ?? []) {
     const name = `${template.metadata.name}-${pod}`
@@ -162,7 +162,7 @@ async function createClaims({ cluster, hand }: Tools, set: StatefulSet, pod: str
     }
     try {
       const { spec } = template
-      await hand.create('persistentvolumeclaims', {
+      await writer.create('persistentvolumeclaims', {
         apiVersion: 'v1',
         kind: 'PersistentVolumeClaim',
         metadata,
@@ -192,10 +192,10 @@ function statusOf(
   return {
     observedGeneration: set.metadata.generation ?? 0,
     replicas: created.length,
-    ...positive('readyReplicas', ready.length),
+    ...omitZero('readyReplicas', ready.length),
     availableReplicas: ready.filter((pod) => isAvailable(pod, minReadySeconds, now)).length,
-    ...positive('currentReplicas', of(settled)),
-    ...positive('updatedReplicas', of(update)),
+    ...omitZero('currentReplicas', of(settled)),
+    ...omitZero('updatedReplicas', of(update)),
     currentRevision: revisionName(settled),
     updateRevision: revisionName(update),
     collisionCount: set.status?.collisionCount ?? 0,

@@ -1,12 +1,12 @@
 /**
- * The name of a version of a template: a short hash, spelled in letters that make no words. Two templates that say the
- * same have the same, in whatever order they say it.
+ * The hash of a pod template, for names and labels: a short string of letters that form no words. Equal templates have
+ * equal hashes, in whatever order their members are.
  */
 import { isJsonObject, type Json } from '../../kube/json.ts'
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** `collisions` makes another one of the same template, where the first is taken by a different one. */
+/** `collisions` changes the hash of the same template, if the first one is taken by a different template. */
 export function templateHash(template: unknown, collisions = 0): string {
   const text = canonical(template as Json) + (collisions > 0 ? `#${collisions}` : '')
   let hash = 0x811c9dc5

@@ -13,7 +13,7 @@ async function consumer(cluster: SimulatedCluster): Promise<void> {
 }
 
 describe('a claim', () => {
-  it('waits for its first consumer, and then has a volume', async () => {
+  it('waits for its first consumer, and is then bound', async () => {
     const cluster = await simulated()
     await claim(cluster)
     await cluster.seconds(5)
@@ -27,7 +27,7 @@ describe('a claim', () => {
     expect((await cluster.get('Pod', 'user')).status?.phase).toBe('Running')
   })
 
-  it('stays while a pod uses it, and takes its volume along when it goes', async () => {
+  it('is kept while a pod uses it, and is deleted with its volume', async () => {
     const cluster = await simulated()
     await claim(cluster)
     await consumer(cluster)
@@ -41,7 +41,7 @@ describe('a claim', () => {
     expect(await cluster.list('PersistentVolume')).toEqual([])
   })
 
-  it('takes a volume that is there, and leaves it behind as its policy says', async () => {
+  it('is bound to an existing volume, which its reclaim policy retains', async () => {
     const cluster = await simulated()
     await cluster.create('PersistentVolume', 'disk', {
       spec: {
@@ -59,7 +59,7 @@ describe('a claim', () => {
     expect((await cluster.get('PersistentVolume', 'disk')).status?.phase).toBe('Released')
   })
 
-  it('stays without a volume when its class is not there', async () => {
+  it('stays pending if its class does not exist', async () => {
     const cluster = await simulated()
     await claim(cluster, { storageClassName: 'nowhere' })
     await consumer(cluster)
@@ -71,8 +71,8 @@ describe('a claim', () => {
   })
 })
 
-describe('a class of volume attributes', () => {
-  it('stays while a claim names it, and goes when none does', async () => {
+describe('a VolumeAttributesClass', () => {
+  it('is kept while a claim names it, and removed when none does', async () => {
     const cluster = await simulated()
     await cluster.create('VolumeAttributesClass', 'fast', {
       driverName: 'example.com/disks',

@@ -22,7 +22,7 @@ function queueOf(reconcile: WorkQueueOptions['reconcile'], workers?: number): Tr
 }
 
 describe('work queue', () => {
-  it('looks once at what was added many times', async () => {
+  it('processes a key once that was added many times', async () => {
     const seen: string[] = []
     const { clock, queue } = queueOf((key) => Promise.resolve(void seen.push(key)))
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key)
@@ -30,7 +30,7 @@ describe('work queue', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  it('never works on a key twice at a time, and looks again at what changed meanwhile', async () => {
+  it('never processes a key concurrently, and processes it again if it was added meanwhile', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat(3), fc.nat(5)), { maxLength: 30 }), async (changes) => {
         const versions = new Map<string, number>()
@@ -57,7 +57,7 @@ describe('work queue', () => {
     )
   })
 
-  it('looks again when it was told to, or earlier if something happens', async () => {
+  it('requeues after the requested delay, or earlier if the key is added', async () => {
     const seen: number[] = []
     const { clock, queue } = queueOf(() =>
       Promise.resolve((seen.push(clock.now()), seen.length < 3 ? 1000 : undefined)),
@@ -69,7 +69,7 @@ describe('work queue', () => {
     expect(seen).toEqual([0, 1000, 1500])
   })
 
-  it('tries again what failed, later and later, until it works', async () => {
+  it('retries failures with a growing back-off until they succeed', async () => {
     let tries = 0
     const { clock, queue, failures } = queueOf(() =>
       ++tries < 4 ? Promise.reject(new Error('no')) : Promise.resolve(undefined),
@@ -80,7 +80,7 @@ describe('work queue', () => {
     expect(tries).toBe(4)
   })
 
-  it('does nothing once it is stopped', async () => {
+  it('does nothing after it is stopped', async () => {
     let looks = 0
     const { clock, queue } = queueOf(() => Promise.resolve((looks++, 10)))
     queue.add('a')

@@ -1,30 +1,30 @@
 /**
- * A work queue: the names of objects that somebody has to look at. A name is in it once, however often it is added, and
- * is never worked on twice at a time; so a controller is told *that* something changed, never what, and brings the
- * object into shape from whatever it finds. A name can also be due later: that is how controllers wait.
+ * A work queue of object keys. A key is queued at most once, however often it is added, and is never processed
+ * concurrently; so a controller learns *that* an object changed, not what, and reconciles from the current state. A key
+ * can also be added with a delay: that is how controllers requeue.
  */
 import type { Clock, Timer } from '../../clock/clock.ts'
 
 export interface WorkQueue {
-  /** Now, or at the latest in so many milliseconds: what happens to many at a time is then looked at once. */
+  /** Adds the key now, or at the latest in this many milliseconds: changes of many objects then cause one reconcile. */
   add(key: string, withinMs?: number): void
   stop(): void
 }
 
 export interface WorkQueueOptions {
   readonly clock: Clock
-  /** Keys that are worked on at a time. @default 5 */
+  /** Keys that are processed concurrently. @default 5 */
   readonly workers?: number | undefined
-  /** Brings what the key names into shape. Says in how many milliseconds to look again, if nothing happens before. */
+  /** Reconciles the object of the key. Returns in how many milliseconds to requeue it, unless it is added before. */
   readonly reconcile: (key: string) => Promise<number | undefined>
-  /** Told when that failed. It is tried again, later and later. */
+  /** Called when a reconcile failed. The key is requeued with a growing back-off. */
   readonly failed: (key: string, error: unknown) => void
 }
 
 const firstRetryMs = 5
 const longestRetryMs = 300_000
-/** Keys in a row before others in the process may have their turn. */
-const inOneGo = 100
+/** Keys processed in a row before other tasks of the process get their turn. */
+const batchSize = 100
 
 export function createWorkQueue({ clock, workers = 5, reconcile, failed }: WorkQueueOptions): WorkQueue {
   const ready = new Set<string>()
@@ -54,7 +54,7 @@ export function createWorkQueue({ clock, workers = 5, reconcile, failed }: WorkQ
     if (isResting) return
     for (const key of ready) {
       if (running.size >= workers || isStopped) return
-      if (sinceRest++ >= inOneGo) {
+      if (sinceRest++ >= batchSize) {
         rest()
         return
       }
@@ -103,15 +103,15 @@ export function createWorkQueue({ clock, workers = 5, reconcile, failed }: WorkQ
 }
 
 interface Alarms {
-  /** In place of the one that the key had. */
+  /** Replaces the alarm of the key. */
   set(key: string, ms: number): void
-  /** Unless it is due earlier anyway. */
+  /** Keeps an earlier alarm. */
   hurry(key: string, ms: number): void
   clear(key: string): void
   stop(): void
 }
 
-/** Keys that are due at the same moment share a timer: a thousand pods that start together are one. */
+/** Keys that are due at the same time share a timer: a thousand pods that start together need one. */
 function createAlarms(clock: Clock, due: (key: string) => void): Alarms {
   const moments = new Map<number, { readonly timer: Timer; readonly keys: Set<string> }>()
   const momentOf = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** Binding: a scheduler says where a pod runs. Once said, it stays. */
+/** `pods/NAME/binding`: a scheduler assigns a pod to a node. The assignment is final. */
 import type { TransportResponse } from '../../transport/transport.ts'
 import { type Condition, setCondition } from '../../kube/condition.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
@@ -30,7 +30,7 @@ export async function bindPod(call: ApiCall): Promise<TransportResponse> {
     readonly metadata: UntypedObject['metadata']
   }
   if (sent.name !== name) throw badRequest('name in URL does not match name in Binding object')
-  // Told as a plain error, for historical reasons.
+  // Reported as a plain error, for historical reasons.
   if (target?.kind && target.kind !== 'Node') {
     const { message } = unsupported('target.kind', target.kind, ['Node', '<empty>'])
     throw new StatusError(500, '', `target.kind: ${message}`)
@@ -48,12 +48,12 @@ export async function bindPod(call: ApiCall): Promise<TransportResponse> {
   })
 }
 
-/** As those see it who have a say in it. */
+/** The Binding as admission sees it. */
 function bindingOf({ metadata, ...rest }: JsonObject, namespace: string): UntypedObject {
   return { apiVersion: 'v1', kind: 'Binding', ...rest, metadata: { ...(metadata as object), namespace } }
 }
 
-/** The pod as one that runs on this node. */
+/** The pod, assigned to this node. */
 export function bound(
   { clock }: ClusterState,
   live: StoredObject,

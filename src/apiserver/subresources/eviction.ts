@@ -1,6 +1,6 @@
 /**
- * Eviction: a deletion that asks the pod's disruption budget first. The budget's numbers come from its controller; this
- * only spends them.
+ * `pods/NAME/eviction`: a deletion that the pod's disruption budget must allow. The budget's controller computes how
+ * many disruptions are allowed; an eviction only decrements that number.
  */
 import type { TransportResponse } from '../../transport/transport.ts'
 import { type Condition, setCondition } from '../../kube/condition.ts'
@@ -51,16 +51,16 @@ export async function evictPod(call: ApiCall): Promise<TransportResponse> {
   const { metadata, deleteOptions } = eviction as UntypedObject & { readonly deleteOptions?: Json }
   if (metadata.name !== name) throw badRequest('name in URL does not match name in Eviction object')
   await checkAdmission(state, { ...asked, object: eviction })
-  // Only now, and nothing is awaited from here on: the pod may have gone meanwhile, or another one have its name.
+  // Read only now, and nothing is awaited from here on: the pod may have been removed or recreated meanwhile.
   const pod = existing(call)
-  const wanted = deletingOf(deleteOptions, query)
-  const deleting = { ...wanted, dryRun: wanted.dryRun || answering.writing.dryRun }
-  if (!isFree(pod)) spend(state, pod, deleting.dryRun)
+  const requested = deletingOf(deleteOptions, query)
+  const deleting = { ...requested, dryRun: requested.dryRun || answering.writing.dryRun }
+  if (!needsNoBudget(pod)) decrementBudget(state, pod, deleting.dryRun)
   removeObject(state, served, deleting.dryRun ? pod : state.storage.put(served.table, disrupted(pod, state)), deleting)
   return await answering.value(201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
 }
 
-/** The pod as one that is told why it has to go. */
+/** The pod with the condition DisruptionTarget. */
 function disrupted(pod: StoredObject, { clock }: ClusterState): UntypedObject {
   const status = (pod['status'] ?? {}) as { readonly conditions?: readonly { readonly type: string }[] }
   const condition = {
@@ -77,7 +77,7 @@ function disrupted(pod: StoredObject, { clock }: ClusterState): UntypedObject {
 
 const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' } as const
 
-/** As those see it who have a say in it. */
+/** The Eviction as admission sees it. */
 function evictionOf({ metadata, ...rest }: JsonObject, namespace: string): UntypedObject {
   const own = isJsonObject(metadata) ? metadata : {}
   if (own['namespace'] && own['namespace'] !== namespace) {
@@ -86,8 +86,8 @@ function evictionOf({ metadata, ...rest }: JsonObject, namespace: string): Untyp
   return { apiVersion: 'policy/v1', kind: 'Eviction', ...rest, metadata: { ...own, namespace } }
 }
 
-/** Nothing is disrupted by the end of what does not run, or ends anyway. */
-function isFree(pod: StoredObject): boolean {
+/** Whether the eviction needs no budget: the pod is finished, not running yet, or being deleted already. */
+function needsNoBudget(pod: StoredObject): boolean {
   const { phase } = (pod as PodLike).status ?? {}
   const isIdle = phase === 'Succeeded' || phase === 'Failed' || phase === 'Pending'
   return isIdle || pod.metadata.deletionTimestamp !== undefined
@@ -98,22 +98,22 @@ function isReady(pod: StoredObject): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
 }
 
-function spend(state: ClusterState, pod: StoredObject, dryRun: boolean): void {
+function decrementBudget(state: ClusterState, pod: StoredObject, dryRun: boolean): void {
   const { namespace, name, labels } = pod.metadata
   const budgets = state.storage.table(budgetTable).objects(namespace)
-  const concerned = budgets.filter((budget) => {
+  const matching = budgets.filter((budget) => {
     const { selector } = (budget as BudgetLike).spec ?? {}
     return selector !== undefined && matchLabels(labelsOf(selector), labels)
   })
-  if (concerned.length > 1) {
+  if (matching.length > 1) {
     throw internal('This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
   }
-  const budget = concerned[0]
+  const budget = matching[0]
   if (!budget) return
   const { spec, status = {} } = budget as BudgetLike
   const { disruptionsAllowed = 0, currentHealthy = 0, desiredHealthy = 0, disruptedPods = {} } = status
   if (!isReady(pod)) {
-    // A pod that is not well disrupts nobody by leaving, as long as the others hold out.
+    // Evicting a pod that is not ready disrupts nothing, as long as enough others are healthy.
     if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return
     if (currentHealthy >= desiredHealthy && desiredHealthy > 0) return
   }

@@ -1,6 +1,6 @@
 /**
- * Reviews: kinds that are asked, not stored. Who am I; may I, or somebody else, do this; what may I do at all; whose is
- * this token. The answer is the question with a status.
+ * Reviews: kinds that are evaluated, not stored (SelfSubjectReview, SubjectAccessReview and its variants,
+ * SelfSubjectRulesReview, TokenReview). The answer is the request object with a status.
  */
 import { invalidShown, requiredValue } from '../../kube/validation/cause.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
@@ -52,17 +52,17 @@ const answers: ReadonlyMap<string, Answer> = new Map<string, Answer>([
   ['TokenReview', reviewToken],
 ])
 
-/** Whether creating one of these is a question. */
+/** Whether objects of this kind are evaluated instead of stored. */
 export function isReview(kind: string): boolean {
   return answers.has(kind)
 }
 
-/** `question` is the body, decoded. */
+/** `question` is the decoded body. */
 export function review(state: ClusterState, writing: Writing, question: UntypedObject): UntypedObject {
   return answers.get(question.kind)!(state, writing, question)
 }
 
-/** A question is an object like any other, as far as its metadata goes. */
+/** The managedFields of a review, as of any other object. */
 function withManager(state: ClusterState, writing: Writing, question: UntypedObject): UntypedObject {
   return updateObject({ ...ownershipOf(state, writing), live: undefined, updated: question })
 }
@@ -80,7 +80,7 @@ function reviewRules({ access }: ClusterState, { user }: Writing, question: Unty
   const { namespace } = (question['spec'] ?? {}) as { readonly namespace?: string }
   if (!namespace) throw badRequest('no namespace on request')
   const { rules, errors } = access.rbac.rulesFor(user, namespace)
-  // Rules are either on resources or on paths, and say nothing of the other.
+  // A rule applies either to resources or to non-resource URLs.
   const resourceRules = rules.filter(({ resources }) => resources?.length)
   const nonResourceRules = rules.filter(({ nonResourceURLs }) => nonResourceURLs?.length)
   const evaluationError = errors.length > 0 ? { evaluationError: aggregate(errors) } : {}
@@ -100,7 +100,7 @@ function reviewAccess(state: ClusterState, writing: Writing, question: UntypedOb
   return { ...object, status: { allowed, ...(reason !== '' && { reason }) } }
 }
 
-/** The real server has lost the kind by then, and says none. */
+/** The real server has lost the kind at this point, so its message names none. */
 function invalidReview(causes: readonly Cause[]): StatusError {
   const { message } = invalid({ group: authorizationGroup, kind: '' }, '', causes)
   return new StatusError(422, 'Invalid', message, { group: authorizationGroup, causes })
@@ -136,7 +136,7 @@ function checkSpec({ kind, metadata }: UntypedObject, spec: AccessSpec): readonl
   return causes
 }
 
-/** As the real server prints its own data. */
+/** Non-resource attributes as the real server prints its struct. */
 function shownPath(attributes: AccessSpec['nonResourceAttributes']): string {
   return attributes ? JSON.stringify({ Path: attributes.path ?? '', Verb: attributes.verb ?? '' }) : 'null'
 }

@@ -1,6 +1,6 @@
 /**
- * Subresources: what can be asked of one object beside reading and writing it. Some are doors to a part of it
- * (`status`, `approval`: see reset-fields.ts), some show it as another kind (`scale`), some are actions (`eviction`, `binding`).
+ * Subresources: the endpoints below an object. Some write a part of it (`status`, `approval`: see reset-fields.ts),
+ * some show it as another kind (`scale`), some are actions (`eviction`, `binding`).
  */
 import type { TransportResponse } from '../../transport/transport.ts'
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
@@ -25,7 +25,7 @@ import { readRequest, startWriting } from '../write/write-call.ts'
 
 type Action = (call: ApiCall) => Promise<TransportResponse>
 
-/** By table and subresource. What is not here, and no door to the object, is not allowed. */
+/** By table and subresource. Every other subresource answers 405. */
 const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['namespaces/finalize', finalizeNamespace],
   ['serviceaccounts/token', async (call) => await (await import('./token-request.ts')).requestToken(call)],
@@ -38,15 +38,15 @@ const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['pods/proxy', withoutAddress],
 ])
 
-/** Doors to a part of the object, used like the object itself. */
-const doors = new Set(['status', 'approval', 'ephemeralcontainers', 'resize'])
+/** Subresources that read and write the object itself, limited to a part of it. */
+const partialEndpoints = new Set(['status', 'approval', 'ephemeralcontainers', 'resize'])
 
 export async function onSubresource(call: ApiCall, onObject: Action): Promise<TransportResponse> {
   const { served, subresource } = call.route
   const declared = served.subresources.find(({ name }) => name === subresource)
   if (!declared) throw served.custom ? notFound(served, call.route.name ?? '') : noSuchResource()
   if (subresource === 'scale' && served.scale) return await onScale(call)
-  if (doors.has(subresource)) {
+  if (partialEndpoints.has(subresource)) {
     if (call.request.method === 'DELETE' || call.request.method === 'POST') throw methodNotAllowed()
     return await onObject(call)
   }
@@ -64,7 +64,7 @@ async function onScale(call: ApiCall): Promise<TransportResponse> {
     return await answer(200, await dressScale(scale, dressing), dressing.syntax)
   }
   const answering = startWriting(call)
-  const scaled = async (): Promise<StoredObject> => {
+  const writeScale = async (): Promise<StoredObject> => {
     if (request.method === 'PATCH') return (await patch(state, answering.writing, patchOf(call))).object
     if (request.method !== 'PUT') throw methodNotAllowed()
     const scale = await readRequest(call)
@@ -73,15 +73,15 @@ async function onScale(call: ApiCall): Promise<TransportResponse> {
     checkIdentity(answering.writing, { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: sent ?? {} })
     checkReplicas(scale, paths, true)
     return await change(state, answering.writing, (live) => {
-      const wanted = withScale(live, scale, paths)
+      const scaled = withScale(live, scale, paths)
       const resourceVersion = sent?.resourceVersion || live.metadata.resourceVersion
       return replacement(state, answering.writing, live, {
-        ...wanted,
-        metadata: { ...wanted.metadata, resourceVersion },
+        ...scaled,
+        metadata: { ...scaled.metadata, resourceVersion },
       })
     })
   }
-  const scale = scaleOf(await oneAtVersion(await scaled(), served), paths)
+  const scale = scaleOf(await oneAtVersion(await writeScale(), served), paths)
   return await answering.shown(200, await dressScale(scale, dressing))
 }
 
@@ -91,7 +91,7 @@ async function dressScale(scale: UntypedObject, dressing: Dressing): Promise<unk
   return scaleTable(scale, dressing.now)
 }
 
-/** The one way to change what holds a namespace: `spec.finalizers`. */
+/** The only way to change `spec.finalizers` of a namespace. */
 async function finalizeNamespace(call: ApiCall): Promise<TransportResponse> {
   if (call.request.method !== 'PUT') throw methodNotAllowed()
   const answering = startWriting(call)
@@ -104,7 +104,7 @@ async function finalizeNamespace(call: ApiCall): Promise<TransportResponse> {
   return await answering.object(200, changed)
 }
 
-/** No kubelet writes logs here: a pod has said what its annotations say it has. */
+/** No kubelet writes logs here: a pod has logged what its annotations say. */
 async function readLog(call: ApiCall): Promise<TransportResponse> {
   if (call.request.method !== 'GET') throw methodNotAllowed()
   const pod = existing(call) as unknown as Pod
@@ -112,7 +112,7 @@ async function readLog(call: ApiCall): Promise<TransportResponse> {
   return answerText(200, logsOf(pod, call.query.get('container') ?? pod.spec.containers[0]?.name ?? ''))
 }
 
-/** What somebody who connects asks for, by what they connect to. */
+/** The kind of options of a CONNECT request, by subresource. */
 const connectKinds: Readonly<Record<string, string>> = {
   exec: 'PodExecOptions',
   attach: 'PodAttachOptions',
@@ -120,8 +120,8 @@ const connectKinds: Readonly<Record<string, string>> = {
   proxy: 'PodProxyOptions',
 }
 
-/** Who has a say in it is asked even about what will not be. */
-async function askToConnect(call: ApiCall): Promise<void> {
+/** Admission runs although the connection will be refused. */
+async function admitConnect(call: ApiCall): Promise<void> {
   const { route, query, state } = call
   const kind = { group: '', version: 'v1', kind: connectKinds[route.subresource]! }
   const about = admissionOf(startWriting(call).writing, 'CONNECT')
@@ -142,13 +142,13 @@ function connectOptions(query: URLSearchParams): JsonObject {
 }
 
 async function withoutHost(call: ApiCall): Promise<TransportResponse> {
-  await askToConnect(call)
+  await admitConnect(call)
   checkHost(call)
   throw badRequest('no container runs behind a pod of the embedded server')
 }
 
 async function withoutAddress(call: ApiCall): Promise<TransportResponse> {
-  await askToConnect(call)
+  await admitConnect(call)
   existing(call)
   throw badRequest('address not allowed')
 }

@@ -1,6 +1,6 @@
 /**
- * `serviceaccounts/NAME/token`: the one place where a token is handed out. It is for an audience and a time, and may be
- * bound to a pod, a secret or a node, with which it ends.
+ * `serviceaccounts/NAME/token`: issues tokens. A token has an audience and an expiry, and may be bound to a pod, a
+ * secret or a node; it becomes invalid with that object.
  */
 import { invalidShown } from '../../kube/validation/cause.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
@@ -27,7 +27,7 @@ const shortestSeconds = 10 * minuteSeconds
 const longestSeconds = 2 ** 32
 const defaultSeconds = 60 * minuteSeconds
 
-/** What kubelets ask for on behalf of pods. Old clients never read a new one, so it really lasts a year. */
+/** The expiry that kubelets request for pods. Old clients never reload a token, so such a token is valid for a year. */
 const projectedSeconds = 60 * minuteSeconds + 7
 const extendedSeconds = 365 * 24 * 60 * minuteSeconds
 
@@ -111,7 +111,7 @@ export async function requestToken(call: ApiCall): Promise<TransportResponse> {
   })
 }
 
-/** As those see it who have a say in it. */
+/** The TokenRequest as admission sees it. */
 function shownRequest({ metadata, spec }: ReturnType<typeof decodeRequest>, namespace: string): UntypedObject {
   return {
     kind: kind.kind,
@@ -129,7 +129,7 @@ function decodeRequest(body: Json): { readonly metadata: UntypedObject['metadata
   }
   const { metadata = {}, spec = {} } = body
   if (!isJsonObject(metadata ?? {}) || !isJsonObject(spec ?? {})) throw badRequest('metadata and spec must be objects')
-  // Null is absent: Go writes it for pointers that are not set.
+  // Null is absent: Go serializes unset pointers as null.
   const checked: JsonObject = Object.fromEntries(Object.entries(spec ?? {}).filter(([, value]) => value !== null))
   const { audiences, expirationSeconds, boundObjectRef } = checked
   const isSound =
@@ -166,7 +166,7 @@ function checkSpec({ expirationSeconds, attestations }: TokenSpec): readonly Cau
   ]
 }
 
-/** The subject with what its token is to be bound to. */
+/** The token's subject with the object that the token is bound to. */
 function bindTo({ storage }: ClusterState, subject: TokenSubject, ref: BoundRef | null | undefined): TokenSubject {
   if (!ref) return subject
   const { name = '', kind: refKind = '' } = ref

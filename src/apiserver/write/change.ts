@@ -1,9 +1,9 @@
 /**
- * Change: one object takes the place of another. Whatever a client sends, identity and life-cycle stay the server's; the
- * main endpoint cannot touch status where that has its own, and the status endpoint nothing else.
+ * Change: one object replaces another. Identity and life cycle are controlled by the server, whatever a client sends;
+ * the main endpoint cannot change status where `/status` exists, and `/status` changes nothing else.
  *
- * Every way to change an object (update, patch, apply, scale, the controllers of this server) ends in `commit`: there
- * the generation is counted, a change that changes nothing is dropped, and an object whose last finalizer went goes too.
+ * Every way to change an object (update, patch, apply, scale, the server's own controllers) ends in `commit`: it
+ * increments the generation, drops a write without changes, and removes an object whose last finalizer is gone.
  */
 import { withSettledTimes } from '../../kube/apply/managed-fields.ts'
 import { isReleased } from '../../kube/deletion.ts'
@@ -12,7 +12,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from '../cluster/admission.ts'
 import { isDefinedAsBefore, type ServedResource } from '../catalog/catalog.ts'
 import { finalizerWarnings } from '../crd/finalizer-warnings.ts'
-import { asStored, isHollowChange, putHollow, withoutHollows } from './empty-metadata.ts'
+import { asStored, isEmptyMetadataChange, putWithEmptyMetadata, withoutEmptyMetadata } from './empty-metadata.ts'
 import type { KindRules } from '../kinds/kind-rules.ts'
 import { rulesOf } from './kinds.ts'
 import { changedMetadataProblems } from '../../kube/validation/object-meta.ts'
@@ -24,12 +24,12 @@ import { changesGeneration, countsGenerations, hasFreeFinalizers } from '../kind
 import { oneAtVersion } from '../catalog/versions.ts'
 import { admissionOf, kindContext, schemaCauses, withDefaults, type Writing } from './writing.ts'
 
-/** Somebody else may write while a webhook is asked; then it starts over, but not for ever. */
+/** Another client may write while a webhook is called; then the change starts over, at most this many times. */
 const attempts = 5
 
 /**
- * Changes the object that `writing` names. `produce` makes the object that the client wants out of the live one, both
- * at the version of the request, with its record of ownership; it is asked again if the live one changed meanwhile.
+ * Changes the object that `writing` names. `produce` makes the desired object from the live one, both in the version of
+ * the request, including managedFields; it is called again if the live object changed meanwhile.
  */
 export async function change(
   state: ClusterState,
@@ -43,17 +43,17 @@ export async function change(
     const converted = oneAtVersion(stored, served)
     const live = converted instanceof Promise ? await converted : converted
     const produced = produce(live)
-    const wanted = produced instanceof Promise ? await produced : produced
+    const desired = produced instanceof Promise ? await produced : produced
     const asked = { ...admissionOf(writing, 'UPDATE'), name, oldObject: live }
-    const admitting = admitObject(state, { ...asked, object: wanted })
+    const admitting = admitObject(state, { ...asked, object: desired })
     const admitted = admitting instanceof Promise ? await admitting : admitting
-    const defaulted = admitted === wanted ? wanted : withDefaults(served, admitted)
+    const defaulted = admitted === desired ? desired : withDefaults(served, admitted)
     const prepared = prepare(state, writing, live, defaulted)
     checkChange(state, writing, live, prepared)
     const checking = checkAdmission(state, { ...asked, object: prepared })
     if (checking) await checking
     const kept = oneAtVersion(prepared, served, served.storedAs)
-    const outgoing = withOwnPart(writing, stored, asStored(served, kept instanceof Promise ? await kept : kept))
+    const outgoing = withUnchangedPart(writing, stored, asStored(served, kept instanceof Promise ? await kept : kept))
     if (findObject(state, served, namespace, name) !== stored) continue
     settleAdmission(state, { ...asked, object: prepared })
     return commit(state, writing, stored, outgoing)
@@ -61,15 +61,22 @@ export async function change(
   throw modified(served, name)
 }
 
-/** What a door keeps closed does not suffer from a version that cannot say it. */
-function withOwnPart({ served, subresource }: Writing, stored: StoredObject, outgoing: UntypedObject): UntypedObject {
+/**
+ * Fields that this endpoint cannot change are taken from the stored object: they may not survive a round trip through a
+ * version that cannot express them.
+ */
+function withUnchangedPart(
+  { served, subresource }: Writing,
+  stored: StoredObject,
+  outgoing: UntypedObject,
+): UntypedObject {
   if (served.custom || !served.convert || !served.hasStatus) return outgoing
   const other = subresource === 'status' ? 'spec' : 'status'
   const { [other]: _converted, ...rest } = outgoing
   return { ...rest, ...(stored[other] !== undefined && { [other]: stored[other] }) }
 }
 
-/** Who sends a whole object means the one that it was made from. */
+/** A uid in the body is a precondition: the object must still be the one that the client has read. */
 export function checkUid({ served, dryRun }: Writing, live: StoredObject, { metadata }: UntypedObject): void {
   const { name, uid, namespace } = live.metadata
   if (!metadata.uid || metadata.uid === uid) return
@@ -80,7 +87,7 @@ export function checkUid({ served, dryRun }: Writing, live: StoredObject, { meta
   throw conflict(served, name, where)
 }
 
-/** Where the real server keeps what is not kept under its name. */
+/** The roots of the real server's storage keys, where they differ from the name of the resource. */
 const keyRoots: Readonly<Record<string, string>> = {
   replicationcontrollers: 'controllers',
   endpoints: 'services/endpoints',
@@ -89,7 +96,7 @@ const keyRoots: Readonly<Record<string, string>> = {
   'ingresses.networking.k8s.io': 'ingress',
 }
 
-/** The object must still be the version that the client has seen. */
+/** Optimistic locking: a resourceVersion in the body must be that of the live object. */
 export function checkVersion(served: ServedResource, live: StoredObject, { metadata }: UntypedObject): void {
   const { name, resourceVersion } = live.metadata
   if (metadata.resourceVersion && !/^\d+$/.test(metadata.resourceVersion)) {
@@ -102,25 +109,25 @@ export function checkVersion(served: ServedResource, live: StoredObject, { metad
   if (metadata.resourceVersion && metadata.resourceVersion !== resourceVersion) throw modified(served, name)
 }
 
-/** What the kind makes of a change, once nobody else changes it. */
+/** Applies the kind's own update rules, after mutating admission. */
 function prepare(state: ClusterState, writing: Writing, live: StoredObject, object: UntypedObject): UntypedObject {
   const { served, subresource } = writing
-  // Where a pod runs is no wish that anybody has to act on.
+  // Binding a pod to a node does not change its desired state, so it does not increment the generation.
   if (subresource === 'binding') return object
   if (served.custom) return withGeneration(served, live, object)
-  const { prepareUpdate, prepareStatus, doors = {} } = rulesOf(served.table)
-  const rule = { '': prepareUpdate, status: prepareStatus }[subresource] ?? doors[subresource]?.prepare
-  const wanted = storedForm(object)
-  const prepared = rule ? rule(wanted, live, kindContext(state, writing)) : wanted
-  // What somebody reports is no wish either, even where annotations go along with it.
+  const { prepareUpdate, prepareStatus, subresources = {} } = rulesOf(served.table)
+  const rule = { '': prepareUpdate, status: prepareStatus }[subresource] ?? subresources[subresource]?.prepare
+  const desired = storedForm(object)
+  const prepared = rule ? rule(desired, live, kindContext(state, writing)) : desired
+  // Neither does a status, even if annotations change along with it.
   return subresource === 'status' ? prepared : withGeneration(served, live, prepared)
 }
 
 function checkChange(state: ClusterState, writing: Writing, live: StoredObject, object: UntypedObject): void {
   const { served, subresource } = writing
   const rules: KindRules = served.custom ? {} : rulesOf(served.table)
-  const { validateUpdate, validateStatus, doors = {} } = rules
-  const rule = { '': validateUpdate, status: validateStatus }[subresource] ?? doors[subresource]?.validate
+  const { validateUpdate, validateStatus, subresources = {} } = rules
+  const rule = { '': validateUpdate, status: validateStatus }[subresource] ?? subresources[subresource]?.validate
   const causes = [
     ...changedMetadataProblems(live, object, {
       isCustom: served.custom,
@@ -135,7 +142,7 @@ function checkChange(state: ClusterState, writing: Writing, live: StoredObject, 
   for (const warning of warnings ?? []) writing.warn(warning)
 }
 
-/** Stores `object` in place of `live`, if it differs; removes it when nothing holds it any more. */
+/** Stores `object` in place of `live` if it differs; removes it when it is being deleted and has no finalizers left. */
 export function commit(
   state: ClusterState,
   { served, dryRun }: Pick<Writing, 'served' | 'dryRun'>,
@@ -143,14 +150,14 @@ export function commit(
   object: UntypedObject,
 ): StoredObject {
   const settled = withSettledTimes<UntypedObject>(live, object)
-  const isHollow = served.custom && isHollowChange(live, settled)
-  if (!isHollow && equalJson(live as unknown as Json, settled as unknown as Json)) return live
-  if (dryRun) return (served.custom ? withoutHollows(settled) : settled) as StoredObject
+  const changesEmptyMetadata = served.custom && isEmptyMetadataChange(live, settled)
+  if (!changesEmptyMetadata && equalJson(live as unknown as Json, settled as unknown as Json)) return live
+  if (dryRun) return (served.custom ? withoutEmptyMetadata(settled) : settled) as StoredObject
   if (!isReleased(settled)) {
     const put = (one: UntypedObject): StoredObject => state.storage.put(served.table, one)
-    return served.custom ? putHollow(settled, put) : put(settled)
+    return served.custom ? putWithEmptyMetadata(settled, put) : put(settled)
   }
-  // Watchers are shown the last state that was stored, the writer what it made of it, which never got a version.
+  // Watches get the last stored state; the response shows the final object, which never got a resourceVersion.
   state.storage.remove(served.table, live)
   const { resourceVersion } = live.metadata
   return { ...settled, metadata: { ...settled.metadata, resourceVersion } } as StoredObject

@@ -22,7 +22,7 @@ const context: KindContext = {
   objects: () => [],
 }
 
-/** An object that says next to nothing, at each version of its kind. */
+/** An almost empty object, in each version of its kind. */
 const bare = served
   .filter((resource) => clusterKinds.has(qualifiedPlural(resource)))
   .map((resource) => {
@@ -35,20 +35,20 @@ const bare = served
   })
 
 describe('the rules of kinds', () => {
-  it('are for kinds that are served, and for each but once', () => {
+  it('exist for served kinds only, once for each', () => {
     const known = new Set(served.map(qualifiedPlural))
     expect([...clusterKinds.keys()].filter((table) => !known.has(table))).toEqual([])
     expect([...clusterKinds.keys()].filter((table) => workloadKinds.has(table))).toEqual([])
   })
 
-  it.each(bare)('%s: defaults do nothing to what they did already', (_what, resource, object) => {
+  it.each(bare)('%s: defaulting is idempotent', (_what, resource, object) => {
     const { defaults } = clusterKinds.get(qualifiedPlural(resource))!
     const once = defaults!(object, resource.version)
     expect(defaults!(once, resource.version)).toEqual(once)
   })
 
   it.each(bare)(
-    '%s: an object that says nothing is refused with reasons or let through, never stumbled over',
+    '%s: an almost empty object is rejected with causes or accepted, without an exception',
     (_what, resource, object) => {
       const rules = clusterKinds.get(qualifiedPlural(resource))!
       const spoken = { ...object, spec: {} }
@@ -61,7 +61,7 @@ describe('the rules of kinds', () => {
   )
 })
 
-/** Text that means something somewhere, or should not. */
+/** Strings with a meaning in some field, and invalid ones. */
 const texts = [
   '',
   'a',
@@ -99,7 +99,7 @@ const choices: Readonly<Record<string, readonly Json[]>> = {
   quantity: ['0', '1', '-1', '500m', '1Gi'],
 }
 
-/** Anything that a schema allows, with holes: about half of the members are missing. */
+/** A random value of a schema; about half of the members are missing. */
 function anything(declared: Schema | undefined, random: Random, depth: number): Json {
   const pick = (kind: string): Json => choices[kind]![Math.floor(random.next() * choices[kind]!.length)]!
   if (declared?.$ref?.endsWith('.Quantity')) return pick('quantity')
@@ -122,7 +122,7 @@ function anything(declared: Schema | undefined, random: Random, depth: number): 
   return type === undefined || type === 'object' ? {} : pick(type === 'number' ? 'integer' : type)
 }
 
-describe.each(bare)('%s, whatever it says', (_what, resource, object) => {
+describe.each(bare)('%s with random fields', (_what, resource, object) => {
   const rules = clusterKinds.get(qualifiedPlural(resource))!
   const schema = builtinDefinitions()[resource.definition]
 
@@ -131,7 +131,7 @@ describe.each(bare)('%s, whatever it says', (_what, resource, object) => {
     return { ...own, ...object }
   }
 
-  it('is filled in once, and told what is wrong', () => {
+  it('is defaulted idempotently and validated without an exception', () => {
     fc.assert(
       fc.property(fc.integer(), (seed) => {
         const sent = objectOf(seed)
@@ -153,7 +153,7 @@ describe.each(bare)('%s, whatever it says', (_what, resource, object) => {
     )
   })
 
-  it('can be compared with anything that stood there before', () => {
+  it('is validated as an update of any other object', () => {
     fc.assert(
       fc.property(fc.integer(), fc.integer(), (seed, other) => {
         const live = rules.defaults!(objectOf(other), resource.version) as StoredObject
@@ -168,7 +168,7 @@ describe.each(bare)('%s, whatever it says', (_what, resource, object) => {
   })
 })
 
-/** Undefined when the server refused, which it may. */
+/** Undefined when the rules reject the object, which is allowed. */
 function prepared(prepare: () => UntypedObject): UntypedObject | undefined {
   try {
     return prepare()
@@ -179,7 +179,7 @@ function prepared(prepare: () => UntypedObject): UntypedObject | undefined {
 }
 
 describe('nulls', () => {
-  it('are seen by no rule, and nothing is copied where there are none', () => {
+  it('are hidden from rules, and objects without nulls are not copied', () => {
     const clean = { a: [{ b: 1 }], metadata: { x: null } }
     expect(withoutNullMembers(clean)).toBe(clean)
     expect(withoutNullMembers({ a: [{ b: null, c: 1 }], d: null })).toEqual({ a: [{ c: 1 }] })

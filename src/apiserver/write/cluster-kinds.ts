@@ -1,6 +1,6 @@
-/** The rules of every kind that makes no pods. */
+/** The rules of every built-in kind that does not create pods. */
 import { structForm } from '../codec/struct-form.ts'
-import { seeingNoNulls } from '../kinds/absent.ts'
+import { ignoringNulls } from '../kinds/absent.ts'
 import {
   mutatingAdmissionPolicyBindingRules,
   mutatingAdmissionPolicyRules,
@@ -44,7 +44,7 @@ import { volumeAttachmentRules } from '../kinds/volume-attachment.ts'
 import { webhookConfigurationRules } from '../policy/webhook-configuration.ts'
 import type { KindRules } from '../kinds/kind-rules.ts'
 
-/** Nothing to fill in or to refuse beyond the schema. */
+/** No defaults and no validation beyond the schema. */
 const plain: KindRules = { defaults: structForm }
 
 const rules: readonly (readonly [table: string, rules: KindRules])[] = [
@@ -99,5 +99,5 @@ const rules: readonly (readonly [table: string, rules: KindRules])[] = [
 ]
 
 export const clusterKinds: ReadonlyMap<string, KindRules> = new Map(
-  rules.map(([table, own]) => [table, seeingNoNulls(own)]),
+  rules.map(([table, own]) => [table, ignoringNulls(own)]),
 )

@@ -1,4 +1,4 @@
-/** Create: an object that is new to this cluster gets a name, and all that the server alone gives. */
+/** Create: validates a new object, and sets its name and all fields that the server controls. */
 import { formatTime } from '../../kube/duration.ts'
 import type { Json } from '../../kube/json.ts'
 import { generateName } from '../../kube/name.ts'
@@ -6,7 +6,7 @@ import type { UntypedObject } from '../../kube/object.ts'
 import { admitObject, checkAdmission, settleAdmission } from '../cluster/admission.ts'
 import { isDefinedAsBefore, type ServedResource } from '../catalog/catalog.ts'
 import { finalizerWarnings } from '../crd/finalizer-warnings.ts'
-import { asStored, putHollow, withoutHollows } from './empty-metadata.ts'
+import { asStored, putWithEmptyMetadata, withoutEmptyMetadata } from './empty-metadata.ts'
 import { rulesOf } from './kinds.ts'
 import { canonicalIp } from '../errors/ip-address.ts'
 import { dnsLabel, dnsSubdomain, type FormatCheck, pathSegment } from '../../kube/validation/name-validation.ts'
@@ -29,7 +29,7 @@ import {
   type Writing,
 } from './writing.ts'
 
-/** `isPlain`: not as the outcome of an update. */
+/** `isPlain`: a POST, not an update or apply that creates the object. */
 export async function create(state: ClusterState, writing: Writing, body: Json, isPlain = true): Promise<StoredObject> {
   const object = decode(writing, body, state.recall)
   checkIdentity(writing, object)
@@ -38,7 +38,9 @@ export async function create(state: ClusterState, writing: Writing, body: Json, 
   return await createOwned(state, writing, owned, isPlain)
 }
 
-/** What follows when it is known who owns which field: the same for a create, and for an apply of what is not there. */
+/**
+ * The second half of a create, once managedFields are set: the same for POST and for an apply that creates the object.
+ */
 export async function createOwned(
   state: ClusterState,
   writing: Writing,
@@ -59,7 +61,7 @@ export async function createOwned(
   if (checking) await checking
   const kept = oneAtVersion(prepared, served, served.storedAs)
   const stored = asStored(served, kept instanceof Promise ? await kept : kept)
-  // From here on nothing is awaited: what holds now holds when the object is stored.
+  // Nothing is awaited from here on, so that what is checked now still holds when the object is stored.
   checkDefinition(state, served, name)
   settleAdmission(state, { ...asked, name, object: prepared, oldObject: undefined })
   if (isPlain && !dryRun && Number(prepared.metadata.resourceVersion ?? 0) > 0) {
@@ -67,13 +69,13 @@ export async function createOwned(
   }
   const known = findObject(state, served, namespace, name)
   if (known) throw alreadyExists(served, name, known.metadata.deletionTimestamp !== undefined)
-  // Nothing is stored by a dry run; its answer has no revision, or whatever the client sent.
-  if (dryRun) return (served.custom ? withoutHollows(stored) : stored) as StoredObject
+  // A dry run stores nothing; its answer has no resourceVersion, or the one that the client sent.
+  if (dryRun) return (served.custom ? withoutEmptyMetadata(stored) : stored) as StoredObject
   const put = (one: UntypedObject): StoredObject => state.storage.put(served.table, one)
-  return served.custom ? putHollow(stored, put) : put(stored)
+  return served.custom ? putWithEmptyMetadata(stored, put) : put(stored)
 }
 
-/** New objects are of a kind that is served, by the definition that the request began with. */
+/** The CRD may have been deleted or replaced since the request began: then the object must not be stored. */
 function checkDefinition({ catalog }: ClusterState, served: ServedResource, name: string): void {
   if (!isDefinedAsBefore(catalog, served)) throw noSuchResource()
   if (catalog.ofTable(served.table)?.isTerminating) {
@@ -81,7 +83,7 @@ function checkDefinition({ catalog }: ClusterState, served: ServedResource, name
   }
 }
 
-/** What the client has no say in, taken out: this is what admission gets to see. */
+/** The object without the fields that the server controls: this is what admission gets. */
 export function withoutSystemFields({ served, namespace }: Writing, object: UntypedObject): UntypedObject {
   const {
     uid: _uid,
@@ -95,7 +97,7 @@ export function withoutSystemFields({ served, namespace }: Writing, object: Unty
   return { ...object, metadata: { ...metadata, ...(served.namespaced && { namespace }) } as UntypedObject['metadata'] }
 }
 
-/** The object with its name, its uid and the time. */
+/** The object with name, uid and creationTimestamp. */
 function withSystemFields(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
   const { generation, name, ...metadata } = object.metadata
   const settled = name || pickName(state, writing, object)
@@ -104,7 +106,7 @@ function withSystemFields(state: ClusterState, writing: Writing, object: Untyped
     metadata: {
       ...(settled !== '' && { name: settled }),
       ...metadata,
-      // Where nobody counts, whatever is sent stays.
+      // Kinds without generation keep the value that the client sent.
       ...(generation !== undefined && !countsGenerations(writing.served) && { generation }),
       uid: state.ids(),
       creationTimestamp: formatTime(state.clock.now()),
@@ -112,11 +114,11 @@ function withSystemFields(state: ClusterState, writing: Writing, object: Untyped
   }
 }
 
-/** The first state of the object: without what others report about it, and with what its kind starts out with. */
+/** The initial state: without the status that the client sent, and with the initial values of the kind. */
 function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject): UntypedObject {
   const { served } = writing
   const whole = served.custom ? object : storedForm(object)
-  // Nodes register themselves, status and all.
+  // Nodes register themselves, including their status.
   const clean = served.hasStatus && served.table !== 'nodes' ? withNoStatus(served, whole) : whole
   const counted: UntypedObject = countsGenerations(served)
     ? { ...clean, metadata: { ...clean.metadata, generation: 1 } }
@@ -125,7 +127,7 @@ function prepareNew(state: ClusterState, writing: Writing, object: UntypedObject
   return prepareCreate ? prepareCreate(counted, kindContext(state, writing)) : counted
 }
 
-/** Nothing is reported yet; what Go writes even then is there. */
+/** The empty status: the fields that Go serializes even when empty. */
 function withNoStatus({ custom }: ServedResource, { status: _status, ...rest }: UntypedObject): UntypedObject {
   const object = rest as UntypedObject
   const status = custom ? undefined : zeroOf(object.apiVersion, object.kind, 'status')
@@ -145,12 +147,12 @@ function checkNew(state: ClusterState, writing: Writing, object: UntypedObject):
   for (const warning of warnings ?? []) writing.warn(warning)
 }
 
-/** A server tries a few times before it tells the client that its prefix is taken. */
+/** How often a generated name is tried before the client gets a conflict. */
 const nameAttempts = 8
 
-/** Empty when there is nothing to generate it from: then validation says so. */
+/** Empty when there is neither name nor generateName: validation reports it. */
 function pickName(state: ClusterState, { served, namespace }: Writing, { metadata }: UntypedObject): string {
-  // Only limits need no name.
+  // Only LimitRanges need no name.
   if (!metadata.generateName) return served.table === 'limitranges' ? state.ids() : ''
   let name = ''
   for (let attempt = 0; attempt < nameAttempts; attempt++) {
@@ -165,7 +167,7 @@ function nameProblems(served: ServedResource, { metadata }: UntypedObject): Prob
   const format = nameFormatOf(served)
   const prefix = format === pathSegment ? base : base?.replace(/.-$/s, 'a')
   return [
-    // One kind looks at the outcome alone.
+    // The real server validates a generated name of a ReplicationController only as a whole.
     ...(served.table === 'replicationcontrollers'
       ? []
       : eachInvalid('metadata.generateName', base ?? '', prefix ? format(prefix) : [])),

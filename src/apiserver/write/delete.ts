@@ -1,6 +1,7 @@
 /**
- * Delete: an object goes at once, or, where a finalizer holds it, is marked and goes when the last one is removed. How
- * its dependents fare is said by two finalizers of the server's own, which `core-controllers.ts` acts on.
+ * Delete: removes an object at once, or, if it has finalizers, sets deletionTimestamp; it is then removed with the last
+ * finalizer. Foreground and orphan propagation are finalizers of the server itself, which `core-controllers.ts`
+ * handles.
  */
 import { builtinDefinitions } from '../../kube/builtin.ts'
 import { isReleased } from '../../kube/deletion.ts'
@@ -28,13 +29,13 @@ export interface Deleting {
   readonly propagation: Propagation | undefined
   readonly uid: string | undefined
   readonly resourceVersion: string | undefined
-  /** Seconds that the object has to end well, where its kind grants any. */
+  /** Grace period in seconds; only pods have one. */
   readonly grace: number | undefined
-  /** As the client sent them, for those whom admission asks. */
+  /** As the client sent them, for admission. */
   readonly options: JsonObject
 }
 
-/** Options come in the body, or, for want of one, in the query. */
+/** DeleteOptions come in the body or, if there is none, in the query. */
 export function deletingOf(body: Json | undefined, query: URLSearchParams): Deleting {
   const options = isJsonObject(body) ? body : {}
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = options
@@ -73,7 +74,7 @@ function graceOf(value: Json | undefined): number | undefined {
   if (value === undefined) return undefined
   const seconds = Number(value)
   if (!Number.isInteger(seconds)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
-  // As real servers: what is negative means as short as can be.
+  // As on the real server, a negative grace period means the shortest one.
   return seconds < 0 ? 1 : seconds
 }
 
@@ -91,7 +92,7 @@ export const plainDeletion: Deleting = {
 }
 
 export interface Deleted {
-  /** Its last state, or its present one while something holds it. */
+  /** The last state, or the current one while finalizers keep the object. */
   readonly object: StoredObject
   readonly isGone: boolean
 }
@@ -103,15 +104,15 @@ export function removeObject(
   deleting: Deleting,
 ): Deleted {
   checkDeletion(served, live, deleting)
-  const object = marked(state, served, live, deleting)
+  const object = withDeletionTimestamp(state, served, live, deleting)
   const isGone = isReleased(object)
   if (deleting.dryRun) {
-    // What goes at once is told as it was; only what can end gracefully is seen as ending.
+    // An object that is removed at once is returned as it was; only pods are returned with deletionTimestamp.
     const shown = isGone && served.table !== 'pods' ? live : (object as StoredObject)
     return { object: shown, isGone }
   }
   if (isGone) {
-    // What can end gracefully is seen as ending first, however short it takes.
+    // Watches see a pod with deletionTimestamp before it is removed, however short its grace period is.
     const last = served.table === 'pods' && object !== live ? state.storage.put(served.table, object) : live
     return { object: state.storage.remove(served.table, last), isGone }
   }
@@ -120,7 +121,7 @@ export function removeObject(
 
 function checkDeletion(served: ServedResource, { metadata }: StoredObject, { uid, resourceVersion }: Deleting): void {
   const { name } = metadata
-  // Events are the core group's, whichever group serves them.
+  // The status names events of both groups as those of the core group.
   const target = { group: served.group === 'events.k8s.io' ? '' : served.group, plural: served.kind }
   if (uid !== undefined && uid !== metadata.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`
@@ -132,28 +133,33 @@ function checkDeletion(served: ServedResource, { metadata }: StoredObject, { uid
   }
 }
 
-/** The object as one that is being deleted; itself when it is already, and nothing about it changes. */
-function marked(state: ClusterState, served: ServedResource, live: StoredObject, deleting: Deleting): UntypedObject {
+/** The object with deletionTimestamp; the same object when it is being deleted already and nothing changes. */
+function withDeletionTimestamp(
+  state: ClusterState,
+  served: ServedResource,
+  live: StoredObject,
+  deleting: Deleting,
+): UntypedObject {
   if (served.table === crdTable && !live.metadata.deletionTimestamp) return markedForDeletion(live, state.clock.now())
   const before = live.metadata.finalizers ?? []
   const propagation = deleting.propagation ?? inheritedPropagation(served, before)
-  const wanted = propagation === undefined ? before : withPropagation(before, propagation)
-  const isSame = wanted.length === new Set(before).size && wanted.every((one) => before.includes(one))
-  const finalizers = isSame ? before : wanted
+  const desired = propagation === undefined ? before : withPropagation(before, propagation)
+  const isSame = desired.length === new Set(before).size && desired.every((one) => before.includes(one))
+  const finalizers = isSame ? before : desired
   const isMarked = live.metadata.deletionTimestamp !== undefined
   const grace = gracePeriod(served, live, deleting.grace)
-  // Who is on the way out already can only be hurried.
-  const isHurried = isMarked && grace < (live.metadata.deletionGracePeriodSeconds ?? 0)
-  if (isMarked && isSame && !isHurried) return live
+  // A second delete can only shorten the grace period.
+  const isShortened = isMarked && grace < (live.metadata.deletionGracePeriodSeconds ?? 0)
+  if (isMarked && isSame && !isShortened) return live
   const { finalizers: _finalizers, ...metadata } = live.metadata
   const object: UntypedObject = {
     ...live,
     metadata: {
       ...metadata,
       ...(finalizers.length > 0 && { finalizers }),
-      ...((!isMarked || isHurried) && {
+      ...((!isMarked || isShortened) && {
         deletionTimestamp: formatTime(state.clock.now() + grace * 1000),
-        // A namespace takes as long as it takes.
+        // Deleting a namespace has no time limit.
         ...(served.table !== 'namespaces' && { deletionGracePeriodSeconds: grace }),
       }),
       ...(!isMarked && metadata.generation && { generation: metadata.generation + 1 }),
@@ -163,7 +169,7 @@ function marked(state: ClusterState, served: ServedResource, live: StoredObject,
   return { ...object, status: { ...(live['status'] as object | undefined), phase: 'Terminating' } }
 }
 
-/** Without a wish of the client: what an earlier one wished, else what its kind does. */
+/** If the client names no propagation policy: that of an earlier delete, otherwise the default of the kind. */
 function inheritedPropagation(served: ServedResource, finalizers: readonly string[]): Propagation | undefined {
   const decided = finalizers.find((one) => one === orphanFinalizer || one === foregroundFinalizer)
   if (decided === undefined) return defaultPropagation(served)
@@ -175,7 +181,7 @@ interface PodLike {
   readonly status?: { readonly phase?: string }
 }
 
-/** Only pods end gracefully: those that run somewhere, as long as they run. */
+/** Only pods have a grace period: those that are bound to a node and have not finished. */
 function gracePeriod({ table }: ServedResource, live: StoredObject, asked: number | undefined): number {
   if (table !== 'pods') return 0
   const { spec, status } = live as PodLike
@@ -190,7 +196,7 @@ function withPropagation(finalizers: readonly string[], propagation: Propagation
   return [...others, propagation === 'Orphan' ? orphanFinalizer : foregroundFinalizer]
 }
 
-/** What a delete answers with: what is left of the object, or that nothing is. */
+/** The answer of a delete: the object while it still exists, otherwise a Status. */
 export function deletionAnswer(served: ServedResource, { object, isGone }: Deleted): UntypedObject | Status {
   if (!isGone || returnsDeleted(served)) return object
   const { group, plural } = served

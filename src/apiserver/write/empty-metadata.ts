@@ -1,42 +1,45 @@
 /**
- * Empty maps and lists in the metadata of a custom object. An apply stores them, though nobody ever gets to see them:
- * whoever reads the object reads its metadata as a struct, which leaves out what is empty. So it shows only in this: such
- * an apply changes the object every time, and so does the next write, even if it changes nothing else.
+ * Empty maps and lists in the metadata of a custom object. An apply stores them, but reads decode metadata as a Go
+ * struct, which omits empty fields, so they are never visible. Their only effect: such an apply counts as a change
+ * every time, and so does the next write, even if it changes nothing else.
  */
 import { formatApiVersion } from '../../kube/kind.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import type { ServedResource } from '../catalog/catalog.ts'
 import type { StoredObject } from '../storage/storage.ts'
 
-/** Those in the store. Forgotten by a restart, which spares a write. */
-const hollow = new WeakSet<StoredObject>()
+/** Stored objects with such members. Not persistent: a restart saves one write. */
+const storedWithEmptyMetadata = new WeakSet<StoredObject>()
 
-/** The object as everybody sees it. */
-export function withoutHollows(object: UntypedObject): UntypedObject {
-  if (!hasHollows(object)) return object
+/** The object as clients see it. */
+export function withoutEmptyMetadata(object: UntypedObject): UntypedObject {
+  if (!hasEmptyMetadata(object)) return object
   const members = Object.entries(object.metadata).filter(([, value]) => !isEmpty(value))
   return { ...object, metadata: Object.fromEntries(members) }
 }
 
-/** What is converted on its way to the store is read in between, and so leaves it behind. */
+/** An object that is converted before it is stored is decoded in between, which drops the empty members. */
 export function asStored(served: ServedResource, object: UntypedObject): UntypedObject {
-  return formatApiVersion(served) === served.storedAs ? object : withoutHollows(object)
+  return formatApiVersion(served) === served.storedAs ? object : withoutEmptyMetadata(object)
 }
 
-/** Stores `object` without what nobody sees of it. */
-export function putHollow(object: UntypedObject, put: (object: UntypedObject) => StoredObject): StoredObject {
-  if (!hasHollows(object)) return put(object)
-  const stored = put(withoutHollows(object))
-  hollow.add(stored)
+/** Stores `object` without its empty members, and remembers that it had some. */
+export function putWithEmptyMetadata(
+  object: UntypedObject,
+  put: (object: UntypedObject) => StoredObject,
+): StoredObject {
+  if (!hasEmptyMetadata(object)) return put(object)
+  const stored = put(withoutEmptyMetadata(object))
+  storedWithEmptyMetadata.add(stored)
   return stored
 }
 
-/** Whether `object` in place of `stored` is a change, be it one that nobody sees. */
-export function isHollowChange(stored: StoredObject, object: UntypedObject): boolean {
-  return hollow.has(stored) || hasHollows(object)
+/** Whether storing `object` in place of `stored` counts as a change because of empty members. */
+export function isEmptyMetadataChange(stored: StoredObject, object: UntypedObject): boolean {
+  return storedWithEmptyMetadata.has(stored) || hasEmptyMetadata(object)
 }
 
-function hasHollows({ metadata }: UntypedObject): boolean {
+function hasEmptyMetadata({ metadata }: UntypedObject): boolean {
   return Object.values(metadata).some(isEmpty)
 }
 

@@ -1,4 +1,7 @@
-/** Patch: four ways to say a change. Three are carried out here and end as an update; apply has rules of its own. */
+/**
+ * Patch: JSON Patch, merge patch and strategic merge patch are executed here and continue as an update; server-side
+ * apply has its own path.
+ */
 import { applyObject } from '../../kube/apply/apply.ts'
 import { ApplyConflict } from '../../kube/apply/conflict.ts'
 import { checkConforms } from '../../kube/apply/conformance.ts'
@@ -44,15 +47,15 @@ const applyPatch = 'application/apply-patch+yaml'
 
 export interface PatchRequest {
   readonly body: string | Uint8Array | undefined
-  /** The media type, which says what kind of patch it is. */
+  /** The media type, which is the type of the patch. */
   readonly type: string
-  /** Absent unless the client said so. */
+  /** Absent unless the client set it. */
   readonly force: boolean | undefined
-  /** An apply must say who applies. */
+  /** Whether the client named a field manager: an apply requires one. */
   readonly hasManager: boolean
 }
 
-/** What the patch verb needs to know of a request. */
+/** The parts of a request that the patch verb uses. */
 export function patchOf({ request, query }: ApiCall): PatchRequest {
   const force = query.get('force')
   return {
@@ -71,18 +74,18 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
     const report = await duplicatesReporter(writing, request.body)
     return await apply(state, writing, applied, { force: request.force ?? false, report })
   }
-  const wanted = readPatch(request.body)
+  const body = readPatch(request.body)
   const { served, namespace, name = '' } = writing
   if (!findObject(state, served, namespace, name)) throw notFound(served, name)
   const object = await change(state, writing, (live) => {
     if (writing.subresource === 'scale' && served.scale) {
-      const scale = patched(served, scaleOf(live, served.scale, true) as unknown as JsonObject, wanted, request.type)
+      const scale = patched(served, scaleOf(live, served.scale, true) as unknown as JsonObject, body, request.type)
       const paths = served.scale
-      const scaled = decodePatched(() => withScale(live, scale, paths), scale, wanted, request.type, served.custom)
+      const scaled = decodePatched(() => withScale(live, scale, paths), scale, body, request.type, served.custom)
       return replacement(state, writing, live, scaled)
     }
-    const result = patched(served, live as unknown as JsonObject, wanted, request.type)
-    const outcome = decodePatched(() => decode(writing, result), result, wanted, request.type, served.custom)
+    const result = patched(served, live as unknown as JsonObject, body, request.type)
+    const outcome = decodePatched(() => decode(writing, result), result, body, request.type, served.custom)
     checkIdentity(writing, outcome)
     return replacement(state, writing, live, outcome)
   })
@@ -91,7 +94,10 @@ export async function patch(state: ClusterState, writing: Writing, request: Patc
 
 interface Applying {
   readonly force: boolean
-  /** Reports keys that the patch has twice, once it is merged: a patch that cannot be merged has a worse fault. */
+  /**
+   * Reports duplicate keys of the patch, after it has been merged: a patch that cannot be merged gets that error
+   * instead.
+   */
   readonly report: () => void
 }
 
@@ -100,12 +106,12 @@ async function duplicatesReporter(
   body: PatchRequest['body'] = '',
 ): Promise<Applying['report']> {
   const text = typeof body === 'string' ? body : Buffer.from(body).toString()
-  const noticed = validation === 'Ignore' ? undefined : await noticedInYaml(text)
+  const yamlFindings = validation === 'Ignore' ? undefined : await noticedInYaml(text)
   return () => {
-    if (noticed && validation === 'Strict') {
-      throw badRequest(`error strict decoding patch: error converting YAML to JSON: ${noticed.refusal}`)
+    if (yamlFindings && validation === 'Strict') {
+      throw badRequest(`error strict decoding patch: error converting YAML to JSON: ${yamlFindings.refusal}`)
     }
-    for (const warning of noticed?.warnings ?? []) warn(warning)
+    for (const warning of yamlFindings?.warnings ?? []) warn(warning)
   }
 }
 
@@ -118,11 +124,11 @@ function readPatch(body: PatchRequest['body']): Json {
   }
 }
 
-/** What a patch made of an object must still be one of its kind. */
+/** A patched object must still decode as an object of its kind. */
 function decodePatched(
   read: () => UntypedObject,
   outcome: JsonObject,
-  wanted: Json,
+  body: Json,
   type: string,
   isCustom = false,
 ): UntypedObject {
@@ -130,14 +136,14 @@ function decodePatched(
     return read()
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) throw error
-    // Of a custom kind only its schema knows the types, and that speaks later; but metadata is the same everywhere.
+    // The types of a custom object are validated by its schema later; but metadata has the same types for all kinds.
     if (isCustom && !/strict decoding error|cannot be handled as/.test(error.message)) throw error
     const [, why = error.message] = /cannot be handled as an? \w+: (.*)$/s.exec(error.message) ?? []
-    throw patchRefusal(wanted, outcome, type === strategicPatch, why)
+    throw patchRefusal(body, outcome, type === strategicPatch, why)
   }
 }
 
-/** Of custom kinds this is looked at before anything else, and strategic patches are none. */
+/** For custom kinds this check comes first, and strategic merge patches are not supported. */
 export function checkPatchType({ custom }: ServedResource, type: string): void {
   const accepted = [jsonPatch, mergePatch, ...(custom ? [] : [strategicPatch]), applyPatch]
   if (accepted.includes(type)) return
@@ -156,52 +162,52 @@ function checkPatch(served: ServedResource, { type, force, hasManager }: PatchRe
   }
 }
 
-function patched(served: ServedResource, current: JsonObject, wish: Json, type: string): JsonObject {
+function patched(served: ServedResource, current: JsonObject, body: Json, type: string): JsonObject {
   try {
-    const result = patchedValue(served, current, wish, type)
+    const result = patchedValue(served, current, body, type)
     if (!isJsonObject(result)) throw badRequest('the patch leaves no object')
-    // A JSON patch can put what is deep into what is deep.
+    // A JSON Patch can copy one deep value into another.
     if (type === jsonPatch) checkDepth(result)
     return result
   } catch (error) {
     if (!isMusterError(error, 'PatchTestFailed', 'InvalidPatch')) throw error
-    // A JSON patch that can be read but not carried out is an object that cannot be.
     if (type === strategicPatch && error.message.includes('$patch')) throw new StatusError(500, '', error.message)
     if (type === strategicPatch && /merge key|elements of several types|RawExtension/.test(error.message)) {
       throw new StatusError(500, '', error.message)
     }
     if (error.message.includes('$retainKeys')) throw badRequest('invalid patch format of retainKeys')
     if (type !== jsonPatch) throw badRequest(error.message)
+    // A JSON Patch that parses but cannot be applied is an invalid request (422), not a bad one.
     const message = 'the server rejected our request due to an error in our request'
     throw new StatusError(422, 'Invalid', message, {})
   }
 }
 
-const mostOperations = 10_000
+const maxOperations = 10_000
 
-function readOperations(wish: Json): readonly JsonPatchOperation[] {
-  if (!Array.isArray(wish)) {
-    const why = `json: cannot unmarshal ${jsonName(wish)} into Go value of type []handlers.jsonPatchOp`
+function readOperations(body: Json): readonly JsonPatchOperation[] {
+  if (!Array.isArray(body)) {
+    const why = `json: cannot unmarshal ${jsonName(body)} into Go value of type []handlers.jsonPatchOp`
     throw badRequest(`error decoding patch: ${why}`)
   }
-  if (wish.length > mostOperations) {
-    const why = `The allowed maximum operations in a JSON patch is ${mostOperations}, got ${wish.length}`
+  if (body.length > maxOperations) {
+    const why = `The allowed maximum operations in a JSON patch is ${maxOperations}, got ${body.length}`
     throw new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`)
   }
-  return parseJsonPatch(wish)
+  return parseJsonPatch(body)
 }
 
-function patchedValue(served: ServedResource, current: JsonObject, wish: Json, type: string): Json {
-  if (type === jsonPatch) return applyJsonPatch(current, readOperations(wish))
-  if (!isJsonObject(wish)) {
-    const why = `json: cannot unmarshal ${jsonName(wish)} into Go value of type map[string]interface {}`
+function patchedValue(served: ServedResource, current: JsonObject, body: Json, type: string): Json {
+  if (type === jsonPatch) return applyJsonPatch(current, readOperations(body))
+  if (!isJsonObject(body)) {
+    const why = `json: cannot unmarshal ${jsonName(body)} into Go value of type map[string]interface {}`
     throw badRequest(type === mergePatch ? `error decoding patch: ${why}` : why)
   }
-  if (type === mergePatch) return applyMergePatch(current, wish)
-  return applyStrategicMerge(current, wish, served.schema, served.definitions)
+  if (type === mergePatch) return applyMergePatch(current, body)
+  return applyStrategicMerge(current, body, served.schema, served.definitions)
 }
 
-/** A Scale is applied to the scale of an object. */
+/** Server-side apply of a Scale through `/scale`. */
 async function applyToScale(
   state: ClusterState,
   writing: Writing,
@@ -214,7 +220,7 @@ async function applyToScale(
   if (!findObject(state, served, namespace, name)) throw notFound(served, name)
   const merge = scaleMerge(state, writing, applied, force)
   const reported = (scale: UntypedObject): UntypedObject => {
-    const merged = refusing(() => merge(scale), kind, applied)
+    const merged = withStatusErrors(() => merge(scale), kind, applied)
     report()
     return merged
   }
@@ -228,7 +234,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, applying
   const { force, report } = applying
   const identified = identifyApplied(served, body)
   const isNamed = identified.metadata.name !== undefined || !findObject(state, served, namespace, name)
-  // A patch of an object that exists need not repeat its name.
+  // A patch of an existing object need not repeat its name.
   checkIdentity(writing, isNamed ? identified : { ...identified, metadata: { ...identified.metadata, name } })
   const applied: UntypedObject = {
     ...identified,
@@ -244,7 +250,7 @@ async function apply(state: ClusterState, writing: Writing, body: Json, applying
       () => {
         const options = { ...ownershipOf(state, writing), live: undefined, applied, force }
         const merge = (): UntypedObject => applyObject<UntypedObject>(options)
-        return converted(served, refusing(merge, served, identified), identified)
+        return converted(served, withStatusErrors(merge, served, identified), identified)
       },
     )
     report()
@@ -262,20 +268,20 @@ async function apply(state: ClusterState, writing: Writing, body: Json, applying
       () => {
         const options = { ...ownershipOf(state, writing), live, applied, force }
         const merge = (): UntypedObject => applyObject<UntypedObject>(options)
-        const merged = refusing(merge, served, identified, live)
+        const merged = withStatusErrors(merge, served, identified, live)
         return { managedFields: merged.metadata.managedFields, outcome: converted(served, merged, identified) }
       },
     )
     report()
     const settled = resetFields(writing, live, outcome)
-    // Of several things in the way the oldest comes last.
+    // Of several conflicts, that of the resourceVersion is reported last.
     checkVersion(served, live, applied)
     return { ...settled, metadata: { ...settled.metadata, ...(managedFields && { managedFields }) } }
   })
   return { object, isNew: false }
 }
 
-/** What came of an apply as an object of its kind. */
+/** The result of an apply as an object of its kind. */
 function converted(served: ServedResource, merged: UntypedObject, { metadata }: UntypedObject): UntypedObject {
   try {
     const fraction =
@@ -294,7 +300,7 @@ function converted(served: ServedResource, merged: UntypedObject, { metadata }: 
   }
 }
 
-/** Who applies must say what; nothing is filled in. */
+/** An apply must state apiVersion and kind; neither is defaulted. */
 function identifyApplied(served: GroupVersionKind & SchemaOfKind, body: Json): UntypedObject {
   if (!isJsonObject(body)) {
     const why = `json: cannot unmarshal ${jsonName(body)} into Go value of type map[string]interface {}`
@@ -307,13 +313,13 @@ function identifyApplied(served: GroupVersionKind & SchemaOfKind, body: Json): U
   return identify(served, body) as unknown as UntypedObject
 }
 
-/** What is no text counts as none. */
+/** A value that is not a string counts as absent. */
 function textIn(body: JsonObject, member: string): string {
   const value = body[member]
   return typeof value === 'string' ? value : ''
 }
 
-/** Why nobody can tell who owns what of an object. */
+/** Why the object does not conform to its schema, so that field ownership cannot be computed. */
 function nonconformity(
   { schema, definitions }: SchemaOfKind,
   object: UntypedObject,
@@ -328,8 +334,8 @@ function nonconformity(
   }
 }
 
-/** Runs an apply and says its refusals as a server does. */
-function refusing<T>(
+/** Runs an apply and turns its errors into the status errors of the real server. */
+function withStatusErrors<T>(
   run: () => T,
   served: GroupVersionKind & SchemaOfKind,
   applied: UntypedObject,
@@ -348,15 +354,15 @@ function refusing<T>(
     const type = `${served.group}/${served.version}, Kind=${served.kind}`
     const isManaged = (live?.metadata.managedFields ?? []).length > 0
     const isLive = live !== undefined && (!isManaged || nonconformity(served, applied, false) === undefined)
-    const fault = isLive ? nonconformity(served, live) : undefined
-    if (live && fault !== undefined) {
+    const problem = isLive ? nonconformity(served, live) : undefined
+    if (live && problem !== undefined) {
       const place = `(${live.metadata.namespace ?? ''}/${live.metadata.name ?? ''}; ${type})`
       throw new StatusError(
         500,
         '',
         isManaged
-          ? `failed to create typed live object ${place}: ${fault}`
-          : `failed to create manager for existing fields: failed to convert new object ${place} to smd typed: ${fault}`,
+          ? `failed to create typed live object ${place}: ${problem}`
+          : `failed to create manager for existing fields: failed to convert new object ${place} to smd typed: ${problem}`,
       )
     }
     const place = `(${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${type})`

@@ -1,6 +1,7 @@
 /**
- * An endpoint is a door: `/status` lets status through, the main one everything else, `/approval` the word of an
- * approver. Whatever else a client sends through a door is put back to what it was, without a word.
+ * Reset fields: which part of an object each endpoint can change. `/status` writes status, the main endpoint everything
+ * else, `/approval` the conditions of an approver. All other fields in the body are silently reset to their live
+ * values.
  */
 import { isJsonObject, type JsonObject } from '../../kube/json.ts'
 import { isJsonArray } from '../../kube/json-member.ts'
@@ -9,7 +10,7 @@ import type { StoredObject } from '../storage/storage.ts'
 import { keepsMetadataFromStatus } from '../kinds/strategy.ts'
 import type { Writing } from './writing.ts'
 
-/** `object` with everything that this endpoint cannot change put back to what it was. */
+/** `object` with all fields that this endpoint cannot change reset to their live values. */
 export function resetFields(
   { served, subresource }: Writing,
   live: StoredObject,
@@ -30,36 +31,40 @@ export function resetFields(
     return {
       ...rest,
       apiVersion,
-      metadata: withFixed({ ...metadata, ...(managedFields && { managedFields }) }, live),
+      metadata: withSystemMetadata({ ...metadata, ...(managedFields && { managedFields }) }, live),
       ...(object['status'] !== undefined && { status: object['status'] }),
     }
   }
-  const door = narrow[subresource]
-  if (door)
-    return { ...door(live, object), apiVersion, metadata: withFixed(doorMetadata(subresource, live, object), live) }
-  const metadata = withFixed(object.metadata, live)
+  const reset = partialEndpoints[subresource]
+  if (reset)
+    return {
+      ...reset(live, object),
+      apiVersion,
+      metadata: withSystemMetadata(endpointMetadata(subresource, live, object), live),
+    }
+  const metadata = withSystemMetadata(object.metadata, live)
   if (!served.hasStatus) return { ...object, metadata }
   const { status: _status, ...rest } = object
   const status = live['status']
   return { ...rest, metadata, ...(status !== undefined && { status }) }
 }
 
-/** Approvers may also label what they approve; who looks into a pod or resizes it changes nothing else. */
-function doorMetadata(subresource: string, live: StoredObject, object: UntypedObject): UntypedObject['metadata'] {
+/** Approvers may also change labels and annotations; `ephemeralcontainers` and `resize` change no metadata. */
+function endpointMetadata(subresource: string, live: StoredObject, object: UntypedObject): UntypedObject['metadata'] {
   const { uid } = object.metadata
   return subresource === 'approval' ? object.metadata : { ...live.metadata, ...(uid !== undefined && { uid }) }
 }
 
 const fixed = ['name', 'namespace', 'resourceVersion', 'generation', 'creationTimestamp', 'generateName'] as const
-/** Nobody changes these either, but who tries is told. */
-const guarded = ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const
+/** Immutable as well, but a different value is rejected instead of being reset. */
+const rejectedIfChanged = ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const
 
-/** What the server alone sets stays. */
-function withFixed(metadata: UntypedObject['metadata'], live: StoredObject): UntypedObject['metadata'] {
+/** Fields that the server controls keep their live values. */
+function withSystemMetadata(metadata: UntypedObject['metadata'], live: StoredObject): UntypedObject['metadata'] {
   const entries = new Map<string, unknown>(Object.entries(metadata))
-  for (const member of guarded) {
+  for (const member of rejectedIfChanged) {
     const value = live.metadata[member]
-    // The mark of deletion is not looked at any more once it is there.
+    // Once deletionTimestamp is set, the value in the body is ignored.
     if (!entries.get(member) || (member === 'deletionTimestamp' && value !== undefined)) entries.set(member, value)
     if (entries.get(member) === undefined) entries.delete(member)
   }
@@ -72,8 +77,8 @@ function withFixed(metadata: UntypedObject['metadata'], live: StoredObject): Unt
   return Object.fromEntries(entries)
 }
 
-/** Doors for a single thing. */
-const narrow: Readonly<Record<string, (live: StoredObject, object: UntypedObject) => UntypedObject>> = {
+/** Endpoints that change a single field. */
+const partialEndpoints: Readonly<Record<string, (live: StoredObject, object: UntypedObject) => UntypedObject>> = {
   approval(live, object) {
     const { conditions: _before, ...status } = memberOf(live, 'status')
     const { conditions } = memberOf(object, 'status')
@@ -98,14 +103,14 @@ function memberOf(object: UntypedObject, name: string): JsonObject {
   return isJsonObject(member) ? member : {}
 }
 
-/** The same containers, with the resources that are asked for. */
+/** The live containers with the resources of the request. */
 function resized(live: StoredObject, object: UntypedObject, list: string): JsonObject {
   const before = memberOf(live, 'spec')[list]
   const after = memberOf(object, 'spec')[list]
   if (!Array.isArray(before) || !Array.isArray(after)) return {}
-  const wanted = new Map((after as readonly JsonObject[]).map((one) => [one['name'], one]))
+  const desired = new Map((after as readonly JsonObject[]).map((one) => [one['name'], one]))
   const containers = (before as readonly JsonObject[]).map((container) => {
-    const { resources, resizePolicy } = wanted.get(container['name']) ?? container
+    const { resources, resizePolicy } = desired.get(container['name']) ?? container
     const sizes = { ...(resources !== undefined && { resources }), ...(resizePolicy !== undefined && { resizePolicy }) }
     return Object.assign({}, container, sizes)
   })

@@ -1,6 +1,6 @@
 /**
- * Server-side apply through `/scale`: what is applied is a Scale, and what it is merged into is the Scale of the live
- * object, with the owners of its replicas. Only the outcome goes back into the object.
+ * Server-side apply through `/scale`: the applied object is a Scale, and is merged into the Scale of the live object,
+ * with the field managers of its replicas. Only the result is written back to the object.
  */
 import { applyObject } from '../../kube/apply/apply.ts'
 import { builtinDefinitions } from '../../kube/builtin.ts'
@@ -18,14 +18,14 @@ import type { ClusterState } from '../cluster/state.ts'
 import type { StoredObject } from '../storage/storage.ts'
 import { checkIdentity, type Writing } from './writing.ts'
 
-/** What is applied through `/scale`, in place of the resource itself. */
+/** The kind that is applied through `/scale`, instead of that of the resource. */
 export function scaleKind(): GroupVersionKind & SchemaOfKind {
   const definitions = builtinDefinitions()
   const schema = definitions['io.k8s.api.autoscaling.v1.Scale']
   return { group: 'autoscaling', version: 'v1', kind: 'Scale', schema, definitions, custom: false }
 }
 
-/** The object with the replicas that the applied Scale asks for, and the record of who owns what. */
+/** The object with the replicas of the applied Scale, and its new managedFields. */
 export function applyScale(
   state: ClusterState,
   writing: Writing,
@@ -38,14 +38,14 @@ export function applyScale(
   const merged = merge({ ...scale, metadata: { ...scale.metadata, managedFields } })
   checkConversion(served, scale, merged, applied)
   checkIdentity(writing, merged)
-  const wanted = withScale(live, merged as unknown as JsonObject, served.scale!)
+  const scaled = withScale(live, merged as unknown as JsonObject, served.scale!)
   checkVersion(served, live, applied)
   const { uid } = applied.metadata
   if (uid && uid !== live.metadata.uid) {
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid}`
     throw conflict({ group: served.group, plural: `${served.plural}/scale` }, name, why)
   }
-  const settled = resetFields(writing, live, wanted)
+  const settled = resetFields(writing, live, scaled)
   const owners = ownersFromScale(state, served, live, merged.metadata.managedFields)
   const { managedFields: _before, ...metadata } = settled.metadata
   return { ...settled, metadata: { ...metadata, ...(owners.length > 0 && { managedFields: owners }) } }
@@ -64,7 +64,7 @@ export function scaleMerge(
   return (live) => applyObject<UntypedObject>({ ...how, live, applied, force })
 }
 
-/** Whatever is merged becomes a Scale again, which only the server of built-in kinds knows how to do. */
+/** A merged object must be converted to a Scale again, which is only possible for built-in kinds. */
 function checkConversion(
   served: ServedResource,
   before: UntypedObject,

@@ -1,8 +1,9 @@
 /**
- * Who owns the replicas of an object that is scaled. A Scale is an object of its own, with a record of its own: whoever
- * owns the replicas of the parent owns those of the Scale, the write is recorded there, and the outcome goes back into
- * the parent's record. On the way back nobody who updates is recognized, since that depends on the version, which is
- * another for a Scale: so the replicas are taken out of the parent's entry, and come back as an entry without a time.
+ * Field ownership of replicas that are written through `/scale`. A Scale is an object with managedFields of its own:
+ * the managers of the parent's replicas own those of the Scale, the write is recorded there, and the result is mapped
+ * back to the parent's managedFields. On the way back no manager with operation Update matches an existing entry, since
+ * entries are matched by version, and a Scale has a different one: so replicas are removed from the parent's entry, and
+ * come back as an entry without a time.
  */
 import { type Ownership, decodeManagers, encodeManagers, managerId } from '../../kube/apply/managed-fields.ts'
 import { updateObject } from '../../kube/apply/apply.ts'
@@ -20,7 +21,7 @@ import type { Writing } from './writing.ts'
 const scaleVersion = 'autoscaling/v1'
 const replicasOfScale = ['spec', 'replicas']
 
-/** The record of `live` after an update through scale that made `scaled` of it. */
+/** The managedFields of `live` after an update through `/scale` that turned it into `scaled`. */
 export function ownersAfterScale(
   state: ClusterState,
   { served, manager }: Writing,
@@ -39,7 +40,7 @@ export function ownersAfterScale(
   return ownersFromScale(state, served, live, written.metadata.managedFields)
 }
 
-/** The record of the Scale of `live`. */
+/** The managedFields of the Scale of `live`. */
 export function ownersOfScale(
   state: ClusterState,
   served: ServedResource,
@@ -55,7 +56,7 @@ export function ownersOfScale(
   return encodeManagers(new Map(known))
 }
 
-/** The record of `live` after its Scale was written, and has this record now. */
+/** The managedFields of `live` after a write of its Scale, which now has these. */
 export function ownersFromScale(
   state: ClusterState,
   served: ServedResource,
@@ -67,7 +68,7 @@ export function ownersFromScale(
   const rest = new Map(decodeManagers(written))
   const out = new Map<string, Ownership>()
   for (const [id, parent] of parents) {
-    // Versions that are no longer there are forgotten.
+    // Entries of versions that are no longer served are dropped.
     if (!places.has(parent.apiVersion)) continue
     const path = places.get(parent.apiVersion)
     const isKept = !owns(parent.fields, path) || rest.delete(id)
@@ -83,7 +84,7 @@ export function ownersFromScale(
   return encodeManagers(out)
 }
 
-/** Zero is not written. */
+/** Zero replicas are omitted. */
 function scaleAt(replicas: Json | undefined, managedFields?: readonly ManagedFieldsEntry[]): UntypedObject {
   return {
     apiVersion: scaleVersion,
@@ -97,7 +98,7 @@ function owns(fields: Ownership['fields'], path: readonly string[] | undefined):
   return path !== undefined && hasPath(fields, path.map(fieldElement))
 }
 
-/** Where each version of a resource has its replicas; undefined for one that cannot be scaled. */
+/** The path of the replicas in each version of a resource; undefined for a version without `/scale`. */
 function placesByVersion({ catalog }: ClusterState, table: string): ReadonlyMap<string, readonly string[] | undefined> {
   const versions = catalog.all().filter((served) => served.table === table)
   return new Map(versions.map((served) => [formatApiVersion(served), served.scale?.replicas]))

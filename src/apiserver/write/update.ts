@@ -1,4 +1,4 @@
-/** Update: the client sends the whole object as it shall be. */
+/** Update (PUT): the client sends the whole desired object. */
 import type { Json } from '../../kube/json.ts'
 import type { UntypedObject } from '../../kube/object.ts'
 import { change, checkUid, checkVersion } from './change.ts'
@@ -27,7 +27,7 @@ export async function updateResource(state: ClusterState, writing: Writing, body
     return { object: await create(state, { ...writing, name: undefined }, named, false), isNew: true }
   }
   if (!object.metadata.resourceVersion && needsVersion(served)) {
-    // The one refusal that names the resource in place of the kind.
+    // The only status error that names the resource instead of the kind.
     throw invalid({ group: served.group, kind: served.plural }, name, [
       invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
     ])
@@ -39,7 +39,7 @@ export async function updateResource(state: ClusterState, writing: Writing, body
   return { object: changed, isNew: false }
 }
 
-/** The outcome of an update or patch in place of `live`, with the record of who owns what. */
+/** The object that replaces `live` after an update or patch, with its new managedFields. */
 export function replacement(
   state: ClusterState,
   writing: Writing,

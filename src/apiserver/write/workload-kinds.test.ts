@@ -1,4 +1,4 @@
-/** Laws that hold for the rules of every kind that makes pods. What they say is in test/conformance. */
+/** Laws for the rules of every workload kind. test/conformance checks the rules themselves. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { UntypedObject } from '../../kube/object.ts'
@@ -104,7 +104,7 @@ function objectOf(table: string, members: Members, pod: object): UntypedObject {
 }
 
 describe.each([...workloadKinds])('%s', (table, rules) => {
-  it('fills in once, and touches nothing it was given', () => {
+  it('sets defaults idempotently, and does not modify its input', () => {
     fc.assert(
       fc.property(spec, podSpec, (members, pod) => {
         const object = objectOf(table, members, pod)
@@ -117,7 +117,7 @@ describe.each([...workloadKinds])('%s', (table, rules) => {
     )
   })
 
-  it('finds what is wrong, whatever that is, and nothing immutable in what did not change', () => {
+  it('validates without an exception, and reports no immutable field of an unchanged object', () => {
     fc.assert(
       fc.property(spec, podSpec, (members, pod) => {
         const object = rules.defaults!(objectOf(table, members, pod), 'v1')

@@ -1,4 +1,4 @@
-/** The rules of pods and of the kinds that make them. */
+/** The rules of pods and of the kinds that create them. */
 import { controllerRevision } from '../kinds/controller-revision.ts'
 import { cronJob } from '../kinds/cron-job.ts'
 import { daemonSet } from '../kinds/daemon-set.ts'

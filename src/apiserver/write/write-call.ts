@@ -1,4 +1,4 @@
-/** A request that writes: what it brings, and the answer that tells what became of it. */
+/** A write request: its body, and the answer with its warnings. */
 import type { TransportRequest, TransportResponse } from '../../transport/transport.ts'
 import { type Json, parseJson, stringifyJson } from '../../kube/json.ts'
 import type { Recall } from '../../kube/recall.ts'
@@ -21,24 +21,24 @@ import { type WriteRequest, type Writing, writingOf } from './writing.ts'
 export async function readRequest({ request }: ApiCall): Promise<Json> {
   const type = contentType(request.headers)
   const value = await readBody(request.body, type)
-  if (type === 'application/yaml') noticed.set(request, await noticedInYaml(textOfBody(request)))
+  if (type === 'application/yaml') yamlFindings.set(request, await noticedInYaml(textOfBody(request)))
   return value
 }
 
-/** What reading a body of YAML has noticed, which takes a parser that is loaded late. */
-const noticed = new WeakMap<TransportRequest, Noticed | undefined>()
+/** Duplicate keys found in a YAML body, by a parser that is loaded on demand. */
+const yamlFindings = new WeakMap<TransportRequest, Noticed | undefined>()
 
 function textOfBody({ body = '' }: TransportRequest): string {
   return typeof body === 'string' ? body : Buffer.from(body).toString()
 }
 
-/** A write under way. What it has to warn of is known when it is done, and goes into the answer. */
+/** A write in progress. Its warnings are known when it is done, and become headers of the answer. */
 export interface WriteAnswering {
   readonly writing: Writing
   object(status: number, object: StoredObject): TransportResponse | Promise<TransportResponse>
-  /** An answer that is no object of the resource. */
+  /** An answer that is not an object of the resource. */
   value(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
-  /** An answer in the form that the client asked for. */
+  /** An answer in the representation that the client asked for. */
   shown(status: number, value: unknown): TransportResponse | Promise<TransportResponse>
 }
 
@@ -62,13 +62,13 @@ export function startWriting({ state, request, route, query, user, dressing, war
   return {
     writing,
     object(status, object) {
-      const say = (shown: unknown): TransportResponse | Promise<TransportResponse> => {
-        // Here it has not changed since it was stored, so the journal and watches want the same text.
+      const answerWith = (shown: unknown): TransportResponse | Promise<TransportResponse> => {
+        // The object is returned as stored, so that the journal and watches share the serialized text.
         if (shown === object) objectText(object)
         return answer(status, shown, dressing.syntax, headers())
       }
       const dressed = dressObject(object, dressing)
-      return dressed instanceof Promise ? dressed.then(say) : say(dressed)
+      return dressed instanceof Promise ? dressed.then(answerWith) : answerWith(dressed)
     },
     shown: (status, value) => answer(status, value, dressing.syntax, headers()),
     value: (status, value) => answer(status, dressValue(value, dressing), dressing.syntax, headers()),
@@ -77,10 +77,10 @@ export function startWriting({ state, request, route, query, user, dressing, war
 
 const nothingTwice: KeyScan = { duplicates: [], order: [] }
 
-/** Protobuf has no doubles; an apply patch reports its own. */
+/** Protobuf has no duplicate keys; an apply patch reports its own. */
 function scanOf(request: TransportRequest, recall: Recall): KeyScan {
   const type = contentType(request.headers)
-  if (type === 'application/yaml') return { ...nothingTwice, before: noticed.get(request) }
+  if (type === 'application/yaml') return { ...nothingTwice, before: yamlFindings.get(request) }
   if (request.body === undefined || !type.endsWith('json')) return nothingTwice
   const text = textOfBody(request)
   return recall(
@@ -88,7 +88,7 @@ function scanOf(request: TransportRequest, recall: Recall): KeyScan {
     () => {
       const value = parseJson(text)
       if (type === 'application/json-patch+json') return scanJsonPatch(text, value)
-      // What comes out of the parser as it went in has nothing that the parser dropped.
+      // If the parsed body serializes to the same text, the parser has dropped no duplicate key.
       if (stringifyJson(value) === text) return nothingTwice
       return type === 'application/json' ? scanKeys(text) : scanMergePatch(text)
     },

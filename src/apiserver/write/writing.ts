@@ -1,6 +1,6 @@
 /**
- * A write under way: what it is for, who makes it, and how it is to be taken. And the two things that every write goes
- * through: `decode` reads what the client sent, `ownershipOf` says how managedFields are kept.
+ * A write in progress: its target, the user, and its options. And the two steps that every write goes through: `decode`
+ * reads the body, `ownershipOf` says how managedFields are maintained.
  */
 import { type ConvertObject, updateObject, type ManagedWriteOptions } from '../../kube/apply/apply.ts'
 import { type FieldSet, fieldSet } from '../../kube/apply/field-set.ts'
@@ -30,16 +30,16 @@ import { keepsMetadataFromStatus } from '../kinds/strategy.ts'
 import { structForm } from '../codec/struct-form.ts'
 
 export interface Writing extends Route {
-  /** The field manager, as far as the client gave one or has a name. */
+  /** The field manager: given by the client, or derived from its user agent. */
   readonly manager: string
   readonly dryRun: boolean
   readonly validation: 'Strict' | 'Warn' | 'Ignore'
   readonly user: Identity
-  /** CreateOptions, UpdateOptions or PatchOptions, for those whom admission asks. */
+  /** CreateOptions, UpdateOptions or PatchOptions, for admission. */
   readonly options: JsonObject
-  /** Keys that the body has twice. */
+  /** Duplicate keys of the body. */
   readonly scan: () => KeyScan
-  /** Sent along with the answer. */
+  /** Adds a warning header to the answer. */
   readonly warn: (message: string) => void
 }
 
@@ -80,19 +80,19 @@ export function writingOf(route: Route, request: WriteRequest): Writing {
   }
 }
 
-/** What every plugin is told about this write. */
+/** The admission request of this write. */
 export function admissionOf(
   { served, subresource, namespace, user, dryRun, options, warn }: Writing,
   operation: AdmissionRequest['operation'],
 ): Omit<AdmissionRequest, 'name' | 'object' | 'oldObject'> {
-  // A patch ends in one or the other.
+  // A patch ends as a create or an update.
   const kind = operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions'
   const isByUpdate =
     kind === 'CreateOptions' && (options['kind'] === 'UpdateOptions' || options['kind'] === 'PatchOptions')
   return { operation, isByUpdate, served, subresource, namespace, user, dryRun, options: { ...options, kind }, warn }
 }
 
-/** What the rules of a kind may look at. */
+/** What the rules of a kind may read. */
 export function kindContext({ storage, clock, random }: ClusterState, { user }: Pick<Writing, 'user'>): KindContext {
   return {
     now: formatTime(clock.now()),
@@ -117,7 +117,7 @@ function validationOf(value: string | null, optionsKind: string): Writing['valid
   throw invalidOptions(optionsKind, [unsupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])])
 }
 
-/** A body as an object of the kind that is written: known fields only, of the right types, defaulted. */
+/** A body as an object of the written kind: known fields only, of the right types, defaulted. */
 export function decode(writing: Writing, body: Json, recall: Recall = noRecall): UntypedObject {
   const { served, validation } = writing
   const { object, unknown } = recall(
@@ -125,36 +125,36 @@ export function decode(writing: Writing, body: Json, recall: Recall = noRecall):
     () => read(served, identify(served, body, validation)),
     `decode ${servedText(served)} ${validation}`,
   )
-  reportOddities(writing, unknown)
+  reportDecodingProblems(writing, unknown)
   return object
 }
 
-/** Known fields of the right types, and the names of the others. */
+/** The object with known fields of the right types only, and the names of unknown fields. */
 function read(
   served: ServedResource,
   identified: JsonObject,
 ): { readonly object: UntypedObject; readonly unknown: readonly string[] } {
   const { object, unknown, problem } = pruneUnknownFields(identified, served)
   if (problem !== undefined) throw undecodable(served, problem)
-  // What a custom object may be is for its schema to validate, when all is settled.
+  // Custom objects are validated by their schema later, after mutating admission.
   if (!served.custom) checkTypes(served, object)
   return { object: withDefaults(served, object as unknown as UntypedObject), unknown }
 }
 
-/** What a recall knows a kind by. */
+/** The part of a memo key that identifies a kind. */
 function servedText({ table, version, schema, hasStatus }: ServedResource): string {
   return `${table} ${version} ${hasStatus} ${recallIdentity(schema)}`
 }
 
-/** What a recall knows a write by, whatever is written. */
+/** The part of a memo key that identifies a write, except for its body. */
 export function writingText({ clock }: ClusterState, { served, manager, subresource }: Writing): string {
   return `${servedText(served)} ${stringifyJson([manager, subresource, formatTime(clock.now())])}`
 }
 
-/** The object with what its author left out. */
+/** The object with defaults. */
 export function withDefaults(served: ServedResource, object: UntypedObject, isApplied = false): UntypedObject {
   if (served.structural) {
-    // Empty or not, what is applied is stored: see empty-metadata.ts.
+    // Empty members that are applied are stored: see empty-metadata.ts.
     const compact = withStructMetadata(object, isApplied) as unknown as JsonObject
     return served.structural.applyDefaults(compact) as unknown as UntypedObject
   }
@@ -162,24 +162,26 @@ export function withDefaults(served: ServedResource, object: UntypedObject, isAp
   return defaults(object, served.version)
 }
 
-/** Metadata is a struct even where the rest is not: no text is an empty one, and what is empty is not there. */
+/**
+ * Metadata decodes as a Go struct even in custom objects: null becomes the empty string, and empty members are omitted.
+ */
 function withStructMetadata(object: UntypedObject, keepsEmpty: boolean): UntypedObject {
   const isEmpty = (value: unknown): boolean =>
     value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-  const isHollow = (value: unknown): boolean =>
+  const hasNulls = (value: unknown): boolean =>
     typeof value === 'object' && value !== null && Object.values(value).includes(null)
   const members = Object.entries(object.metadata)
-  if (!members.some(([, value]) => isEmpty(value) || isHollow(value))) return object
+  if (!members.some(([, value]) => isEmpty(value) || hasNulls(value))) return object
   const filled = members.map(([name, value]): [string, unknown] => [
     name,
-    (name === 'labels' || name === 'annotations') && isHollow(value)
+    (name === 'labels' || name === 'annotations') && hasNulls(value)
       ? Object.fromEntries(Object.entries(value as object).map(([key, text]) => [key, (text as unknown) ?? '']))
       : value,
   ])
   return { ...object, metadata: Object.fromEntries(filled.filter(([, value]) => keepsEmpty || !isEmpty(value))) }
 }
 
-/** The body as an object that says what it is; what it leaves out is what the URL says. */
+/** The body with apiVersion and kind; values that it leaves out come from the URL. */
 export function identify(
   served: GroupVersionKind & SchemaOfKind,
   body: Json,
@@ -187,7 +189,7 @@ export function identify(
 ): JsonObject {
   if (body === null && !served.custom) return identify(served, {})
   if (!isJsonObject(body)) throw unrecognized(served, body, `Go value of type ${typeMeta}`)
-  const wanted = formatApiVersion(served)
+  const expected = formatApiVersion(served)
   const { metadata } = body
   const apiVersion = body['apiVersion'] ?? ''
   const kind = body['kind'] ?? ''
@@ -196,16 +198,16 @@ export function identify(
   }
   if (typeof kind !== 'string') throw unrecognized(served, body, 'Go struct field .kind of type string', kind)
   if (served.custom && !kind) throw withoutKind(served, body, validation)
-  if ((kind && kind !== served.kind) || (apiVersion && apiVersion !== wanted)) {
-    checkType(served, apiVersion || wanted, kind || served.kind, body)
+  if ((kind && kind !== served.kind) || (apiVersion && apiVersion !== expected)) {
+    checkType(served, apiVersion || expected, kind || served.kind, body)
   }
-  if (served.custom && apiVersion !== wanted) throw otherVersion(apiVersion, wanted)
+  if (served.custom && apiVersion !== expected) throw otherVersion(apiVersion, expected)
   if (metadata !== undefined && metadata !== null && !isJsonObject(metadata)) {
     const why = `json: cannot unmarshal ${jsonName(metadata)} into Go struct field ${served.kind}.metadata of type v1.ObjectMeta`
     throw undecodable(served, why)
   }
-  // As the client ordered it: of several mistakes the first is told.
-  return { ...body, apiVersion: wanted, kind: served.kind, metadata: metadata ?? {} }
+  // In the order of the body: of several errors the first is reported.
+  return { ...body, apiVersion: expected, kind: served.kind, metadata: metadata ?? {} }
 }
 
 const typeMeta = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
@@ -217,7 +219,7 @@ function unrecognized(
   wrong: Json = body,
 ): StatusError {
   const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonName(wrong)} into ${into}`
-  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${beginning(body)})`)
+  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${bodyPrefix(body)})`)
 }
 
 function withoutKind(
@@ -226,23 +228,25 @@ function withoutKind(
   validation: Writing['validation'],
 ): StatusError {
   const why = `Object 'Kind' is missing in '${stringifyJson(body)}'`
-  // Who does not want to be told of unknown fields is served by another decoder.
+  // With `fieldValidation=Ignore` the real server uses a different decoder, with other messages.
   if (validation === 'Ignore') return undecodable(served, why)
-  return badRequest(`the object provided is unrecognized (must be of type ${served.kind}): ${why} (${beginning(body)})`)
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${served.kind}): ${why} (${bodyPrefix(body)})`,
+  )
 }
 
-/** Enough of a body to know it by. */
-function beginning(body: Json): string {
+/** The beginning of a body, for error messages. */
+function bodyPrefix(body: Json): string {
   const bytes = Buffer.from(stringifyJson(body))
   const shown = bytes.subarray(0, 30).toString(isJsonObject(body) ? 'utf8' : 'hex')
   return bytes.length > 30 ? `${shown} ...` : shown
 }
 
-function otherVersion(sent: string, wanted: string): StatusError {
-  return badRequest(`the API version in the data (${sent}) does not match the expected API version (${wanted})`)
+function otherVersion(sent: string, expected: string): StatusError {
+  return badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected})`)
 }
 
-/** Something else than what is served here: a kind that there is, or none. */
+/** The body is of another kind than this endpoint serves: a registered kind or an unknown one. */
 function checkType(
   served: GroupVersionKind & SchemaOfKind,
   apiVersion: string,
@@ -250,9 +254,9 @@ function checkType(
   { metadata }: JsonObject,
 ): void {
   const { kind, group, custom } = served
-  const wanted = formatApiVersion(served)
+  const expected = formatApiVersion(served)
   if (custom) {
-    if (apiVersion !== wanted) throw otherVersion(apiVersion, wanted)
+    if (apiVersion !== expected) throw otherVersion(apiVersion, expected)
     const { name } = isJsonObject(metadata) ? metadata : {}
     const shown = typeof name === 'string' ? name : ''
     throw invalid({ group, kind: sent }, shown, [invalidValue('kind', sent, `must be ${kind}`)])
@@ -264,19 +268,19 @@ function checkType(
       `${text}: no kind "${sent}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`,
     )
   }
-  if (sent === kind) throw otherVersion(apiVersion, wanted)
+  if (sent === kind) throw otherVersion(apiVersion, expected)
   const home = group === '' ? 'core' : group.split('.', 1)[0]!
   throw badRequest(`${text}: converting (${version}.${sent}) to (${home}.${kind}): unknown conversion`)
 }
 
-/** More than a person reads; a real server's decoder stops there, too. */
-const mostOddities = 100
+/** The real server's decoder also reports at most a hundred. */
+const maxDecodingProblems = 100
 
-/** Fields that are unknown, and keys that come twice: told, or refused, as the client wishes. */
-function reportOddities({ served, validation, options, scan, warn }: Writing, found: readonly string[]): void {
+/** Unknown fields and duplicate keys: warned about or rejected, depending on `fieldValidation`. */
+function reportDecodingProblems({ served, validation, options, scan, warn }: Writing, found: readonly string[]): void {
   if (validation === 'Ignore') return
   const { duplicates, order, before } = scan()
-  // The outcome of a patch is a map, and has no order but that of names.
+  // The result of a patch is a Go map, whose unknown fields are sorted by name.
   const unknown = options['kind'] === 'PatchOptions' ? found.toSorted() : found
   const all = [
     ...unknown.map((path) => ({ path, what: 'unknown' })),
@@ -285,13 +289,12 @@ function reportOddities({ served, validation, options, scan, warn }: Writing, fo
   if (duplicates.length > 0) {
     const first = new Map(order.toReversed().map((path, index) => [path, order.length - index]))
     const last = new Map(order.map((path, index) => [path, index + 1]))
-    // What comes twice is known when it comes again.
-    // Of a custom object, before it is known what its fields are.
+    // A duplicate key is reported where it occurs the second time; in a custom object, before its unknown fields.
     const placeOf = ({ path, what }: (typeof all)[number]): number =>
       what === 'duplicate' ? (last.get(path) ?? 0) - (served.custom ? order.length : 0) : (first.get(path) ?? 0)
     all.sort((a, b) => placeOf(a) - placeOf(b))
   }
-  const problems = all.slice(0, mostOddities).map(({ path, what }) => `${what} field ${quoteGo(path)}`)
+  const problems = all.slice(0, maxDecodingProblems).map(({ path, what }) => `${what} field ${quoteGo(path)}`)
   if (validation === 'Warn') {
     for (const text of [...(before?.warnings ?? []), ...problems]) warn(text)
     return
@@ -300,14 +303,17 @@ function reportOddities({ served, validation, options, scan, warn }: Writing, fo
   if (refusals.length > 0) throw undecodable(served, `strict decoding error: ${refusals.join(', ')}`)
 }
 
-/** Whether Go's decoder could make an object of the kind of it. */
+/** Whether Go's decoder could decode the object as its kind. */
 function checkTypes({ kind, version, definition, definitions }: ServedResource, object: JsonObject): void {
   const why = definition && goMismatch(object, definition, definitions)
   if (!why) return
   throw readProblem(object) ?? undecodable({ kind, version }, why)
 }
 
-/** Values that read themselves, times and quantities, speak up at once; the decoder itself only when it is through. */
+/**
+ * Times and quantities have decoders of their own, whose errors are reported at once; type errors of the JSON decoder
+ * come last.
+ */
 function readProblem(object: JsonObject): StatusError | undefined {
   try {
     structForm(object as unknown as UntypedObject)
@@ -321,7 +327,7 @@ function undecodable({ kind, version }: Pick<ServedResource, 'kind' | 'version'>
   return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
 }
 
-/** What the schema and the rules of a custom kind have against an object, or against a change of `live`. */
+/** Validation errors of a custom object by its schema and its CEL rules, for a create or for an update of `live`. */
 export function schemaCauses(
   { served, subresource, warn }: Writing,
   object: UntypedObject,
@@ -333,7 +339,7 @@ export function schemaCauses(
   return served.structural.validate(object as unknown as JsonObject, { old, subresource, warn, found })
 }
 
-/** An object in the URL and in the body must be the same one. */
+/** Name and namespace in the body must be those of the URL. */
 export function checkIdentity({ name, namespace, served }: Writing, { metadata }: UntypedObject): void {
   if (name !== undefined && !metadata.name) {
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
@@ -351,14 +357,14 @@ const allButStatus = fieldSet(['metadata'], ['spec'])
 const specAlone = fieldSet(['spec'])
 const specAndLabels = fieldSet(['spec'], ['metadata', 'labels'])
 
-/** What is asked for is for good; who decides and who signs write different parts of the status. */
+/** The spec is immutable; approvers and signers own different parts of the status. */
 const certificateRequestFields: Readonly<Record<string, FieldSet>> = {
   '': fieldSet(['spec'], ['status']),
   status: fieldSet(['spec'], ['status', 'conditions']),
   approval: fieldSet(['spec'], ['status', 'certificate']),
 }
 
-/** Fields that a write through this endpoint cannot change, and so cannot own. */
+/** Fields that a write through this endpoint cannot change, and therefore cannot own. */
 function resetFields({ served, subresource }: Writing): FieldSet | undefined {
   if (!served.hasStatus) return undefined
   if (served.table === 'certificatesigningrequests.certificates.k8s.io') return certificateRequestFields[subresource]
@@ -381,11 +387,11 @@ export function ownershipOf(state: ClusterState, writing: Writing): ManagedWrite
   }
 }
 
-/** How an object of a built-in kind looks at the other versions that somebody owns fields of. */
+/** Converts an object of a built-in kind to the other versions that occur in managedFields. */
 function conversionOf({ catalog }: ClusterState, { group, plural, table }: ServedResource): ConvertObject {
   return (object, apiVersion) => {
     const other = parseApiVersion(apiVersion)
-    // What was an event in another group is not recognized.
+    // An entry of an event in the other group is not converted.
     const target = other.group === group ? catalog.find(group, other.version, plural) : undefined
     if (!target) return undefined
     const convert = kindConversion(table)
@@ -394,7 +400,7 @@ function conversionOf({ catalog }: ClusterState, { group, plural, table }: Serve
   }
 }
 
-/** What a version cannot say is in annotations there, also of what was just sent. */
+/** Fields that a version cannot express are annotations there, also in the object that was just sent. */
 function asShown(served: ServedResource, object: UntypedObject): UntypedObject {
   const convert = kindConversion(served.table)
   const own = formatApiVersion(served)
@@ -402,7 +408,7 @@ function asShown(served: ServedResource, object: UntypedObject): UntypedObject {
   return convert(convert(object, served.storedAs), own)
 }
 
-/** The object with the record of who owns what after an update, which `live` had before. */
+/** The object with its managedFields after an update of `live`. */
 export function recordUpdate(
   state: ClusterState,
   writing: Writing,
@@ -429,7 +435,7 @@ function withRecord(
     const { managedFields: _sent, ...metadata } = updated.metadata
     return { ...updated, metadata: { ...metadata, ...(managedFields && { managedFields }) } }
   } catch (error) {
-    // Lists whose items cannot be told apart are stored like any other; only who owns them is not known.
+    // A list with duplicate keys is stored like any other; only its field ownership is not tracked.
     if (!isMusterError(error, 'SchemaMismatch')) throw error
     const { managedFields: _sent, ...metadata } = updated.metadata
     const managedFields = live?.metadata.managedFields
